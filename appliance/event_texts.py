@@ -104,6 +104,7 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     N_("report-incomplete"): (_WHAT,),
     N_("sample-damaged"): (_WHAT, N_("and {count} more")),
     N_("sample-kept"): (_OF_CYCLE,),
+    N_("sample-lost"): (_WHAT,),
     N_("sample-restored"): (_WHAT,),
     N_("sample-unused"): (N_("what was kept on KALTSTART is not used: {why}: {sample}"),),
     N_("set-keyboard"): (_WHAT,),

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from appliance.store import connect
+from appliance.store.checksums import sealing
 
 _connect, _migrate = connect._connect, connect.migrate
 
@@ -30,6 +31,12 @@ def spoil_page(path: Path, *, table: str = "processor_load") -> None:
     content = bytearray(path.read_bytes())
     content[(page - 1) * 4096 : page * 4096] = bytes(4096)
     path.write_bytes(content)
+
+
+def seal(connection: sqlite3.Connection, table: str) -> None:
+    """Give the rows of `table` checksums that a test has stored without."""
+    with sealing(connection, table, "s.checksum IS NULL"):
+        pass
 
 
 def make_later(connection: sqlite3.Connection) -> None:

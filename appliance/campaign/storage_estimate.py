@@ -15,11 +15,11 @@ from appliance.plan.read import Plan
 from appliance.plan.workloads import ARRAY, WorkloadPlan
 from appliance.workloads.base import make_workload
 
-ACTIVITY_ROW_BYTES = 91
-TEMPERATURE_ROW_BYTES = 40
+ACTIVITY_ROW_BYTES = 106
+TEMPERATURE_ROW_BYTES = 48
 RESULT_ROW_BYTES = 248
 TICKET_ROW_BYTES = 82
-SLICE_ROW_BYTES = 61
+SLICE_ROW_BYTES = 72
 EVENT_ROW_BYTES = 315
 """In the database, with what the indexes take."""
 

@@ -48,6 +48,9 @@ def judge_campaign(context: CampaignContext, campaign_id: int) -> None:
         )
         for each in judged:
             _store(context, campaign_id, policy, each)
+    if damaged := [each for each in judged if each.evidence.damaged]:
+        problems = tuple(f"{each.evidence.identity}: {each.reasons}" for each in damaged)
+        tell_no_verdict(context, campaign_id, problems)
     for each in judged:
         if each.verdict is not None:
             context.host.announce(
@@ -106,6 +109,8 @@ def _keep_old(context: CampaignContext, campaign_id: int) -> None:
 
 def _store(context: CampaignContext, campaign_id: int, policy: Policy, judged: Judged) -> None:
     identity = judged.evidence.identity
+    if judged.evidence.damaged:
+        return
     if judged.verdict is None:
         record(context, "no-verdict", drive=identity, campaign_id=campaign_id, level="warning")
         return

@@ -13,6 +13,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from appliance.errors import StickError
@@ -124,7 +125,8 @@ def _write_activity(connection: sqlite3.Connection, rows: CampaignRows) -> dict[
     if not rows.workloads.activity:
         return {}
     campaign_id = rows.campaign.id
-    count = sum(1 for _ in stream_activity(connection, campaign_id))
+    stream = partial(stream_activity, connection, campaign_id, damaged=rows.damaged)
+    count = sum(1 for _ in stream())
     is_long = count > _PLAIN_ACTIVITY
 
     def write(path: Path) -> None:
@@ -133,7 +135,7 @@ def _write_activity(connection: sqlite3.Connection, rows: CampaignRows) -> dict[
             if is_long
             else path.open("w", encoding="utf-8", newline="")
         ) as out:
-            write_rows(out, stream_activity(connection, campaign_id))
+            write_rows(out, stream())
 
     return {"activity.csv.gz" if is_long else "activity.csv": write}
 

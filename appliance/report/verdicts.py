@@ -96,7 +96,9 @@ def make_verdicts(rows: CampaignRows) -> VerdictsView | None:
     if judging is None and not rows.verdicts.verdicts:
         return None
     verdicts = {row.drive_id: row for row in rows.verdicts.verdicts}
-    problem = judging.problem if judging else ""
+    problems = tuple(line for line in (judging.problem if judging else "").split("\n") if line)
+    named = {drive.identity for drive in rows.drives}
+    judged = all(line.partition(": ")[0] in named for line in problems)
     return VerdictsView(
         name=rows.campaign.name or f"campaign {rows.campaign.id}",
         number=rows.campaign.id,
@@ -105,7 +107,7 @@ def make_verdicts(rows: CampaignRows) -> VerdictsView | None:
         version=VERSION,
         policy=judging.policy if judging else "",
         origin=judging.origin if judging else "",
-        problems=tuple(line for line in problem.split("\n") if line),
+        problems=problems,
         tried=format_time(judging.tried_at) if judging else DASH,
         sheets=tuple(
             _make_sheet(
@@ -113,7 +115,8 @@ def make_verdicts(rows: CampaignRows) -> VerdictsView | None:
                 verdicts.get(drive.id),
                 rows.verdicts.limits.get(drive.id, ()),
                 [row for row in rows.verdicts.health if row.drive_id == drive.id],
-                judged=problem == "",
+                problems=[line for line in problems if line.startswith(f"{drive.identity}: ")],
+                judged=judged,
             )
             for drive in rows.drives
         ),
@@ -126,6 +129,7 @@ def _make_sheet(
     limits: Sequence[LimitRow],
     health: Sequence[HealthRow],
     *,
+    problems: Sequence[str],
     judged: bool,
 ) -> SheetView:
     before, after = (
@@ -147,7 +151,7 @@ def _make_sheet(
         word=row.verdict if row else _NONE,
         sign=_SIGNS[row.verdict] if row else "–",
         style=_STYLES[row.verdict] if row else "none",
-        reasons=_list_reasons(limits) if row else _explain_none(judged=judged),
+        reasons=_list_reasons(limits) if row else _explain_none(problems, judged=judged),
         limits=tuple(_view_limit(each) for each in limits if each.outcome != "not measured"),
         unmeasured=_group_unmeasured(limits),
         counters=tuple(
@@ -184,7 +188,9 @@ def _group_unmeasured(limits: Sequence[LimitRow]) -> tuple[tuple[str, str], ...]
     return tuple((why, ", ".join(titles)) for why, titles in groups.items())
 
 
-def _explain_none(*, judged: bool) -> tuple[tuple[str, str], ...]:
+def _explain_none(problems: Sequence[str], *, judged: bool) -> tuple[tuple[str, str], ...]:
+    if problems:
+        return tuple(("none", line.partition(": ")[2]) for line in problems)
     if not judged:
         return (("none", "the policy has mistakes: nothing was judged"),)
     return (("none", "nothing that the policy limits was measured on this drive"),)

@@ -41,12 +41,13 @@ from appliance.report.steps import describe_steps, format_time, make_steps
 from appliance.report.verdicts import VerdictsView, make_verdicts
 from appliance.report.workload_findings import find_workload_findings, list_rules
 from appliance.samples.bootchart import Bootchart
-from appliance.store.checksums import DAMAGED
+from appliance.store.checksums import DAMAGED, Damaged
 from appliance.store.read.campaign import BootRow, CampaignRows, DriveRow
 from appliance.units import format_seconds
 
 _DASH = format_seconds(None)
 _MAX_EVENTS = 200
+_MAX_DAMAGED = 20
 _STATES = {
     "preparing": "being prepared",
     "running": "running",
@@ -117,6 +118,13 @@ class ReportView:
     events_left_out: int
 
 
+def _find_damage(damaged: Sequence[Damaged]) -> list[Finding]:
+    found = [Finding("remark", row.what, DAMAGED) for row in damaged[:_MAX_DAMAGED]]
+    if len(damaged) > _MAX_DAMAGED:
+        found.append(Finding("remark", f"{len(damaged) - _MAX_DAMAGED} more rows", DAMAGED))
+    return found
+
+
 def make_report(
     rows: CampaignRows,
     *,
@@ -163,7 +171,7 @@ def make_report(
     )
     results, more_results, doubts = split_findings(
         (
-            *(Finding("remark", row.what, DAMAGED) for row in rows.damaged),
+            *_find_damage(rows.damaged),
             *find_serial_findings(rows.drives),
             *find_findings(all_series, timed=has_boots),
             *find_workload_findings(workloads),

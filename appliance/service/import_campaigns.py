@@ -56,6 +56,8 @@ def describe_counts(counts: MergeCounts) -> str:
             f"{campaigns} imported with {boots} and {_count(counts.results, 'result')}",
             f"{drives} not known here",
         ]
+    if counts.damaged:
+        parts.append(f"{_count(counts.damaged, 'row')} damaged and out of use")
     if counts.already_there:
         parts.append(f"{_count(counts.already_there, 'campaign')} already here")
     if counts.unfinished:

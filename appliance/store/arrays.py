@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from appliance.samples.model import DirtySample
+from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
 
 _COLUMNS = "id, campaign_id, backing_drive_id, cache_drive_id, set_uuid, state, reason"
@@ -83,7 +84,8 @@ def insert_array_samples(
     connection: sqlite3.Connection, step_id: int, samples: Iterable[DirtySample]
 ) -> None:
     """Dirty bytes over time."""
-    connection.executemany(
-        "INSERT INTO array_sample (step_id, t_s, dirty_bytes) VALUES (?, ?, ?)",
-        [(step_id, sample.t_s, sample.dirty_bytes) for sample in samples],
-    )
+    with sealing(connection, "array_sample"):
+        connection.executemany(
+            "INSERT INTO array_sample (step_id, t_s, dirty_bytes) VALUES (?, ?, ?)",
+            [(step_id, sample.t_s, sample.dirty_bytes) for sample in samples],
+        )

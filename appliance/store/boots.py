@@ -4,7 +4,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from appliance.errors import Blame
-from appliance.store.checksums import seal
+from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
 from appliance.store.events import keep_phrases
 
@@ -209,35 +209,35 @@ def insert_sample(
 
     RAM holds nothing of the drive at power-on or reset, hence `cold`.
     """
-    connection.execute(
-        """
-        INSERT INTO boot_sample (cycle_id, boot_id, at, boot_s, firmware_s, loader_s, kernel_s,
-            initrd_s,
-            userspace_s, session_s, io_quiet_s, read_bytes, read_ios, wake_skew_s, cold_proof,
+    with sealing(connection, "boot_sample", f"s.cycle_id = {cycle_id:d}"):
+        connection.execute(
+            """
+            INSERT INTO boot_sample (cycle_id, boot_id, at, boot_s, firmware_s, loader_s, kernel_s,
+                initrd_s,
+                userspace_s, session_s, io_quiet_s, read_bytes, read_ios, wake_skew_s, cold_proof,
+                    cold_reason,
+                page_cache, valid)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'cold', 1)
+            """,
+            (
+                cycle_id,
+                sample.boot_id,
+                timestamp(),
+                sample.boot_s,
+                sample.firmware_s,
+                sample.loader_s,
+                sample.kernel_s,
+                sample.initrd_s,
+                sample.userspace_s,
+                sample.session_s,
+                sample.io_quiet_s,
+                sample.read_bytes,
+                sample.read_ios,
+                sample.wake_skew_s,
+                cold_proof,
                 cold_reason,
-            page_cache, valid)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'cold', 1)
-        """,
-        (
-            cycle_id,
-            sample.boot_id,
-            timestamp(),
-            sample.boot_s,
-            sample.firmware_s,
-            sample.loader_s,
-            sample.kernel_s,
-            sample.initrd_s,
-            sample.userspace_s,
-            sample.session_s,
-            sample.io_quiet_s,
-            sample.read_bytes,
-            sample.read_ios,
-            sample.wake_skew_s,
-            cold_proof,
-            cold_reason,
-        ),
-    )
-    seal(connection, "boot_sample", cycle_id)
+            ),
+        )
     connection.execute("UPDATE cycle SET state = 'done', reason = '' WHERE id = ?", (cycle_id,))
     _keep_phrases(connection, cycle_id, cold_reason)
 
@@ -259,22 +259,22 @@ def update_cold_proof(
     cache_power_cycles_after: int | None = None,
 ) -> None:
     """What the drives' own counters say of the power-off before a stored sample."""
-    connection.execute(
-        """
-        UPDATE boot_sample SET cold_proof = ?, cold_reason = ?, power_cycles_after = ?,
-            cache_power_cycles_after = ?, valid = ?, checksum = NULL
-        WHERE cycle_id = ?
-        """,
-        (
-            cold_proof,
-            cold_reason,
-            power_cycles_after,
-            cache_power_cycles_after,
-            int(valid),
-            cycle_id,
-        ),
-    )
-    seal(connection, "boot_sample", cycle_id)
+    with sealing(connection, "boot_sample", f"s.cycle_id = {cycle_id:d}"):
+        connection.execute(
+            """
+            UPDATE boot_sample SET cold_proof = ?, cold_reason = ?, power_cycles_after = ?,
+                cache_power_cycles_after = ?, valid = ?
+            WHERE cycle_id = ?
+            """,
+            (
+                cold_proof,
+                cold_reason,
+                power_cycles_after,
+                cache_power_cycles_after,
+                int(valid),
+                cycle_id,
+            ),
+        )
     _keep_phrases(connection, cycle_id, cold_reason)
 
 

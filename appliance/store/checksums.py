@@ -1,18 +1,25 @@
-"""A checksum for each sample: what the stick returns must be what was measured.
+"""A checksum for each stored figure: what the stick returns must be what was measured.
 
 SQLite keeps none of a row's content and ext4 none of a file's, so one bit that turns in the flash
 is a plausible figure (12.5 s becomes 25.0 s). The CRC-32 of a row's values is stored with it, and a
-row that no longer gives it is not believed. Row numbers are left out: a merge gives new ones.
+row that no longer gives it is not believed. Row numbers are left out, as a merge gives new ones;
+instead the row's name is summed, so that a row of another step or drive does not agree either.
 """
 
-import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 DAMAGED = "damaged on the stick: the stored data are not what was measured"
 """Why such a row is not valid."""
+KNOWN = 1 << 32
+"""Stored as the checksum of a row that was found damaged: no row gives it."""
+SOUND = f"checksum IS NOT {KNOWN}"
+"""SQL: not found damaged when the stick was opened, which is all that a page asks."""
+ALL_DRIVES = None
+"""Whose a row is that says something of each drive of its campaign."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,36 +27,91 @@ class Damaged:
     """A row whose values no longer give its checksum."""
 
     table: str
-    """boot_sample | result | ticket"""
+    """One of SEALED."""
     key: int
-    """cycle_id of a boot_sample, id of a result, rowid of a ticket."""
+    """Its rowid: of a boot_sample the id of its cycle, of a result its own."""
     campaign_id: int | None
     what: str
     """The row as people know it."""
+    drive_id: int | None = ALL_DRIVES
+    """0: of an array, which is not judged."""
+    is_known: bool = False
+    """Found before, told, and taken out of use."""
 
 
 @dataclass(frozen=True, slots=True)
 class SealedTable:
     """A table whose rows have checksums."""
 
-    key: str
-    owner: str
-    """The column by which rows are stored together."""
     columns: tuple[str, ...]
     """What is summed. A later column is not: the rows of before would no longer agree."""
     joined: str
     """SQL: what a row `s` is joined with, to be named."""
     campaign: str
     what: str
+    """SQL: its name, of nothing that ever changes; summed too."""
     words: Mapping[str, tuple[object, ...]]
     """Columns that hold one of these only; the first one claims the least."""
+    drive: str = "coalesce(t.drive_id, 0)"
+    """SQL: whose verdict is withheld for it."""
+    reason: str = ""
+    """The column that says why a row is not `valid`; empty where there is none."""
+    is_recording: bool = False
+    """Many rows, which only a report reads: checked there, not at each start."""
+    is_evidence: bool = True
+    """Whether verdicts are made of it."""
+    is_final: bool = True
+    """Whether a row stays as it was stored: else that of a copy may be an older one."""
+
+
+def _of_step(
+    what: str,
+    columns: str,
+    words: Mapping[str, tuple[object, ...]] | None = None,
+    *,
+    reason: str = "",
+    is_recording: bool = False,
+    is_evidence: bool = True,
+    is_final: bool = True,
+) -> SealedTable:
+    return SealedTable(
+        tuple(columns.split()),
+        "step t ON t.id = s.step_id",
+        "t.campaign_id",
+        f"'step ' || (t.position + 1) || ', ' || t.kind || ' on ' || t.device || ', ' || {what}",
+        words or {},
+        reason=reason,
+        is_recording=is_recording,
+        is_evidence=is_evidence,
+        is_final=is_final,
+    )
+
+
+def _of_drive(
+    what: str,
+    columns: str,
+    words: Mapping[str, tuple[object, ...]] | None = None,
+    *,
+    joined: str = "drive d ON d.id = s.drive_id",
+    of: str = "s",
+    is_evidence: bool = True,
+    is_final: bool = True,
+) -> SealedTable:
+    return SealedTable(
+        tuple(columns.split()),
+        joined,
+        f"{of}.campaign_id",
+        what,
+        words or {},
+        drive=f"{of}.drive_id",
+        is_evidence=is_evidence,
+        is_final=is_final,
+    )
 
 
 _PAGE_CACHE = ("partial", "cold", "warm", "bypass", "bounded")
 SEALED = {
     "boot_sample": SealedTable(
-        "cycle_id",
-        "cycle_id",
         (
             "boot_id", "at", "boot_s", "firmware_s", "loader_s", "kernel_s", "initrd_s",
             "userspace_s", "session_s", "io_quiet_s", "read_bytes", "read_ios", "wake_skew_s",
@@ -58,61 +120,123 @@ SEALED = {
         ),
         "cycle c ON c.id = s.cycle_id JOIN drive d ON d.id = c.drive_id",
         "c.campaign_id",
-        "d.identity || ' cycle ' || c.cycle"
-        " || iif(c.charted, ' charted', '')",
-        {
-            "cold_proof": ("unproven", "proven", "warm"),
-            "page_cache": _PAGE_CACHE,
-            "valid": (0, 1),
-        },
+        "d.identity || ' cycle ' || c.cycle || iif(c.charted, ' charted', '')",
+        {"cold_proof": ("unproven", "proven", "warm"), "page_cache": _PAGE_CACHE, "valid": (0, 1)},
+        drive="c.drive_id",
+        reason="cold_reason",
     ),
-    "result": SealedTable(
-        "id",
-        "step_id",
-        (
-            "device", "variant", "metric", "unit", "value", "page_cache", "page_cache_proof",
-            "began_cold", "proof_reason", "ballast_bytes", "drive_state", "array_mode",
-            "array_dirty_bytes", "valid", "at",
-        ),
-        "step t ON t.id = s.step_id",
-        "t.campaign_id",
-        "t.kind || ' on ' || t.device || ', ' || s.variant || ' ' || s.metric",
+    "result": _of_step(
+        "s.variant || ' ' || s.metric",
+        "device variant metric unit value page_cache page_cache_proof began_cold proof_reason"
+        " ballast_bytes drive_state array_mode array_dirty_bytes valid at",
         {
             "page_cache": _PAGE_CACHE,
             "page_cache_proof": ("unproven", "proven"),
             "began_cold": ("", "proven", "unproven"),
             "valid": (0, 1),
         },
+        reason="proof_reason",
     ),
-    "ticket": SealedTable(
-        "rowid",
-        "step_id",
-        (
-            "pass", "page_cache", "seq", "file", "nth", "bytes", "seconds", "major_faults",
-            "device_read_bytes", "resident_before_bytes",
-        ),
-        "step t ON t.id = s.step_id",
-        "t.campaign_id",
-        "t.kind || ' on ' || t.device || ', ' || s.pass || ' draw ' || s.seq",
+    "ticket": _of_step(
+        "s.pass || ' draw ' || s.seq",
+        "pass page_cache seq file nth bytes seconds major_faults device_read_bytes"
+        " resident_before_bytes",
         {"page_cache": _PAGE_CACHE},
+        is_evidence=False,
+    ),
+    "surface_slice": _of_step(
+        "'slice ' || s.slice",
+        "slice first_byte end_byte read_bytes unreadable_bytes min_bytes_s mean_bytes_s"
+        " max_bytes_s",
+    ),
+    "lba_range": _of_step(
+        "s.part || ' ' || s.kind || ' at byte ' || s.first_byte",
+        "part kind first_byte size_bytes seconds detail",
+        {"kind": ("slow", "unreadable", "mismatch", "alias", "lost")},
+    ),
+    "power_off": _of_step(
+        "'power-off before ' || s.part",
+        "part manner boot_id left_at power_cycles_before power_cycles_after cold_proof"
+        " cold_reason back_at",
+        {"manner": ("orderly", "abrupt"), "cold_proof": ("", "unproven", "proven", "warm")},
+        is_final=False,
+    ),
+    "activity_sample": _of_step(
+        "'activity of ' || s.device || ' at second ' || CAST(s.t_s AS INTEGER)",
+        "device t_s read_bytes write_bytes read_ios write_ios busy_s",
+        is_recording=True,
+    ),
+    "array_sample": _of_step(
+        "'dirty bytes at second ' || CAST(s.t_s AS INTEGER)",
+        "t_s dirty_bytes",
+        is_recording=True,
+    ),
+    "temperature_sample": SealedTable(
+        ("t_s", "celsius"),
+        "step t ON t.id = s.step_id JOIN drive d ON d.id = s.drive_id",
+        "t.campaign_id",
+        "'step ' || (t.position + 1) || ', ' || t.kind || ' on ' || t.device || ', temperature of '"
+        " || d.identity || ' at second ' || CAST(s.t_s AS INTEGER)",
+        {},
+        drive="s.drive_id",
+    ),
+    "processor_load": _of_step(
+        "'processor load of ' || s.part", "part seconds full_s", is_final=False
+    ),
+    "health_reading": _of_drive(
+        "'health of ' || d.identity || ' ' || s.moment",
+        "moment passed reason celsius limit_celsius raw at",
+        {"moment": ("before", "after")},
+    ),
+    "health_counter": _of_drive(
+        "'health of ' || d.identity || ' ' || h.moment || ', ' || s.counter",
+        "counter value unit doubt",
+        joined="health_reading h ON h.id = s.reading_id JOIN drive d ON d.id = h.drive_id",
+        of="h",
+    ),
+    "condition": _of_drive(
+        "'condition ' || s.name || coalesce(' of ' || d.identity, '')",
+        "name value since",
+        joined="campaign c ON c.id = s.campaign_id LEFT JOIN drive d ON d.id = s.drive_id",
+    ),
+    "verdict": _of_drive(
+        "'verdict on ' || d.identity",
+        "verdict reasons at drive_class",
+        {"verdict": ("accept with remarks", "accept", "reject")},
+        is_evidence=False,
+        is_final=False,
+    ),
+    "verdict_limit": _of_drive(
+        "'verdict on ' || d.identity || ', ' || s.name",
+        "position name outcome measured allowed detail",
+        {"outcome": ("not measured", "kept", "remark", "reject")},
+        is_evidence=False,
+        is_final=False,
     ),
 }  # fmt: skip
+CHECKED = tuple(table for table, sealed in SEALED.items() if not sealed.is_recording)
+"""What is checked at each start, and before a copy is made."""
+EVIDENCE = tuple(table for table in CHECKED if SEALED[table].is_evidence)
 
 
-def seal(connection: sqlite3.Connection, table: str, owner: int) -> None:
-    """Store the checksums of those rows of `owner` (a cycle, a step) that have none yet.
+@contextmanager
+def sealing(connection: sqlite3.Connection, table: str, changed: str = "") -> Iterator[None]:
+    """Around what adds rows to `table`, or changes those that the SQL `changed` names.
 
-    In the transaction that stored the rows: they are still those that were handed over.
+    Read back for their checksums, in the same transaction, they are still what was handed over. A
+    row that was damaged before it is changed stays so.
     """
-    sealed = SEALED[table]
-    rows = connection.execute(
-        f"SELECT {sealed.key}, {', '.join(sealed.columns)} FROM {table}"
-        f" WHERE {sealed.owner} = ? AND checksum IS NULL",
-        (owner,),
-    ).fetchall()
+    (last,) = connection.execute(f"SELECT coalesce(max(rowid), 0) FROM {table}").fetchone()
+    mine = changed or f"s.rowid > {last:d}"
     connection.executemany(
-        f"UPDATE {table} SET checksum = ? WHERE {sealed.key} = ?",
-        [(_checksum(row[1:]), row[0]) for row in rows],
+        f"UPDATE {table} SET checksum = NULL WHERE rowid = ?",
+        [(row[0],) for row in _select(connection, table, mine).fetchall() if _agrees(row)],
+    )
+    touched = f"(({mine}) OR s.rowid > {last:d}) AND s.checksum IS NULL"
+    yield
+    connection.executemany(
+        f"UPDATE {table} SET checksum = ? WHERE rowid = ?",
+        [(_sum(row), row[0]) for row in _select(connection, table, touched).fetchall()],
     )
 
 
@@ -120,67 +244,74 @@ def find_damaged(
     connection: sqlite3.Connection,
     *,
     campaign_id: int | None = None,
-    tables: Iterable[str] = tuple(SEALED),
+    tables: Iterable[str] = CHECKED,
+    key: int | None = None,
 ) -> tuple[Damaged, ...]:
-    """The rows of one campaign, or of all, that are not what was stored."""
+    """The rows (of one campaign, or the one with that number) that are not what was stored."""
+    wanted = "s.checksum IS NOT NULL" + ("" if key is None else f" AND s.rowid = {key:d}")
     return tuple(
-        Damaged(table, row[0], row[2], row[3])
+        Damaged(table, row[0], row[2], row[4], row[3], is_known=row[1] == KNOWN)
         for table in tables
-        for row in _select_sealed(connection, table, campaign_id)
-        if _checksum(row[4:]) != row[1]
+        for row in _select(
+            connection,
+            table,
+            wanted
+            + ("" if campaign_id is None else f" AND {SEALED[table].campaign} = {campaign_id:d}"),
+        )
+        if not _agrees(row)
     )
 
 
 def discard_damaged(connection: sqlite3.Connection, damaged: Iterable[Damaged]) -> None:
-    """No page and no verdict believes these rows from here on. What they hold stays."""
+    """No page and no verdict believes these rows from here on. What they hold stays.
+
+    Raises sqlite3.IntegrityError where what a row holds now is that of another row.
+    """
     for row in damaged:
         sealed = SEALED[row.table]
-        reason = {"boot_sample": "cold_reason", "result": "proof_reason"}.get(row.table)
         changes = "".join(
             f", {column} = iif({column} IN ({_quote(words)}), {column}, {_quote(words[:1])})"
             for column, words in sealed.words.items()
             if column != "valid"
         )
-        if reason is None:
-            # A draw counts for nothing by itself: no checksum agrees, so the report leaves it out.
-            connection.execute(
-                f"UPDATE {row.table} SET checksum = -1{changes} WHERE {sealed.key} = ?", (row.key,)
-            )
-            continue
+        if sealed.reason:
+            changes += f", valid = 0, {sealed.reason} = {_quote((DAMAGED,))}"
         connection.execute(
-            f"UPDATE {row.table} SET valid = 0, {reason} = ?, checksum = NULL{changes}"
-            f" WHERE {sealed.key} = ?",
-            (DAMAGED, row.key),
+            f"UPDATE {row.table} SET checksum = {KNOWN}{changes} WHERE rowid = ?", (row.key,)
         )
-        owner = connection.execute(
-            f"SELECT {sealed.owner} FROM {row.table} WHERE {sealed.key} = ?",
-            (row.key,),
-        ).fetchone()[0]
-        seal(connection, row.table, owner)
 
 
-def is_as_sealed(table: str, row: sqlite3.Row) -> bool:
-    """Whether a whole row of `table` gives the checksum that was stored with it."""
-    values = [row[column] for column in SEALED[table].columns]
-    return row["checksum"] is not None and _checksum(values) == row["checksum"]
+def is_as_sealed(connection: sqlite3.Connection, table: str, key: int) -> bool:
+    """Whether that row is there and gives the checksum that was stored with it."""
+    row = _select(connection, table, f"s.rowid = {key:d}").fetchone()
+    return row is not None and _agrees(row)
 
 
-def _select_sealed(
-    connection: sqlite3.Connection, table: str, campaign_id: int | None
-) -> sqlite3.Cursor:
+def list_keys(damaged: Sequence[Damaged], table: str) -> str:
+    """The damaged rows of `table` as SQL's list of rowids."""
+    return f"({', '.join(str(row.key) for row in damaged if row.table == table)})"
+
+
+def _select(connection: sqlite3.Connection, table: str, where: str) -> sqlite3.Cursor:
+    """Number, checksum, campaign and drive of rows; then all that is summed, the name first."""
     sealed = SEALED[table]
     columns = ", ".join(f"s.{column}" for column in sealed.columns)
-    mine = "" if campaign_id is None else f" AND {sealed.campaign} = {int(campaign_id)}"
     return connection.execute(
-        f"SELECT s.{sealed.key}, s.checksum, {sealed.campaign}, {sealed.what}, {columns}"
-        f" FROM {table} s JOIN {sealed.joined} WHERE s.checksum IS NOT NULL{mine}"
+        f"SELECT s.rowid, s.checksum, {sealed.campaign}, {sealed.drive}, {sealed.what}, {columns}"
+        f" FROM {table} s JOIN {sealed.joined} WHERE {where}"
     )
+
+
+def _agrees(row: sqlite3.Row) -> bool:
+    return row[1] == _sum(row)
+
+
+def _sum(row: sqlite3.Row) -> int:
+    # ASCII, as which characters are printable depends on the version of Python. A text that a bit
+    # has turned into bytes gives another sum, too.
+    crc = zlib.crc32(ascii(tuple(row)[4:]).encode())
+    return crc - (1 << 32) * (crc >> 31)  # signed: SQLite stores it in four bytes
 
 
 def _quote(words: Iterable[object]) -> str:
     return ", ".join(repr(word) for word in words)
-
-
-def _checksum(values: Sequence[object]) -> int:
-    # A text that a bit has turned into bytes gives another sum, too.
-    return zlib.crc32(json.dumps(list(values), default=repr).encode())

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
 
 
@@ -60,7 +61,9 @@ def insert_conditions(
 ) -> None:
     """Store the new values, as from now on."""
     now = timestamp()
-    connection.executemany(
-        "INSERT INTO condition (campaign_id, drive_id, name, value, since) VALUES (?, ?, ?, ?, ?)",
-        [(campaign_id, drive_id, change.name, change.value, now) for change in changes],
-    )
+    with sealing(connection, "condition"):
+        connection.executemany(
+            "INSERT INTO condition (campaign_id, drive_id, name, value, since)"
+            " VALUES (?, ?, ?, ?, ?)",
+            [(campaign_id, drive_id, change.name, change.value, now) for change in changes],
+        )

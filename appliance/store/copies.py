@@ -83,7 +83,7 @@ def keep_copy(connection: sqlite3.Connection, *, is_end: bool = False) -> str:
         check_whole(connection)
     except StickError as error:
         return error.message
-    if find_damaged(connection, tables=("boot_sample", "result")):
+    if not all(row.is_known for row in find_damaged(connection)):
         return "rows of the database are damaged"
     reached = {path: _reach(path, connection) for path in find_copies(database)}
     older, newer = sorted(reached, key=reached.__getitem__)

@@ -1,12 +1,13 @@
 """The drives' health before and after a campaign, and the temperatures of its steps."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from appliance.samples.health import Counter, Health
 from appliance.samples.model import TemperatureSample
+from appliance.store.checksums import Damaged, list_keys, sealing
 from appliance.store.clock import timestamp
 
 Moment = Literal["before", "after"]
@@ -40,48 +41,57 @@ def insert_health(
     raw: str,
 ) -> None:
     """A reading with its counters; `raw` is all the drive's tool said. Each moment once."""
-    reading_id = connection.execute(
-        """
-        INSERT INTO health_reading (campaign_id, drive_id, moment, passed, reason, celsius,
-            limit_celsius, raw, at)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-        """,
-        (
-            campaign_id,
-            drive_id,
-            moment,
-            None if health.passed is None else int(health.passed),
-            health.reason,
-            health.temperature_celsius,
-            health.limit_celsius,
-            raw,
-            timestamp(),
-        ),
-    ).lastrowid
-    connection.executemany(
-        "INSERT INTO health_counter (reading_id, counter, value, unit, doubt) "
-        "VALUES (?, ?, ?, ?, ?)",
-        [(reading_id, each.name, each.value, each.unit, each.doubt) for each in health.counters],
-    )
+    with sealing(connection, "health_reading"):
+        reading_id = connection.execute(
+            """
+            INSERT INTO health_reading (campaign_id, drive_id, moment, passed, reason, celsius,
+                limit_celsius, raw, at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            (
+                campaign_id,
+                drive_id,
+                moment,
+                None if health.passed is None else int(health.passed),
+                health.reason,
+                health.temperature_celsius,
+                health.limit_celsius,
+                raw,
+                timestamp(),
+            ),
+        ).lastrowid
+    with sealing(connection, "health_counter"):
+        connection.executemany(
+            "INSERT INTO health_counter (reading_id, counter, value, unit, doubt) "
+            "VALUES (?, ?, ?, ?, ?)",
+            [
+                (reading_id, each.name, each.value, each.unit, each.doubt)
+                for each in health.counters
+            ],
+        )
 
 
-def select_health(connection: sqlite3.Connection, campaign_id: int) -> tuple[HealthRow, ...]:
-    """Every reading of a campaign, drive by drive, the one before first."""
+def select_health(
+    connection: sqlite3.Connection, campaign_id: int, *, damaged: Sequence[Damaged] = ()
+) -> tuple[HealthRow, ...]:
+    """Every reading of a campaign that is not `damaged`, by drive, the one before first."""
     readings = connection.execute(
-        """
+        f"""
         SELECT h.id, h.drive_id, d.identity AS drive_serial, h.moment,
                h.passed, h.reason, h.at, h.celsius, h.limit_celsius
         FROM health_reading h
         JOIN drive d ON d.id = h.drive_id
-        WHERE h.campaign_id = ? ORDER BY h.drive_id, h.moment DESC
+        WHERE h.campaign_id = ? AND h.id NOT IN {list_keys(damaged, "health_reading")}
+        ORDER BY h.drive_id, h.moment DESC
         """,
         (campaign_id,),
     ).fetchall()
     counters: dict[int, dict[str, Counter]] = {}
     for row in connection.execute(
-        """
+        f"""
         SELECT reading_id, counter AS name, value, unit, doubt FROM health_counter
-        WHERE reading_id IN (SELECT id FROM health_reading WHERE campaign_id = ?) ORDER BY rowid
+        WHERE reading_id IN (SELECT id FROM health_reading WHERE campaign_id = ?)
+            AND rowid NOT IN {list_keys(damaged, "health_counter")} ORDER BY rowid
         """,
         (campaign_id,),
     ):
@@ -111,11 +121,12 @@ def insert_temperatures(
 ) -> None:
     """Temperatures over time; `drive_ids` has the drives of the samples by their identity."""
     # A step that goes on begins at the very moment at which its recording was stored last.
-    connection.executemany(
-        "INSERT INTO temperature_sample (step_id, drive_id, t_s, celsius) VALUES (?, ?, ?, ?) "
-        "ON CONFLICT (step_id, drive_id, t_s) DO NOTHING",
-        [(step_id, drive_ids[each.drive], each.t_s, each.celsius) for each in samples],
-    )
+    with sealing(connection, "temperature_sample"):
+        connection.executemany(
+            "INSERT INTO temperature_sample (step_id, drive_id, t_s, celsius) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (step_id, drive_id, t_s) DO NOTHING",
+            [(step_id, drive_ids[each.drive], each.t_s, each.celsius) for each in samples],
+        )
 
 
 def select_last_celsius(

@@ -15,6 +15,7 @@ from typing import Literal
 from appliance.errors import StickError
 from appliance.phrases import N_, Phrase
 from appliance.store.checksums import (
+    CHECKED,
     DAMAGED,
     SEALED,
     Damaged,
@@ -45,8 +46,6 @@ _HEADER_DAMAGED = N_(
     "the version number in the database's header was damaged on the stick, and put back as its "
     "tables show it"
 )
-_SAMPLES = ("boot_sample", "result")
-"""Of a draw alone nothing can be taken back: the report leaves it out."""
 _DONE_WITHOUT = f"""
     SELECT c.id, {SEALED["boot_sample"].campaign}, {SEALED["boot_sample"].what}
     FROM cycle c JOIN drive d ON d.id = c.drive_id
@@ -59,7 +58,9 @@ _TYPES = {"INTEGER": int, "REAL": float, "TEXT": str}
 class Mended:
     """A row that was damaged, and what became of it."""
 
-    event: Literal["sample-restored", "sample-damaged", "state-damaged", "header-restored"]
+    event: Literal[
+        "sample-restored", "sample-damaged", "sample-lost", "state-damaged", "header-restored"
+    ]
     detail: str
     """The row, and what became of it, for people."""
     campaign_id: int | None
@@ -193,15 +194,15 @@ def _find_misplaced(connection: sqlite3.Connection) -> list[_Spoilt]:
 
     And boots that are done and have no sample: the number of one is that of its boot.
     """
-    orphans = [
-        _name(connection, table, row["rowid"])
-        for table in _SAMPLES
+    orphans = {
+        (table, row["rowid"]): _name(connection, table, row["rowid"])
+        for table in CHECKED
         for row in connection.execute(f"PRAGMA foreign_key_check({table})").fetchall()
-    ]
+    }
     missing = [Damaged("boot_sample", *row) for row in connection.execute(_DONE_WITHOUT).fetchall()]
     return [
-        *(_Spoilt(row, is_readable=True) for row in find_damaged(connection, tables=_SAMPLES)),
-        *(_Spoilt(row, is_readable=False) for row in (*orphans, *missing)),
+        *(_Spoilt(row, is_readable=True) for row in find_damaged(connection) if not row.is_known),
+        *(_Spoilt(row, is_readable=False) for row in (*orphans.values(), *missing)),
     ]
 
 
@@ -255,7 +256,7 @@ def _find_spoilt(connection: sqlite3.Connection) -> list[_Spoilt]:
                 isinstance(row[name], kind) or (row[name] is None and not must)
                 for name, (kind, must) in types.items()
             )
-            if row is None or not is_readable or not _is_sound(table, row):
+            if row is None or not is_readable or not _is_sound(connection, table, key, row):
                 damaged = _name(connection, table, key)
                 spoilt.append(_Spoilt(damaged, is_readable))
     return spoilt
@@ -274,10 +275,17 @@ def _read_row(connection: sqlite3.Connection, table: str, key: int) -> sqlite3.R
     return row
 
 
-def _is_sound(table: str, row: sqlite3.Row) -> bool:
+def _is_sound(connection: sqlite3.Connection, table: str, key: int, row: sqlite3.Row) -> bool:
     """Whether its words are some, and its checksum, where it has one, agrees."""
-    are_words = all(row[column] in words for column, words in SEALED[table].words.items())
-    return are_words and (row["checksum"] is None or is_as_sealed(table, row))
+    if not all(row[column] in words for column, words in SEALED[table].words.items()):
+        return False
+    try:
+        # One whose step or drive cannot be found or read is not itself to blame.
+        return all(each.is_known for each in find_damaged(connection, tables=(table,), key=key))
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in DAMAGED_FILE:
+            raise
+        return True
 
 
 def _name(connection: sqlite3.Connection, table: str, key: int) -> Damaged:
@@ -299,9 +307,10 @@ def _mend_row(
     connection: sqlite3.Connection, copies: list[sqlite3.Connection], spoilt: _Spoilt
 ) -> Mended:
     table, key = spoilt.row.table, spoilt.row.key
-    for copy in copies:
+    # A copy may have a row as it was before its last change.
+    for copy in copies if SEALED[table].is_final else ():
         row = _read_row(copy, table, key)
-        if row is not None and is_as_sealed(table, row):
+        if row is not None and is_as_sealed(copy, table, key):
             _put(connection, table, key, row)
             named = _name(connection, table, key)
             told = Phrase(
@@ -309,19 +318,23 @@ def _mend_row(
                 row=named.what,
             )
             return Mended("sample-restored", told, named.campaign_id)
-    if spoilt.is_readable:
-        discard_damaged(connection, (spoilt.row,))
-    else:
-        _remove(connection, table, key)
     said = f"{spoilt.row.what}: {DAMAGED}"
-    return Mended("sample-damaged", said, spoilt.row.campaign_id)
+    if spoilt.is_readable:
+        try:
+            discard_damaged(connection, (spoilt.row,))
+        except sqlite3.IntegrityError:
+            pass  # it passes for another row now
+        else:
+            return Mended("sample-damaged", said, spoilt.row.campaign_id)
+    _remove(connection, table, key)
+    return Mended("sample-lost", said, spoilt.row.campaign_id)
 
 
 def _put(connection: sqlite3.Connection, table: str, key: int, row: sqlite3.Row) -> None:
     """The row of a copy, in the place of the one here."""
     # Not by an UPDATE, which reads the whole row that it changes.
     connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (key,))
-    record = {SEALED[table].key: key} | dict(row)
+    record = {"rowid": key} | dict(row)
     connection.execute(
         f"INSERT INTO {table} ({', '.join(record)}) VALUES ({', '.join('?' * len(record))})",
         tuple(record.values()),

@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from appliance.store.checksums import SEALED, discard_damaged, find_damaged
 from appliance.store.connect import transaction
 from appliance.store.merge_source import compare, load, select_identities, telling_unusable
 
@@ -74,6 +75,8 @@ class MergeCounts:
     boots: int
     results: int
     events: int
+    damaged: int
+    """Rows of them that are not what was measured: no page or verdict believes them."""
 
 
 def merge_database(
@@ -120,6 +123,12 @@ def _merge(connection: sqlite3.Connection, other: sqlite3.Connection) -> MergeCo
         ids["campaign"][each.id] = _insert(connection, "campaign", dict(campaign), own="id")
     drives = _merge_drives(connection, other, ids)
     counts = {table.name: _copy(connection, other, table, ids) for table in TABLES}
+    damaged = [
+        row
+        for campaign_id in ids["campaign"].values()
+        for row in find_damaged(connection, campaign_id=campaign_id, tables=SEALED)
+    ]
+    discard_damaged(connection, damaged)
     return MergeCounts(
         campaigns=len(offer.new),
         already_there=offer.already_there,
@@ -128,6 +137,7 @@ def _merge(connection: sqlite3.Connection, other: sqlite3.Connection) -> MergeCo
         boots=counts["boot_sample"],
         results=counts["result"],
         events=counts["event"],
+        damaged=len(damaged),
     )
 
 

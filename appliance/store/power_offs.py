@@ -4,6 +4,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Literal
 
+from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
 
 Manner = Literal["orderly", "abrupt"]
@@ -44,13 +45,14 @@ def insert_power_off(
 ) -> int:
     """The power is to go before `part`; in the place of a try that led nowhere. Return its id."""
     delete_power_off(connection, step_id, part)
-    row = connection.execute(
-        """
-        INSERT INTO power_off (step_id, drive_id, part, manner, boot_id, power_cycles_before)
-        VALUES (?, ?, ?, ?, ?, ?) RETURNING id
-        """,
-        (step_id, drive_id, part, manner, boot_id, power_cycles_before),
-    ).fetchone()
+    with sealing(connection, "power_off"):
+        row = connection.execute(
+            """
+            INSERT INTO power_off (step_id, drive_id, part, manner, boot_id, power_cycles_before)
+            VALUES (?, ?, ?, ?, ?, ?) RETURNING id
+            """,
+            (step_id, drive_id, part, manner, boot_id, power_cycles_before),
+        ).fetchone()
     return int(row["id"])
 
 
@@ -61,14 +63,18 @@ def delete_power_off(connection: sqlite3.Connection, step_id: int, part: str) ->
 
 def update_power_off_left(connection: sqlite3.Connection, power_off_id: int) -> None:
     """Nobody stopped it: the power is asked to go now."""
-    connection.execute("UPDATE power_off SET left_at = ? WHERE id = ?", (timestamp(), power_off_id))
+    with sealing(connection, "power_off", f"s.id = {power_off_id:d}"):
+        connection.execute(
+            "UPDATE power_off SET left_at = ? WHERE id = ?", (timestamp(), power_off_id)
+        )
 
 
 def take_back_power_offs(connection: sqlite3.Connection, boot_id: str) -> None:
     """That boot goes on: what it asked for did not happen."""
-    connection.execute(
-        "UPDATE power_off SET left_at = NULL WHERE boot_id = ? AND back_at IS NULL", (boot_id,)
-    )
+    with sealing(connection, "power_off", "s.back_at IS NULL"):
+        connection.execute(
+            "UPDATE power_off SET left_at = NULL WHERE boot_id = ? AND back_at IS NULL", (boot_id,)
+        )
 
 
 def update_power_off_back(
@@ -80,13 +86,15 @@ def update_power_off_back(
     cold_reason: str,
 ) -> None:
     """The next start has looked at the drive."""
-    connection.execute(
-        """
-        UPDATE power_off SET power_cycles_after = ?, cold_proof = ?, cold_reason = ?, back_at = ?
-        WHERE id = ?
-        """,
-        (power_cycles_after, cold_proof, cold_reason, timestamp(), power_off_id),
-    )
+    with sealing(connection, "power_off", f"s.id = {power_off_id:d}"):
+        connection.execute(
+            """
+            UPDATE power_off SET power_cycles_after = ?, cold_proof = ?, cold_reason = ?,
+                back_at = ?
+            WHERE id = ?
+            """,
+            (power_cycles_after, cold_proof, cold_reason, timestamp(), power_off_id),
+        )
 
 
 def select_power_offs(connection: sqlite3.Connection, step_id: int) -> tuple[PowerOffRow, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from appliance.samples.processor_load import LoadSample
+from appliance.store.checksums import sealing
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +26,20 @@ def add_load(
     """Add what was seen to what is stored of the part."""
     if not samples:
         return
-    connection.execute(
-        """
-        INSERT INTO processor_load (step_id, part, seconds, full_s) VALUES (?, ?, ?, ?)
-        ON CONFLICT (step_id, part) DO UPDATE SET seconds = seconds + excluded.seconds,
-            full_s = full_s + excluded.full_s
-        """,
-        (
-            step_id,
-            part,
-            sum(each.seconds for each in samples),
-            sum(each.seconds for each in samples if each.is_full),
-        ),
-    )
+    with sealing(connection, "processor_load", f"s.step_id = {step_id:d}"):
+        connection.execute(
+            """
+            INSERT INTO processor_load (step_id, part, seconds, full_s) VALUES (?, ?, ?, ?)
+            ON CONFLICT (step_id, part) DO UPDATE SET seconds = seconds + excluded.seconds,
+                full_s = full_s + excluded.full_s
+            """,
+            (
+                step_id,
+                part,
+                sum(each.seconds for each in samples),
+                sum(each.seconds for each in samples if each.is_full),
+            ),
+        )
 
 
 def select_loads(connection: sqlite3.Connection, step_id: int) -> tuple[LoadRow, ...]:

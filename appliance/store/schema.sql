@@ -3,6 +3,7 @@
 -- Tables have singular names and may change with every version; the views at the end are public
 -- (docs/database.md) and keep their columns. A name ends in its unit: _s, _bytes, _bytes_s. Times
 -- of day are UTC in ISO 8601. Truth values are 0 and 1. NULL means "not measured", or "not yet".
+-- checksum: a stick may give back other bits than it took (checksums.py).
 -- Comments stay outside of the statements: SQLite would store them, and each bit of what is stored
 -- is one more that the stick can spoil.
 
@@ -99,7 +100,8 @@ CREATE TABLE condition (
     drive_id INTEGER REFERENCES drive (id),
     name TEXT NOT NULL,
     value TEXT NOT NULL,
-    since TEXT NOT NULL
+    since TEXT NOT NULL,
+    checksum INTEGER
 ) STRICT;
 
 -- A file system that a campaign made on a drive: known again by its UUID, and made only once.
@@ -160,7 +162,6 @@ CREATE TABLE cycle (
 
 -- What a boot measured. Committed before the drives are asked for their counts, which are added
 -- afterwards: cold_proof is 'unproven' until then.
--- checksum: a stick may give back other bits than it took (checksums.py); so in result and ticket.
 CREATE TABLE boot_sample (
     cycle_id INTEGER PRIMARY KEY REFERENCES cycle (id),
     boot_id TEXT NOT NULL,
@@ -273,6 +274,7 @@ CREATE TABLE surface_slice (
     min_bytes_s REAL NOT NULL,
     mean_bytes_s REAL NOT NULL,
     max_bytes_s REAL NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (step_id, slice)
 ) STRICT;
 
@@ -285,7 +287,8 @@ CREATE TABLE lba_range (
     first_byte INTEGER NOT NULL,
     size_bytes INTEGER NOT NULL,
     seconds REAL NOT NULL,
-    detail TEXT NOT NULL DEFAULT ''
+    detail TEXT NOT NULL DEFAULT '',
+    checksum INTEGER
 ) STRICT;
 
 -- A power-off in the middle of a step, counted here before it happens. left_at: when power was
@@ -304,6 +307,7 @@ CREATE TABLE power_off (
         CHECK (cold_proof IN ('', 'proven', 'unproven', 'warm')),
     cold_reason TEXT NOT NULL DEFAULT '',
     back_at TEXT,
+    checksum INTEGER,
     UNIQUE (step_id, part)
 ) STRICT;
 
@@ -320,6 +324,7 @@ CREATE TABLE activity_sample (
     read_ios INTEGER NOT NULL,
     write_ios INTEGER NOT NULL,
     busy_s REAL NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (step_id, device, t_s)
 ) STRICT;
 
@@ -328,6 +333,7 @@ CREATE TABLE array_sample (
     step_id INTEGER NOT NULL REFERENCES step (id),
     t_s REAL NOT NULL,
     dirty_bytes INTEGER NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (step_id, t_s)
 ) STRICT;
 
@@ -337,6 +343,7 @@ CREATE TABLE temperature_sample (
     drive_id INTEGER NOT NULL REFERENCES drive (id),
     t_s REAL NOT NULL,
     celsius REAL NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (step_id, drive_id, t_s)
 ) STRICT;
 
@@ -348,6 +355,7 @@ CREATE TABLE processor_load (
     part TEXT NOT NULL,
     seconds REAL NOT NULL,
     full_s REAL NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (step_id, part)
 ) STRICT;
 
@@ -367,6 +375,7 @@ CREATE TABLE health_reading (
     limit_celsius REAL,
     raw TEXT NOT NULL DEFAULT '',
     at TEXT NOT NULL,
+    checksum INTEGER,
     UNIQUE (campaign_id, drive_id, moment)
 ) STRICT;
 
@@ -377,6 +386,7 @@ CREATE TABLE health_counter (
     value REAL NOT NULL,
     unit TEXT NOT NULL,
     doubt TEXT NOT NULL DEFAULT '',
+    checksum INTEGER,
     PRIMARY KEY (reading_id, counter)
 ) STRICT;
 
@@ -400,6 +410,7 @@ CREATE TABLE verdict (
     reasons TEXT NOT NULL,
     at TEXT NOT NULL,
     drive_class TEXT NOT NULL DEFAULT '',
+    checksum INTEGER,
     PRIMARY KEY (campaign_id, drive_id)
 ) STRICT;
 
@@ -413,6 +424,7 @@ CREATE TABLE verdict_limit (
     measured TEXT NOT NULL,
     allowed TEXT NOT NULL,
     detail TEXT NOT NULL DEFAULT '',
+    checksum INTEGER,
     PRIMARY KEY (campaign_id, drive_id, position),
     FOREIGN KEY (campaign_id, drive_id) REFERENCES verdict (campaign_id, drive_id)
 ) STRICT;

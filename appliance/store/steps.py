@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from appliance.errors import Blame
 from appliance.samples.model import ActivitySample, Result, Ticket
-from appliance.store.checksums import seal
+from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
 from appliance.store.events import keep_phrases
 from appliance.store.rows import read_rows
@@ -155,64 +155,64 @@ def insert_results(
 ) -> None:
     """Figures, each with its cache state; on an array also with that of its cache."""
     at = timestamp()
-    connection.executemany(
-        """
-        INSERT INTO result (step_id, device, variant, metric, unit, value, page_cache,
-            page_cache_proof, proof_reason, ballast_bytes, drive_state, array_mode,
-            array_dirty_bytes, valid, at, began_cold)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-        """,
-        [
-            (
-                step_id,
-                device,
-                result.variant,
-                result.metric,
-                result.unit,
-                result.value,
-                result.cache.page_cache,
-                result.cache.proof,
-                result.cache.proof_reason,
-                result.cache.ballast_bytes,
-                result.cache.drive_state,
-                None if array is None else array.mode,
-                None if array is None else array.dirty_bytes,
-                int(result.valid),
-                at,
-                result.cache.began_cold,
-            )
-            for result in results
-        ],
-    )
-    seal(connection, "result", step_id)
+    with sealing(connection, "result"):
+        connection.executemany(
+            """
+            INSERT INTO result (step_id, device, variant, metric, unit, value, page_cache,
+                page_cache_proof, proof_reason, ballast_bytes, drive_state, array_mode,
+                array_dirty_bytes, valid, at, began_cold)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                (
+                    step_id,
+                    device,
+                    result.variant,
+                    result.metric,
+                    result.unit,
+                    result.value,
+                    result.cache.page_cache,
+                    result.cache.proof,
+                    result.cache.proof_reason,
+                    result.cache.ballast_bytes,
+                    result.cache.drive_state,
+                    None if array is None else array.mode,
+                    None if array is None else array.dirty_bytes,
+                    int(result.valid),
+                    at,
+                    result.cache.began_cold,
+                )
+                for result in results
+            ],
+        )
 
 
 def insert_tickets(connection: sqlite3.Connection, step_id: int, tickets: Iterable[Ticket]) -> None:
     """The draws of one pass."""
-    connection.executemany(
-        """
-        INSERT INTO ticket (step_id, pass, page_cache, seq, file, nth, bytes, seconds,
-            major_faults, device_read_bytes, resident_before_bytes)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-        """,
-        [
-            (
-                step_id,
-                ticket.pass_name,
-                ticket.page_cache,
-                ticket.seq,
-                ticket.file,
-                ticket.nth,
-                ticket.bytes,
-                ticket.seconds,
-                ticket.major_faults,
-                ticket.device_read_bytes,
-                ticket.resident_before_bytes,
-            )
-            for ticket in tickets
-        ],
-    )
-    seal(connection, "ticket", step_id)
+    with sealing(connection, "ticket"):
+        connection.executemany(
+            """
+            INSERT INTO ticket (step_id, pass, page_cache, seq, file, nth, bytes, seconds,
+                major_faults, device_read_bytes, resident_before_bytes)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                (
+                    step_id,
+                    ticket.pass_name,
+                    ticket.page_cache,
+                    ticket.seq,
+                    ticket.file,
+                    ticket.nth,
+                    ticket.bytes,
+                    ticket.seconds,
+                    ticket.major_faults,
+                    ticket.device_read_bytes,
+                    ticket.resident_before_bytes,
+                )
+                for ticket in tickets
+            ],
+        )
 
 
 def select_served(connection: sqlite3.Connection, step_id: int) -> dict[str, int]:
@@ -228,26 +228,27 @@ def insert_activity(
     connection: sqlite3.Connection, step_id: int, samples: Iterable[ActivitySample]
 ) -> None:
     """What the devices did, second by second."""
-    connection.executemany(
-        """
-        INSERT INTO activity_sample (step_id, device, t_s, read_bytes, write_bytes, read_ios,
-            write_ios, busy_s)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-        """,
-        [
-            (
-                step_id,
-                sample.device,
-                sample.t_s,
-                sample.read_bytes,
-                sample.write_bytes,
-                sample.read_ios,
-                sample.write_ios,
-                sample.busy_s,
-            )
-            for sample in samples
-        ],
-    )
+    with sealing(connection, "activity_sample"):
+        connection.executemany(
+            """
+            INSERT INTO activity_sample (step_id, device, t_s, read_bytes, write_bytes, read_ios,
+                write_ios, busy_s)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                (
+                    step_id,
+                    sample.device,
+                    sample.t_s,
+                    sample.read_bytes,
+                    sample.write_bytes,
+                    sample.read_ios,
+                    sample.write_ios,
+                    sample.busy_s,
+                )
+                for sample in samples
+            ],
+        )
 
 
 def select_moved(

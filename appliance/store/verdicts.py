@@ -5,9 +5,10 @@ What a verdict is made of is read in `evidence`.
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from appliance.store.checksums import DAMAGED, Damaged, find_damaged, list_keys, sealing
 from appliance.store.clock import timestamp
 
 Verdict = Literal["accept", "accept with remarks", "reject"]
@@ -67,33 +68,35 @@ def insert_verdict(
     limits: Sequence[LimitRow],
 ) -> None:
     """Store the verdict on a drive and the limits behind it, in their order."""
-    connection.execute(
-        """
-        INSERT INTO verdict (campaign_id, drive_id, verdict, reasons, at, drive_class)
-        VALUES (?, ?, ?, ?, ?, ?)
-        """,
-        (campaign_id, drive_id, verdict, reasons, timestamp(), drive_class),
-    )
-    connection.executemany(
-        """
-        INSERT INTO verdict_limit (campaign_id, drive_id, position, name, outcome, measured,
-                                   allowed, detail)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-        """,
-        [
-            (
-                campaign_id,
-                drive_id,
-                position,
-                each.name,
-                each.outcome,
-                each.measured,
-                each.allowed,
-                each.detail,
-            )
-            for position, each in enumerate(limits)
-        ],
-    )
+    with sealing(connection, "verdict"):
+        connection.execute(
+            """
+            INSERT INTO verdict (campaign_id, drive_id, verdict, reasons, at, drive_class)
+            VALUES (?, ?, ?, ?, ?, ?)
+            """,
+            (campaign_id, drive_id, verdict, reasons, timestamp(), drive_class),
+        )
+    with sealing(connection, "verdict_limit"):
+        connection.executemany(
+            """
+            INSERT INTO verdict_limit (campaign_id, drive_id, position, name, outcome, measured,
+                                       allowed, detail)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                (
+                    campaign_id,
+                    drive_id,
+                    position,
+                    each.name,
+                    each.outcome,
+                    each.measured,
+                    each.allowed,
+                    each.detail,
+                )
+                for position, each in enumerate(limits)
+            ],
+        )
 
 
 def delete_verdicts(connection: sqlite3.Connection, campaign_id: int) -> None:
@@ -139,33 +142,55 @@ def select_judging(connection: sqlite3.Connection, campaign_id: int) -> JudgingR
         "SELECT at, policy, origin, problem, tried_at FROM judging WHERE campaign_id = ?",
         (campaign_id,),
     ).fetchone()
-    return None if row is None else JudgingRow(*row)
+    if row is None:
+        return None
+    judging = JudgingRow(*row)
+    damaged = connection.execute(
+        f"""
+        SELECT d.identity || ': its verdict is ' || ? FROM verdict v
+        JOIN drive d ON d.id = v.drive_id WHERE v.rowid IN {_list_damaged(connection, campaign_id)}
+        """,
+        (DAMAGED,),
+    )
+    lines = (judging.problem, *(line for (line,) in damaged))
+    return replace(judging, problem="\n".join(filter(None, lines)))
 
 
 def select_verdicts(connection: sqlite3.Connection, campaign_id: int) -> tuple[VerdictRow, ...]:
-    """The verdicts of a campaign, in the order of its drives."""
+    """The verdicts of a campaign, in the order of its drives, but for damaged ones."""
     rows = connection.execute(
-        """
+        f"""
         SELECT v.drive_id, d.identity, v.verdict, v.reasons, v.at,
                v.drive_class
         FROM verdict v
         JOIN drive d ON d.id = v.drive_id
         LEFT JOIN campaign_drive cd ON cd.campaign_id = v.campaign_id AND cd.drive_id = v.drive_id
-        WHERE v.campaign_id = ? ORDER BY cd.slot
+        WHERE v.campaign_id = ? AND v.rowid NOT IN {_list_damaged(connection, campaign_id)}
+        ORDER BY cd.slot
         """,
         (campaign_id,),
     )
     return tuple(VerdictRow(*row) for row in rows)
 
 
+def _list_damaged(connection: sqlite3.Connection, campaign_id: int) -> str:
+    found = find_damaged(connection, campaign_id=campaign_id, tables=("verdict",))
+    return list_keys(found, "verdict")
+
+
 def select_limits(
-    connection: sqlite3.Connection, campaign_id: int, drive_id: int
+    connection: sqlite3.Connection,
+    campaign_id: int,
+    drive_id: int,
+    *,
+    damaged: Sequence[Damaged] = (),
 ) -> tuple[LimitRow, ...]:
-    """The limits behind a drive's verdict, in their order."""
+    """The limits behind a drive's verdict that are not `damaged`, in their order."""
     rows = connection.execute(
-        """
+        f"""
         SELECT name, outcome, measured, allowed, detail FROM verdict_limit
-        WHERE campaign_id = ? AND drive_id = ? ORDER BY position
+        WHERE campaign_id = ? AND drive_id = ?
+            AND rowid NOT IN {list_keys(damaged, "verdict_limit")} ORDER BY position
         """,
         (campaign_id, drive_id),
     )

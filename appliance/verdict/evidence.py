@@ -81,3 +81,5 @@ class Evidence:
     back."""
     health_unread: str = HEALTH_UNREAD
     """Empty: it was asked how it is, and answered."""
+    damaged: tuple[str, ...] = ()
+    """Stored rows about it that are not what was stored: then nothing is concluded from any."""

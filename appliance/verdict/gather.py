@@ -12,6 +12,7 @@ from appliance.plan.read import parse_plan
 from appliance.samples.variants import Variant, parse_variant
 from appliance.statistics import stats
 from appliance.store.campaigns import select_campaign
+from appliance.store.checksums import ALL_DRIVES, EVIDENCE, find_damaged
 from appliance.store.conditions import select_condition_values
 from appliance.store.health import HealthRow, select_health
 from appliance.store.processor_load import select_loads
@@ -23,6 +24,7 @@ from appliance.store.read.evidence import (
     select_highest_celsius,
     select_judged_drives,
     select_judged_steps,
+    select_lost,
 )
 from appliance.store.read.figures import FigureRow, select_figures
 from appliance.store.steps import StepRow
@@ -57,15 +59,35 @@ def gather_evidence(connection: sqlite3.Connection, campaign_id: int) -> tuple[E
     """All that the campaign measured on each of its drives."""
     steps = select_judged_steps(connection, campaign_id)
     health = select_health(connection, campaign_id)
-    return tuple(
-        _gather_drive(
-            connection,
-            campaign_id,
-            drive,
-            steps=[step for step in steps if step.drive_id == drive.drive_id],
-            health=[row for row in health if row.drive_id == drive.drive_id],
+    damaged = find_damaged(connection, campaign_id=campaign_id, tables=EVIDENCE)
+    lost = select_lost(connection, campaign_id)
+    found = []
+    for drive in select_judged_drives(connection, campaign_id):
+        own = [row.what for row in damaged if row.drive_id in {drive.drive_id, ALL_DRIVES}]
+        if own or lost:
+            found.append(_make_damaged(drive, (*own, *lost)))
+            continue
+        found.append(
+            _gather_drive(
+                connection,
+                campaign_id,
+                drive,
+                steps=[step for step in steps if step.drive_id == drive.drive_id],
+                health=[row for row in health if row.drive_id == drive.drive_id],
+            )
         )
-        for drive in select_judged_drives(connection, campaign_id)
+    return tuple(found)
+
+
+def _make_damaged(drive: JudgedDriveRow, damaged: tuple[str, ...]) -> Evidence:
+    """No figures: none is held against a limit, nor against those of another drive."""
+    return Evidence(
+        drive_id=drive.drive_id,
+        identity=drive.identity,
+        model=drive.model,
+        transport=drive.transport,
+        rotational=drive.rotational,
+        damaged=damaged,
     )
 
 

@@ -30,7 +30,7 @@ class Judged:
     evidence: Evidence
     drive_class: DriveClass | None
     verdict: Verdict | None
-    """None: nothing was measured by which it could be judged."""
+    """None: nothing was measured by which it could be judged, or what was stored is damaged."""
     limits: tuple[LimitRow, ...]
     reasons: str
 
@@ -48,6 +48,10 @@ def _judge_drive(policy: Policy, drive: Evidence, compared: Sequence[Figure]) ->
         model=drive.model,
         hybrid=drive.hybrid,
     )
+    if drive.damaged:
+        more = f" and {len(drive.damaged) - 1} more" if len(drive.damaged) > 1 else ""
+        reason = f"stored figures are damaged on the stick: {drive.damaged[0]}{more}"
+        return Judged(drive, drive_class, None, (), reason)
     limits = policy.limits_of(drive_class)
     measured, held = _hold_all(limits, drive, compared)
     limited = {LIMITS[name].counter for name, limit in limits.items() if limit != Limit()}

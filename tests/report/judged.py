@@ -21,6 +21,7 @@ from appliance.store.surface import insert_ranges, insert_slices
 from appliance.verdict.evidence import Figure
 from appliance.verdict.gather import gather_evidence
 from appliance.workloads.surface.keys import SLICES
+from tests.databases import seal
 from tests.report import states
 from tests.report.database import Disk, make_boots, make_database
 from tests.report.workloads import add_results, add_step, end_step
@@ -211,4 +212,6 @@ def fix_times(connection: sqlite3.Connection) -> None:
         ("condition", "since"),
     ):
         connection.execute(f"UPDATE {table} SET {column} = ?", (at,))  # noqa: S608 - names of this file
-    connection.execute("UPDATE result SET checksum = NULL")
+    for table in ("verdict", "health_reading", "result", "condition"):
+        connection.execute(f"UPDATE {table} SET checksum = NULL")  # noqa: S608 - likewise
+        seal(connection, table)

@@ -255,7 +255,7 @@ class FakeEngine:
             ("[[workload]]\nkind = 'lottery'\n", campaign_id),
         )
         self.connection.execute(
-            "INSERT INTO activity_sample VALUES (?, ?, ?, 0, 0, 0, 0, 0)",
+            "INSERT INTO activity_sample VALUES (?, ?, ?, 0, 0, 0, 0, 0, NULL)",
             (step_id, device, seconds),
         )
 

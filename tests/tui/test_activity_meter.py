@@ -135,7 +135,7 @@ def test_durations_are_what_was_recorded_and_the_plan_tells_the_same_work(
     engine.add_step(new, "fio", HDD, state="planned", workload_index=1)
     for step_id, seconds in ((done, 1000.0), (running, 300.0)):
         engine.connection.execute(
-            "INSERT INTO activity_sample VALUES (?, ?, ?, 0, 0, 0, 0, 0)",
+            "INSERT INTO activity_sample VALUES (?, ?, ?, 0, 0, 0, 0, 0, NULL)",
             (step_id, HDD.serial, seconds),
         )
     engine.connection.execute(

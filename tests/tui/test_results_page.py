@@ -119,7 +119,7 @@ async def test_what_judged_no_drive_does_not_begin_with_verdicts(engine: FakeEng
             f"  {HDD.serial}  accept with remarks",
             "    evidence: surface not read",
         ]
-        engine.connection.execute("UPDATE verdict SET verdict = 'reject'")
+        engine.connection.execute("UPDATE verdict SET checksum = NULL, verdict = 'reject'")
         await settle(pilot)
         assert text_of(pilot, "#results").startswith("Verdicts\n")
 

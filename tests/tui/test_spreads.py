@@ -77,7 +77,7 @@ async def test_slices_of_a_surface_are_its_samples(engine: FakeEngine) -> None:
         results=(Result("whole", "bw_bytes_s", 98.4e6, state("bypass")),),
     )
     engine.connection.executemany(
-        "INSERT INTO surface_slice VALUES (?, ?, ?, ?, 1000, 0, 1, ?, 9)",
+        "INSERT INTO surface_slice VALUES (?, ?, ?, ?, 1000, 0, 1, ?, 9, NULL)",
         [(step, n, n * 1000, n * 1000 + 1000, 100e6 - n * 1e6) for n in range(10)],
     )
     async with KaltstartApp(engine.port()).run_test() as pilot:

@@ -7,9 +7,16 @@ from dataclasses import dataclass
 
 from appliance.errors import PlanError
 from appliance.store import campaigns
-from appliance.store.checksums import DAMAGED, Damaged, find_damaged
+from appliance.store.checksums import (
+    CHECKED,
+    DAMAGED,
+    SEALED,
+    Damaged,
+    find_damaged,
+    list_keys,
+)
 from appliance.store.health import HealthRow, select_health
-from appliance.store.read.workloads import WorkloadRows, list_keys, select_workloads
+from appliance.store.read.workloads import WorkloadRows, select_workloads
 from appliance.store.rows import Record, read_records, read_rows
 from appliance.store.verdicts import (
     JudgingRow,
@@ -32,7 +39,8 @@ _DRIVES = """
            cd.released_model AS model,
            -- As it was then: the drive's own row has the newest.
            coalesce((SELECT c.value FROM condition c WHERE c.campaign_id = cd.campaign_id
-                     AND c.drive_id = d.id AND c.name = 'firmware' ORDER BY c.id LIMIT 1),
+                     AND c.drive_id = d.id AND c.name = 'firmware' AND c.id NOT IN {damaged}
+                     ORDER BY c.id LIMIT 1),
                     d.firmware) AS firmware,
            cd.released_size_bytes AS size_bytes, cd.rotational, cd.transport, cd.serial_doubt
     FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id
@@ -45,11 +53,10 @@ _BOOTS = """
            s.firmware_s, s.loader_s, s.kernel_s, s.initrd_s, s.userspace_s, s.session_s,
            s.io_quiet_s, s.read_bytes, s.read_ios, s.wake_skew_s,
            coalesce(s.cold_proof, iif(c.power = 'warm', 'warm', 'unproven')) AS cold_proof,
-           iif(x.value IS NULL, coalesce(s.cold_reason, c.reason), ?) AS cold_reason, s.page_cache,
-           iif(x.value IS NULL, coalesce(s.valid, 0), 0) AS valid
+           iif(c.id IN {damaged}, ?, coalesce(s.cold_reason, c.reason)) AS cold_reason,
+           s.page_cache, iif(c.id IN {damaged}, 0, coalesce(s.valid, 0)) AS valid
     FROM cycle c
     LEFT JOIN boot_sample s ON s.cycle_id = c.id
-    LEFT JOIN json_each(?) x ON x.value = c.id
     WHERE c.campaign_id = ? ORDER BY c.position
 """
 _EARLIER = """
@@ -202,8 +209,11 @@ def select_campaign(
         campaign = campaigns.select_campaign(connection, campaign_id)
         if campaign is None:
             raise PlanError(f"there is no campaign {campaign_id} in the database")
-        damaged = find_damaged(connection, campaign_id=campaign_id)
-        drives = tuple(read_rows(connection, DriveRow, _DRIVES, campaign_id))
+        tables = SEALED if with_activity else CHECKED
+        damaged = find_damaged(connection, campaign_id=campaign_id, tables=tables)
+        unsure = list_keys(damaged, "condition")
+        drives = tuple(read_rows(connection, DriveRow, _DRIVES.format(damaged=unsure), campaign_id))
+        verdicts = _select_verdicts(connection, campaign_id, damaged)
         return CampaignRows(
             campaign=campaign,
             drives=drives,
@@ -211,9 +221,8 @@ def select_campaign(
                 read_rows(
                     connection,
                     BootRow,
-                    _BOOTS,
+                    _BOOTS.format(damaged=list_keys(damaged, "boot_sample")),
                     DAMAGED,
-                    list_keys(damaged, "boot_sample"),
                     campaign_id,
                 )
             ),
@@ -234,18 +243,14 @@ def select_campaign(
                     campaign_id,
                 )
             ),
-            verdicts=_select_verdicts(connection, campaign_id),
-            health=read_records(
-                connection,
-                "SELECT * FROM health WHERE campaign_id = ?"
-                " ORDER BY drive_serial, moment DESC, counter",
-                campaign_id,
-            ),
+            verdicts=verdicts,
+            health=_select_health_records(connection, campaign_id, verdicts.health),
             conditions=tuple(
                 read_rows(
                     connection,
                     ConditionRow,
-                    "SELECT * FROM conditions WHERE campaign_id = ? ORDER BY seq",
+                    "SELECT * FROM conditions WHERE campaign_id = ?"
+                    f" AND seq NOT IN {unsure} ORDER BY seq",
                     campaign_id,
                 )
             ),
@@ -267,15 +272,34 @@ def select_earlier(connection: sqlite3.Connection, rows: CampaignRows) -> Campai
     return select_campaign(connection, campaign_id=row[0], with_activity=False)
 
 
-def _select_verdicts(connection: sqlite3.Connection, campaign_id: int) -> VerdictRows:
+def _select_verdicts(
+    connection: sqlite3.Connection, campaign_id: int, damaged: Sequence[Damaged]
+) -> VerdictRows:
     verdicts = select_verdicts(connection, campaign_id)
     return VerdictRows(
         judging=select_judging(connection, campaign_id),
         verdicts=verdicts,
         limits={
-            row.drive_id: select_limits(connection, campaign_id, row.drive_id) for row in verdicts
+            row.drive_id: select_limits(connection, campaign_id, row.drive_id, damaged=damaged)
+            for row in verdicts
         },
-        health=select_health(connection, campaign_id),
+        health=select_health(connection, campaign_id, damaged=damaged),
+    )
+
+
+def _select_health_records(
+    connection: sqlite3.Connection, campaign_id: int, sound: Sequence[HealthRow]
+) -> tuple[Record, ...]:
+    counters = {(row.drive_serial, row.moment): {None, *row.counters} for row in sound}
+    records = read_records(
+        connection,
+        "SELECT * FROM health WHERE campaign_id = ? ORDER BY drive_serial, moment DESC, counter",
+        campaign_id,
+    )
+    return tuple(
+        record
+        for record in records
+        if record["counter"] in counters.get((record["drive_serial"], record["moment"]), ())
     )
 
 
@@ -310,8 +334,7 @@ def _select_boot_times(
         tuple(row)
         for row in connection.execute(
             "SELECT d.identity, c.cycle, c.charted FROM cycle c JOIN drive d ON d.id = c.drive_id"
-            " WHERE c.id IN (SELECT value FROM json_each(?))",
-            (list_keys(damaged, "boot_sample"),),
+            f" WHERE c.id IN {list_keys(damaged, 'boot_sample')}"
         )
     }
     records = read_records(

@@ -140,6 +140,19 @@ def select_boot_counts(
     )
 
 
+def select_lost(connection: sqlite3.Connection, campaign_id: int) -> tuple[str, ...]:
+    """Rows that were damaged so that they are gone: of the campaign, or perhaps of it."""
+    rows = connection.execute(
+        """
+        SELECT detail FROM event WHERE event = 'sample-lost' AND (campaign_id = ?1 OR
+            campaign_id IS NULL AND seq > (SELECT min(seq) FROM event WHERE campaign_id = ?1))
+        ORDER BY seq
+        """,
+        (campaign_id,),
+    )
+    return tuple(row[0] for row in rows)
+
+
 def is_own_campaign(connection: sqlite3.Connection, campaign_id: int) -> bool:
     """Whether the campaign ended on this stick, and was not taken over from another one's database.
 

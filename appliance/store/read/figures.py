@@ -4,6 +4,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from appliance.samples.variants import Variant, parse_variant
+from appliance.store.checksums import SOUND
 from appliance.store.rows import read_rows
 
 
@@ -48,17 +49,17 @@ _FIGURES = """
            coalesce(r.array_mode, ''), coalesce(r.array_dirty_bytes, 0)
     FROM result r JOIN step t ON t.id = r.step_id WHERE r.step_id = ? ORDER BY r.id
 """
-_TICKETS = """
-    SELECT pass, page_cache, sum(bytes) AS bytes, sum(seconds) AS seconds FROM tickets
-    WHERE step_id = ? GROUP BY pass, page_cache
+_TICKETS = f"""
+    SELECT pass, page_cache, sum(bytes) AS bytes, sum(seconds) AS seconds FROM ticket
+    WHERE step_id = ? AND {SOUND} GROUP BY pass, page_cache
 """
-_READS = """
-    SELECT pass, page_cache, bytes / seconds AS bytes_s FROM tickets
-    WHERE step_id = ? AND seconds > 0 ORDER BY pass, seq
+_READS = f"""
+    SELECT pass, page_cache, bytes / seconds AS bytes_s FROM ticket
+    WHERE step_id = ? AND {SOUND} AND seconds > 0 ORDER BY pass, seq
 """
-_SLICES = """
-    SELECT '' AS pass, '' AS page_cache, mean_bytes_s AS bytes_s FROM slices
-    WHERE step_id = ? AND read_bytes > 0 ORDER BY slice
+_SLICES = f"""
+    SELECT '' AS pass, '' AS page_cache, mean_bytes_s AS bytes_s FROM surface_slice
+    WHERE step_id = ? AND {SOUND} AND read_bytes > 0 ORDER BY slice
 """
 
 

@@ -11,8 +11,8 @@ from itertools import batched, groupby
 from math import ceil
 from typing import TYPE_CHECKING
 
-from appliance.store.checksums import DAMAGED, Damaged
-from appliance.store.rows import read_rows
+from appliance.store.checksums import DAMAGED, Damaged, list_keys
+from appliance.store.rows import list_columns, read_rows
 from appliance.store.steps import StepRow
 
 if TYPE_CHECKING:
@@ -21,28 +21,19 @@ if TYPE_CHECKING:
 MAX_ACTIVITY = 3600
 """Intervals per step and device that a report holds at once: an hour of seconds."""
 
-_OF_CAMPAIGN = "v JOIN step t ON t.id = v.step_id WHERE t.campaign_id = ? ORDER BY t.position"
 # Of a row that is damaged the figure is not valid.
 _RESULTS = """
     SELECT r.step_id, r.device, coalesce(d.identity, '') AS drive_serial,
            coalesce(cd.role, '') AS drive_role, t.kind AS workload, r.variant, r.metric, r.unit,
            r.value, r.page_cache, r.page_cache_proof,
-           iif(x.value IS NULL, r.proof_reason, ?) AS proof_reason, r.ballast_bytes, r.drive_state,
-           r.array_mode, r.array_dirty_bytes, iif(x.value IS NULL, r.valid, 0) AS valid, r.at,
-           r.began_cold
+           iif(r.id IN {damaged}, ?, r.proof_reason) AS proof_reason, r.ballast_bytes,
+           r.drive_state, r.array_mode, r.array_dirty_bytes,
+           iif(r.id IN {damaged}, 0, r.valid) AS valid, r.at, r.began_cold
     FROM result r
     JOIN step t ON t.id = r.step_id
     LEFT JOIN drive d ON d.id = t.drive_id
     LEFT JOIN campaign_drive cd ON cd.campaign_id = t.campaign_id AND cd.drive_id = t.drive_id
-    LEFT JOIN json_each(?) x ON x.value = r.id
     WHERE t.campaign_id = ? ORDER BY t.position, r.id
-"""
-_TICKETS = """
-    SELECT v.* FROM tickets v
-    JOIN step t ON t.id = v.step_id
-    JOIN ticket k ON k.step_id = v.step_id AND k.pass = v.pass AND k.seq = v.seq
-    WHERE k.rowid NOT IN (SELECT value FROM json_each(?)) AND t.campaign_id = ?
-    ORDER BY t.position, v.pass, v.seq
 """
 _STEPS = """
     SELECT t.*,
@@ -189,11 +180,11 @@ def select_workloads(
 ) -> WorkloadRows:
     """Everything about one campaign's steps, in the order of the plan and of their storing.
 
-    Of `damaged` rows a figure is not valid, and a draw is left out.
+    Of `damaged` rows a figure is not valid, and all others are left out.
     """
 
-    def select[T: DataclassInstance](make: type[T], view: str, order: str) -> tuple[T, ...]:
-        query = f"SELECT v.* FROM {view} {_OF_CAMPAIGN}, {order}"
+    def select[T: DataclassInstance](make: type[T], table: str, order: str) -> tuple[T, ...]:
+        query = _list_sound(make, table, order, damaged)
         return tuple(read_rows(connection, make, query, campaign_id))
 
     return WorkloadRows(
@@ -202,35 +193,47 @@ def select_workloads(
             read_rows(
                 connection,
                 ResultRow,
-                _RESULTS,
+                _RESULTS.format(damaged=list_keys(damaged, "result")),
                 DAMAGED,
-                list_keys(damaged, "result"),
                 campaign_id,
             )
         ),
-        tickets=tuple(
-            read_rows(connection, TicketRow, _TICKETS, list_keys(damaged, "ticket"), campaign_id)
-        ),
-        activity=tuple(_select_activity(connection, campaign_id)) if with_activity else (),
-        dirty=select(DirtyRow, "array_dirty", "v.t_s"),
-        temperatures=select(TemperatureRow, "temperatures", "v.drive_serial, v.t_s"),
-        slices=select(SliceRow, "slices", "v.slice"),
-        ranges=select(RangeRow, "ranges", "v.first_byte, v.kind, v.part"),
+        tickets=select(TicketRow, "ticket", "v.pass, v.seq"),
+        activity=tuple(_select_activity(connection, campaign_id, damaged)) if with_activity else (),
+        dirty=select(DirtyRow, "array_sample", "v.t_s"),
+        temperatures=select(TemperatureRow, "temperature_sample", "drive_serial, v.t_s"),
+        slices=select(SliceRow, "surface_slice", "v.slice"),
+        ranges=select(RangeRow, "lba_range", "v.first_byte, v.kind, v.part"),
     )
 
 
-def list_keys(damaged: Sequence[Damaged], table: str) -> str:
-    """As JSON, which a query takes for a list."""
-    return json.dumps([row.key for row in damaged if row.table == table])
+def _list_sound[T: DataclassInstance](
+    make: type[T], table: str, order: str, damaged: Sequence[Damaged]
+) -> str:
+    """The rows of `table` that belong to one campaign and are not damaged, as a query."""
+    columns = list_columns(make)
+    named = ", ".join(
+        "d.identity AS drive_serial" if each == "drive_serial" else f"v.{each}" for each in columns
+    )
+    drive = "JOIN drive d ON d.id = v.drive_id" if "drive_serial" in columns else ""
+    return (
+        f"SELECT {named} FROM {table} v JOIN step t ON t.id = v.step_id {drive}"
+        f" WHERE t.campaign_id = ? AND v.rowid NOT IN {list_keys(damaged, table)}"
+        f" ORDER BY t.position, {order}"
+    )
 
 
-def stream_activity(connection: sqlite3.Connection, campaign_id: int) -> Iterator[ActivityRow]:
+def stream_activity(
+    connection: sqlite3.Connection, campaign_id: int, *, damaged: Sequence[Damaged] = ()
+) -> Iterator[ActivityRow]:
     """All of the recording, which may be millions of rows: never hold them all."""
-    query = f"SELECT v.* FROM activity {_OF_CAMPAIGN}, v.step_id, v.device, v.t_s"
+    query = _list_sound(ActivityRow, "activity_sample", "v.step_id, v.device, v.t_s", damaged)
     yield from read_rows(connection, ActivityRow, query, campaign_id)
 
 
-def _select_activity(connection: sqlite3.Connection, campaign_id: int) -> Iterator[ActivityRow]:
+def _select_activity(
+    connection: sqlite3.Connection, campaign_id: int, damaged: Sequence[Damaged]
+) -> Iterator[ActivityRow]:
     counts = {
         (step_id, device): count
         for step_id, device, count in connection.execute(
@@ -239,7 +242,7 @@ def _select_activity(connection: sqlite3.Connection, campaign_id: int) -> Iterat
             (campaign_id,),
         )
     }
-    rows = stream_activity(connection, campaign_id)
+    rows = stream_activity(connection, campaign_id, damaged=damaged)
     for key, own in groupby(rows, key=lambda row: (row.step_id, row.device)):
         width = ceil(counts[key] / MAX_ACTIVITY)
         for part in batched(own, width, strict=False):

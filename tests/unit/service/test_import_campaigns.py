@@ -177,7 +177,14 @@ def test_nothing_is_taken_over_while_a_campaign_has_the_machine(
 
 def test_the_counts_are_told_in_words() -> None:
     counts = MergeCounts(
-        campaigns=2, already_there=1, unfinished=2, drives=1, boots=1, results=40, events=9
+        campaigns=2,
+        already_there=1,
+        unfinished=2,
+        drives=1,
+        boots=1,
+        results=40,
+        events=9,
+        damaged=0,
     )
     assert describe_counts(counts) == (
         "2 campaigns imported with 1 boot and 40 results, 1 drive that was not known here,"

@@ -19,11 +19,11 @@ from appliance.service.drive_watch import DriveList
 from appliance.service.open_stick import open_stick
 from appliance.stick import fat
 from appliance.stick.partitions import Stick, hold_alone
-from appliance.store.checksums import DAMAGED, seal
+from appliance.store.checksums import DAMAGED
 from appliance.store.connect import open_database
 from appliance.store.copies import find_copies, newest_event
 from appliance.store.read.overview import select_events
-from tests.databases import spoil_page
+from tests.databases import seal, spoil_page
 from tests.report.database import make_database
 from tests.unit.campaign.world import STICK, World
 
@@ -73,8 +73,7 @@ def stick(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open
     """A stick with a campaign, whose boots have checksums, and no copy yet."""
     opened = Opened(world, world.path)
     with closing(make_database(opened.path)) as connection:
-        for (cycle,) in connection.execute("SELECT cycle_id FROM boot_sample").fetchall():
-            seal(connection, "boot_sample", cycle)
+        seal(connection, "boot_sample")
     (tmp_path / "fat/kaltstart").mkdir(parents=True)
     (tmp_path / "fat/kaltstart/grubenv").touch()
     world.boot_id = "boot-1"

@@ -13,7 +13,6 @@ import pytest
 
 from appliance.errors import StickError
 from appliance.store import copies
-from appliance.store.checksums import seal
 from appliance.store.connect import (
     open_database,
     open_read_only,
@@ -29,7 +28,7 @@ from appliance.store.copies import (
     newest_event,
 )
 from appliance.store.events import insert_event
-from tests.databases import spoil_page
+from tests.databases import seal, spoil_page
 from tests.report.database import make_database
 
 
@@ -169,7 +168,7 @@ def test_no_copy_is_replaced_by_what_is_damaged(database: Path) -> None:
 def test_no_copy_is_replaced_by_a_row_that_is_damaged(tmp_path: Path) -> None:
     path = tmp_path / "kaltstart.sqlite"
     with closing(make_database(path)) as connection:
-        seal(connection, "boot_sample", 1)
+        seal(connection, "boot_sample")
         assert keep_copy(connection) == ""
         connection.execute("UPDATE boot_sample SET boot_s = boot_s + 1 WHERE cycle_id = 1")
         before = _contents(path)

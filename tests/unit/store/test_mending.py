@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import StickError
-from appliance.store.checksums import DAMAGED, find_damaged, seal
+from appliance.store.checksums import DAMAGED, find_damaged
 from appliance.store.connect import open_database
 from appliance.store.copies import check_whole, find_copies, keep_copy
 from appliance.store.mending import Mended, mend_rows
 from appliance.store.read.campaign import select_campaign
-from tests.databases import spoil_page
+from tests.databases import seal, spoil_page
 from tests.report.database import make_database
 
 _REASON = "ATA attribute 12 rose by one: 41 to 42"
@@ -43,10 +43,9 @@ def path(tmp_path: Path) -> Path:
             "INSERT INTO ticket VALUES (7, 'first', 'cold', 0, 'file 1', 1, 4096, 0.25, 1, 4096, 0,"
             " NULL)"
         )
-        for (cycle,) in connection.execute("SELECT cycle_id FROM boot_sample").fetchall():
-            seal(connection, "boot_sample", cycle)
-        seal(connection, "result", 7)
-        seal(connection, "ticket", 7)
+        seal(connection, "boot_sample")
+        seal(connection, "result")
+        seal(connection, "ticket")
     return path
 
 
@@ -105,7 +104,7 @@ def _mend(path: Path) -> list[Mended]:
     with closing(open_database(path)) as connection:
         mend_rows(connection, note=told.extend)
         check_whole(connection)
-        assert find_damaged(connection, tables=("boot_sample", "result")) == ()
+        assert all(row.is_known for row in find_damaged(connection))
         assert connection.execute("PRAGMA foreign_keys").fetchone()[0] == 1
         select_campaign(connection, campaign_id=1)  # a report can be made
     return told
@@ -194,7 +193,7 @@ def test_a_row_that_cannot_be_read_goes_so_that_the_others_can_be(
     rows = _rows(path)
     turn(path)
     (told,) = _mend(path)
-    assert told.event == "sample-damaged"
+    assert told.event == "sample-lost"
     assert _rows(path)["result"] == rows["result"][1:]
     assert _rows(path)["boot_sample"] == rows["boot_sample"]
 
@@ -215,7 +214,7 @@ def test_a_boot_whose_sample_cannot_be_read_has_failed(path: Path) -> None:
     with closing(open_database(path)) as connection, pytest.raises(StickError):
         check_whole(connection)
     (told,) = _mend(path)
-    assert told.event == "sample-damaged"
+    assert told.event == "sample-lost"
     with closing(open_database(path)) as connection:
         row = connection.execute(
             "SELECT state, reason, blame FROM cycle WHERE id = ?", (cycle,)
@@ -245,7 +244,7 @@ def test_a_sample_that_belongs_nowhere_by_now_is_found(
         assert "sample-restored" in events
         assert _rows(path) == rows
     else:
-        assert set(events) == {"sample-damaged"}
+        assert set(events) == {"sample-lost"}
         assert len(_rows(path)[table]) == len(rows[table]) - 1
         failed = [row for row in _rows(path)["cycle"] if DAMAGED in row]
         assert len(failed) == (table == "boot_sample")

@@ -17,7 +17,7 @@ from tests.report.database import LAB, Boot, Disk, add_campaign, make_database
 
 merge = partial(merge_database, room_bytes=1 << 30)
 NOTHING = MergeCounts(
-    campaigns=0, already_there=0, unfinished=0, drives=0, boots=0, results=0, events=0
+    campaigns=0, already_there=0, unfinished=0, drives=0, boots=0, results=0, events=0, damaged=0
 )
 
 
@@ -58,18 +58,21 @@ def theirs(tmp_path: Path) -> Path:
         "INSERT INTO ticket VALUES (?, 'cold', 'cold', 1, 'a', 1, 9, 0.1, 0, 9, 0, NULL)", (step,)
     )
     connection.execute(
-        "INSERT INTO activity_sample VALUES (?, 'sda', 0.5, 1, 2, 3, 4, 0.1)", (step,)
+        "INSERT INTO activity_sample VALUES (?, 'sda', 0.5, 1, 2, 3, 4, 0.1, NULL)", (step,)
     )
-    connection.execute("INSERT INTO array_sample VALUES (?, 0.5, 4096)", (step,))
+    connection.execute("INSERT INTO array_sample VALUES (?, 0.5, 4096, NULL)", (step,))
     connection.execute(
         "INSERT INTO array_made"
         " (campaign_id, backing_drive_id, cache_drive_id, set_uuid, state, at)"
         " VALUES (1, 1, ?, 'set', 'apart', 'T')",
         (drive,),
     )
-    connection.execute("INSERT INTO verdict VALUES (1, ?, 'accept', '', 'T', 'nvme')", (drive,))
     connection.execute(
-        "INSERT INTO verdict_limit VALUES (1, ?, 0, 'crc_errors', 'kept', '0', '', '')", (drive,)
+        "INSERT INTO verdict VALUES (1, ?, 'accept', '', 'T', 'nvme', NULL)", (drive,)
+    )
+    connection.execute(
+        "INSERT INTO verdict_limit VALUES (1, ?, 0, 'crc_errors', 'kept', '0', '', '', NULL)",
+        (drive,),
     )
     connection.execute("INSERT INTO judging VALUES (1, 'T', 'own', 'built-in', '', '', 'T')")
     connection.close()
@@ -106,7 +109,7 @@ def test_others_read_on_until_all_is_stored(
     with closing(open_database(theirs)) as other:
         other.execute(
             "WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number LIMIT 90000)"
-            " INSERT INTO activity_sample SELECT 1, 'sdb', n, 1, 2, 3, 4, 0.1 FROM number"
+            " INSERT INTO activity_sample SELECT 1, 'sdb', n, 1, 2, 3, 4, 0.1, NULL FROM number"
         )
     reader = sqlite3.connect(tmp_path / "mine.sqlite", timeout=0)
     seen: list[int] = []
@@ -125,7 +128,14 @@ def test_others_read_on_until_all_is_stored(
 def test_all_of_a_campaign_arrives_under_new_ids(mine: sqlite3.Connection, theirs: Path) -> None:
     counts = merge(mine, theirs)
     assert counts == MergeCounts(
-        campaigns=1, already_there=0, unfinished=0, drives=2, boots=18, results=1, events=3
+        campaigns=1,
+        already_there=0,
+        unfinished=0,
+        drives=2,
+        boots=18,
+        results=1,
+        events=3,
+        damaged=0,
     )
     other = open_database(theirs)
     for query in (

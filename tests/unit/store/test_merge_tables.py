@@ -62,7 +62,7 @@ ROWS = (
         " major_faults, device_read_bytes, resident_before_bytes)"
         " VALUES (32, 'cold', 'cold', 1, 'a', 1, 9, 0.1, 0, 9, 0)"
     ),
-    "INSERT INTO activity_sample VALUES (31, 'A', 0.5, 1, 2, 3, 4, 0.1)",
+    "INSERT INTO activity_sample VALUES (31, 'A', 0.5, 1, 2, 3, 4, 0.1, NULL)",
     (
         "INSERT INTO verdict (campaign_id, drive_id, verdict, reasons, at)"
         " VALUES (7, 11, 'accept', 'it is good', 'T')"
@@ -76,7 +76,7 @@ ROWS = (
         "INSERT INTO array_made (id, campaign_id, backing_drive_id, cache_drive_id, set_uuid,"
         " state, at) VALUES (41, 7, 11, 12, 'set', 'apart', 'T')"
     ),
-    "INSERT INTO array_sample VALUES (31, 0.5, 4096)",
+    "INSERT INTO array_sample VALUES (31, 0.5, 4096, NULL)",
     "UPDATE cycle SET cache_power_cycles_before = 5 WHERE id = 21",
     "UPDATE boot_sample SET cache_power_cycles_after = 6",
     (
@@ -84,19 +84,19 @@ ROWS = (
         " (51, 7, 11, 'before', 1, 'raw', 'T'), (52, 7, 12, 'after', 0, 'raw', 'T')"
     ),
     (
-        "INSERT INTO health_counter VALUES (51, 'crc_errors', 3, '1', ''),"
-        " (52, 'media_errors', 4, '1', 'in doubt')"
+        "INSERT INTO health_counter VALUES (51, 'crc_errors', 3, '1', '', NULL),"
+        " (52, 'media_errors', 4, '1', 'in doubt', NULL)"
     ),
-    "INSERT INTO temperature_sample VALUES (31, 11, 0.5, 41.5), (32, 12, 0.5, 51.5)",
-    "INSERT INTO surface_slice VALUES (31, 0, 0, 4096, 4096, 0, 1, 2, 3)",
-    "INSERT INTO lba_range VALUES (61, 31, 'read', 'lost', 512, 1024, 0.5, 'zeros')",
+    "INSERT INTO temperature_sample VALUES (31, 11, 0.5, 41.5, NULL), (32, 12, 0.5, 51.5, NULL)",
+    "INSERT INTO surface_slice VALUES (31, 0, 0, 4096, 4096, 0, 1, 2, 3, NULL)",
+    "INSERT INTO lba_range VALUES (61, 31, 'read', 'lost', 512, 1024, 0.5, 'zeros', NULL)",
     (
         "INSERT INTO power_off (id, step_id, drive_id, part, manner, boot_id, left_at,"
         " cold_proof, back_at)"
         " VALUES (71, 31, 11, 'read-cold', 'abrupt', 'b', 'T', 'proven', 'T')"
     ),
     "UPDATE verdict SET drive_class = 'hdd'",
-    "INSERT INTO verdict_limit VALUES (7, 11, 0, 'crc_errors', 'kept', '3', '', 'why')",
+    "INSERT INTO verdict_limit VALUES (7, 11, 0, 'crc_errors', 'kept', '3', '', 'why', NULL)",
     "INSERT INTO judging VALUES (7, 'T', 'own', 'built-in', '', '', 'T')",
     "UPDATE campaign_drive SET failed_blame = 'none' WHERE drive_id = 11",
     "UPDATE cycle SET blame = 'none' WHERE id = 22",
@@ -106,7 +106,7 @@ ROWS = (
         " (81, 7, NULL, 'kernel', '6.12', 'T'), (82, 7, 11, 'scheduler', 'bfq', 'T'),"
         " (83, 7, 11, 'scheduler', 'none', 'U')"
     ),
-    "INSERT INTO processor_load VALUES (31, 'read-00', 9.5, 2.5)",
+    "INSERT INTO processor_load VALUES (31, 'read-00', 9.5, 2.5, NULL)",
 )
 
 
