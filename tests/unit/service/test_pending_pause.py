@@ -113,6 +113,18 @@ def test_a_bug_in_the_pausing_itself_leaves_a_pause_owed_and_nothing_armed(
     assert "it goes on" not in world.log
 
 
+def test_a_campaign_that_a_stick_brings_back_does_not_go_on_by_itself(
+    appliance: Appliance, world: World
+) -> None:
+    """Nothing ran when it was pulled out; another machine let the campaign run meanwhile."""
+    assert read_owed_pause() == ""
+    appliance.is_back = True
+    _work(appliance)
+    assert world.campaign().state == "paused"
+    assert world.campaign().reason.startswith("the stick was pulled out")
+    assert "it goes on" not in world.log
+
+
 def test_a_reason_that_cannot_be_encoded_is_owed_all_the_same(world: World) -> None:
     owe_pause("a file \udcff of a drive")
     assert "of a drive" in read_owed_pause()
