@@ -207,6 +207,7 @@ class Appliance:
         self.machine.publish()
         self.host.announce("ready", version=VERSION, firmware=self.this_boot.firmware)
         record(self, "ready", version=VERSION, firmware=self.this_boot.firmware)
+        self.awaited.check_database(self.connection)  # of a new one it is the first line
         self._tidy_firmware()
         # What is on a stick that was pulled out may be of another machine's doing.
         if owed := read_owed_pause() or (PULLED if self.is_back else ""):
