@@ -25,7 +25,7 @@ from appliance import sysfs
 from appliance.errors import StepFailedError, StickError
 from appliance.flush import sync_path
 from appliance.phrases import N_, Phrase
-from appliance.stick.partitions import FAT, SAVE_FIRST, writable_fat
+from appliance.stick.partitions import FAT, SAVE_FIRST, is_on_fat, writable_fat
 from appliance.store.campaigns import (
     CampaignRow,
     knows_plan,
@@ -121,7 +121,10 @@ def is_start_remembered(
     started = read_started()
     if started is not None and started.plan_sha256 == _hash(campaign):
         return started.power_actions <= campaign.power_actions
-    if not (FAT / _FOLDER / _hash(campaign)).exists():
+    try:
+        if not is_on_fat(FAT / _FOLDER / _hash(campaign)):
+            return False
+    except StickError:
         return False
     if not knows_earlier_boot(connection, campaign.id, boot_id):
         return False
@@ -130,10 +133,13 @@ def is_start_remembered(
 
 
 def find_earlier_start(plan_sha256: str) -> str:
-    """Why a plan the database does not know must not start automatically; empty where it may."""
+    """Why a plan the database does not know must not start automatically; empty where it may.
+
+    Raises StickError where KALTSTART does not tell.
+    """
     started = read_started()
     in_firmware = started is not None and started.plan_sha256 == plan_sha256
-    if in_firmware or (FAT / _FOLDER / plan_sha256).exists():
+    if in_firmware or is_on_fat(FAT / _FOLDER / plan_sha256):
         return N_(
             "The plan does not start by itself: it was started before, "
             "and the stick's database no longer knows of it"

@@ -63,7 +63,7 @@ def check_policy(context: CampaignContext) -> str:
 
     Returns what a person has to know before it starts; empty where the policy is good.
     """
-    problems = problems_of(POLICY) if POLICY.exists() else ()
+    problems = problems_of(POLICY)
     for problem in problems:
         context.host.announce("policy", state="invalid", reason=problem)
         record(context, "policy-invalid", what=problem, level="error")

@@ -6,6 +6,7 @@ that misses `close_guard`.
 
 import fcntl
 import os
+import struct
 import time
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -27,6 +28,8 @@ _LOCK_TRIES = 50
 _LOCK_PAUSE_S = 0.2
 _UDEV_TIMEOUT_S = 60  # another drive may hold udev up
 _BLOCK = Path("/sys/class/block")
+_BLKROSET = 0x125D
+"""linux/fs.h; what blockdev(8) does, without a program that a stick must give first."""
 
 
 def is_unguarded(drive: Drive, *, spared: Collection[str]) -> bool:
@@ -49,7 +52,11 @@ def close_guard(drive: Drive) -> None:
     The udev rule misses a drive that did not answer while udev looked at it, and an engine that was
     killed leaves one writable.
     """
-    run(["blockdev", "--setro", drive.path])
+    fd = _open(drive.path, os.O_RDONLY)
+    try:
+        _set_mark(fd, drive, read_only=True)
+    finally:
+        os.close(fd)
 
 
 class Writable(Protocol):
@@ -102,8 +109,8 @@ def unlocked(
         now = _look_at(now, stick=stick, released_identity=released_identity)
         check_not_held(now.path)
         ask_again(now, noted, ask=ask_identity)
-        undo.push(partial(_set_read_only, now))
-        run(["blockdev", "--setrw", now.path])
+        undo.push(partial(_set_read_only, fd, now))
+        _set_mark(fd, now, read_only=False)
         _check_protection(now)
         writing = _open(now.path, os.O_RDWR)
         try:
@@ -174,12 +181,24 @@ def check_not_held(path: str) -> None:
         )
 
 
-def _set_read_only(
-    drive: Drive, _kind: object, error: BaseException | None, _trace: object
-) -> None:
-    """At the end of the block. What went wrong inside it is what counts."""
+def _set_mark(fd: int, drive: Drive, *, read_only: bool) -> None:
+    """Set our mark, or take it away. Raises StepFailedError."""
     try:
-        run(["blockdev", "--setro", drive.path])
+        fcntl.ioctl(fd, _BLKROSET, struct.pack("i", read_only))
+    except OSError as error:
+        wanted = "read-only" if read_only else "writable"
+        raise StepFailedError(f"{drive.path} cannot be made {wanted}: {error.strerror}") from error
+
+
+def _set_read_only(
+    fd: int, drive: Drive, _kind: object, error: BaseException | None, _trace: object
+) -> None:
+    """At the end of the block. What went wrong inside it is what counts.
+
+    Without a program: the stick may have been pulled out, and none can be started then.
+    """
+    try:
+        _set_mark(fd, drive, read_only=True)
     except StepFailedError:
         if error is None:
             raise

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from appliance.drives.clear import clear_holders
+from appliance.drives.file_system import mounted
 from appliance.drives.unlock import Unlocked
 from appliance.errors import StepFailedError, blame_of
 from appliance.phrases import N_
@@ -182,14 +183,8 @@ def _make_session_set(partition: str, *, boot_set_bytes: int, progress: Progress
             partition,
         ]
     )
-    # Of its own: where another drive's cannot be unmounted, this one is not mounted over it.
-    folder = _MOUNT / Path(partition).name
-    folder.mkdir(parents=True, exist_ok=True)
-    run(["mount", "-t", "ext4", "-o", "noatime", partition, str(folder)])
-    try:
+    with mounted(partition, "ext4") as folder:
         write_session_set(folder, boot_set_bytes, progress=progress)
-    finally:
-        run(["umount", str(folder)])
 
 
 def mount_session_set(drive_path: str) -> Path:

@@ -236,7 +236,8 @@ class AwaitedStick:
                 N_("the stick that was plugged in is not the one that was pulled out"),
                 hint=_BACK_IN,
             )
-        if self._root is not None and is_gone(self._root):
+        if self._root is not None:
+            # Whatever has its old numbers by now: it was on the stick that was pulled out.
             numbers = [
                 (_DISKS / name / _partition_name(name, number) / "dev").read_text().strip()
                 for number in self._root_numbers

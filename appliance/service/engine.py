@@ -64,7 +64,7 @@ from appliance.phrases import N_, Phrase, join_phrases
 from appliance.plan.read import parse_plan
 from appliance.progress import tell_nobody
 from appliance.run import run
-from appliance.service.awaited_stick import AwaitedStick
+from appliance.service.awaited_stick import PULLED, AwaitedStick
 from appliance.service.drive_guard import MachineDrives, close_guard_without_stick
 from appliance.service.drive_watch import DriveList
 from appliance.service.import_campaigns import take_over
@@ -207,8 +207,10 @@ class Appliance:
         self.machine.publish()
         self.host.announce("ready", version=VERSION, firmware=self.this_boot.firmware)
         record(self, "ready", version=VERSION, firmware=self.this_boot.firmware)
+        self.awaited.check_database(self.connection)  # of a new one it is the first line
         self._tidy_firmware()
-        if owed := read_owed_pause():
+        # What is on a stick that was pulled out may be of another machine's doing.
+        if owed := read_owed_pause() or (PULLED if self.is_back else ""):
             self._pause_unfinished(owed)
             pay_pause()
         if self.is_back:

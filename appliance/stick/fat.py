@@ -97,8 +97,14 @@ def _repair(path: str) -> tuple[str, ...]:
 
 
 def lacks_seed(fat: Path) -> bool:
-    """Whether `fat`, the mounted partition, lacks the file that GRUB needs on a BIOS machine."""
-    return not (fat / _GRUBENV).exists()
+    """Whether `fat`, the mounted partition, lacks the file that GRUB needs on a BIOS machine.
+
+    One that cannot be reached is put back, which tells why.
+    """
+    try:
+        return not (fat / _GRUBENV).exists()
+    except OSError:
+        return True
 
 
 def restore_seed(fat: Path) -> None:

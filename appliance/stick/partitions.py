@@ -306,6 +306,20 @@ def read_fat_type() -> str:
     return next((kind for _, folder, kind, *_ in fields if folder == str(FAT)), "")
 
 
+def is_on_fat(path: Path) -> bool:
+    """Whether KALTSTART has this file.
+
+    Raises StickError where it does not tell: `Path.exists` knows of no unreadable place.
+    """
+    try:
+        return path.exists()
+    except OSError as error:
+        raise StickError(
+            f"KALTSTART cannot be read: {error.strerror}",
+            hint=f"repair it on another machine, or {SAVE_FIRST}",
+        ) from error
+
+
 @contextmanager
 def writable_fat() -> Iterator[Path]:
     """KALTSTART, writable for as long as the block lasts. Raises StickError."""

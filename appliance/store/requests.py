@@ -67,7 +67,10 @@ class Request:
 
     def read_payload(self) -> dict[str, Any]:
         """The payload as a dict. Raises ValueError where it is not a JSON object."""
-        value = json.loads(self.payload)
+        try:
+            value = json.loads(self.payload)
+        except RecursionError as error:
+            raise ValueError("the payload of a request is nested too deeply") from error
         if not isinstance(value, dict):
             raise ValueError("the payload of a request is not an object")  # one kind
         return value

@@ -12,7 +12,13 @@ from functools import partial
 from appliance.campaign.boots.attempts import fail_attempt
 from appliance.campaign.boots.next_boot import Outcome, find_forgotten_power_ons, start_next_boot
 from appliance.campaign.boots.sample import find_root_disk, take_sample
-from appliance.campaign.boots.spare_sample import KeptDrive, KeptRoot, KeptSample, keep_sample
+from appliance.campaign.boots.spare_sample import (
+    KeptDrive,
+    KeptRoot,
+    KeptSample,
+    keep_sample,
+    read_kept,
+)
 from appliance.campaign.boots.store_sample import Due, store_sample
 from appliance.campaign.console_keys import Consoles, Keyboards
 from appliance.campaign.context import CampaignContext, Countdown, leave, pause
@@ -196,15 +202,23 @@ def _keep(
     *,
     reason: str,
 ) -> None:
-    """On KALTSTART, what the database does not take."""
+    """On KALTSTART, what the database does not take.
+
+    None is left there when a boot is armed: a sample that waits is of the boot that was due, and
+    its entry was kept, which has started this one.
+    """
     try:
         mount_fat(stick)
         this_boot = host.this_boot
         slot = this_boot.slot or 0
+        entry = entry_name(slot, charted=this_boot.charted)
+        waiting = read_kept()
+        if waiting and waiting.sample and waiting.entry == entry:
+            return
         keep_sample(
             KeptSample(
                 boot_id=this_boot.boot_id,
-                entry=entry_name(slot, charted=this_boot.charted),
+                entry=entry,
                 reason=sample.message if isinstance(sample, KaltstartError) else reason,
                 root=_find_root(host, slot, drives),
                 sample=None if isinstance(sample, KaltstartError) else sample,

@@ -12,7 +12,7 @@ from typing import Self
 
 from appliance.drives.model import Drive
 from appliance.errors import StickError
-from appliance.stick.partitions import FAT, writable_fat
+from appliance.stick.partitions import FAT, is_on_fat, writable_fat
 from appliance.store.boots import BootSample
 from appliance.workloads.raw_files import seal, sync_folder, unseal, write_durably
 
@@ -99,8 +99,10 @@ def read_kept_text() -> str:
 
 
 def is_kept() -> bool:
-    """Whether there is a file, of whatever content."""
-    return (FAT / _NAME).exists()
+    """Whether there is a file, of whatever content, that can be reached."""
+    with suppress(StickError):
+        return is_on_fat(FAT / _NAME)
+    return False
 
 
 def forget_kept() -> None:

@@ -174,8 +174,10 @@ def _check(name: str, value: object, wanted: type) -> object:
     """Raises TypeError or ValueError."""
     if type(value) is not wanted:
         raise TypeError(f"{name} is no {wanted.__name__}")
-    if isinstance(value, str) and "\0" in value:
-        raise ValueError(f"{name} holds a character that no text has")
+    if isinstance(value, str):
+        value.encode()  # half of a character cannot be stored
+        if "\0" in value:
+            raise ValueError(f"{name} holds a character that no text has")
     if isinstance(value, int) and abs(value) > _MAX_INTEGER:
         raise ValueError(f"{name} is too large")
     return value

@@ -28,9 +28,9 @@ def test_no_file_system_reads_beside_what_is_measured(
 _MOUNTS = """\
 proc /proc proc rw,nosuid,nodev,noexec,relatime 0 0
 /dev/sdb /run/kaltstart/bench/sdb ext4 rw,nosuid,nodev,noexec,noatime 0 0
-/dev/sdb2 /run/kaltstart/session/sdb2 ext4 rw,noatime 0 0
+/dev/sdb2 /run/kaltstart/bench/sdb2 ext4 rw,noatime 0 0
 /dev/sdba /run/kaltstart/bench/sdba xfs rw,noatime 0 0
-/dev/nvme0n1p2 /run/kaltstart/session/nvme0n1p2 ext4 rw,noatime 0 0
+/dev/nvme0n1p2 /run/kaltstart/bench/nvme0n1p2 ext4 rw,noatime 0 0
 /dev/bcache0 /run/kaltstart/bench/bcache0 btrfs rw,noatime 0 0
 """
 
@@ -47,7 +47,7 @@ def test_of_a_drive_that_hangs_all_is_taken_out_of_the_tree_and_of_no_other(
     lazily = ["umount", "--lazy"]
     assert commands == [
         [*lazily, "/run/kaltstart/bench/sdb"],
-        [*lazily, "/run/kaltstart/session/sdb2"],
-        [*lazily, "/run/kaltstart/session/nvme0n1p2"],
+        [*lazily, "/run/kaltstart/bench/sdb2"],
+        [*lazily, "/run/kaltstart/bench/nvme0n1p2"],
         [*lazily, "/run/kaltstart/bench/bcache0"],
     ]

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import struct
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.identity import compare_identity
 from appliance.drives.model import Drive
 from appliance.drives.unlock import Unlocked, close_guard, is_unguarded, unlocked
-from appliance.errors import RefusedError, StepFailedError
+from appliance.errors import RefusedError, StepFailedError, UnreadableProgramError
 from appliance.run import Finished
 
 Drives = dict[str, Drive]
@@ -35,18 +36,35 @@ class Machine:
     """Who it says it is."""
     is_protected: bool = False
     """Whether the disk forbids writing by itself."""
+    is_stick_gone: bool = False
+    """Then no program can be started."""
 
     def run(self, command: Sequence[str], **_: object) -> Finished:
         """Stand in for `appliance.run.run`."""
         words = " ".join(command).replace(self.drive.path, "DISK")
-        self.commands.append(words)
-        self.locked_during.append(self.locked())
-        if words in {SETRW, SETRO}:
-            # As include/linux/blkdev.h, get_disk_ro: our mark or the driver's.
-            self.ro.write_text(f"{int(words == SETRO or self.is_protected)}\n")
+        self.note(words)
+        if self.is_stick_gone:
+            raise UnreadableProgramError(f"{words} cannot be started")
         if words == self.failing:
             raise StepFailedError(f"{words} failed")
         return Finished(tuple(command), 0, "", "")
+
+    def ioctl(self, fd: int, request: int, argument: bytes) -> int:
+        """Stand in for BLKROSET, which the kernel takes for a block device only."""
+        assert request == 0x12 << 8 | 93, "_IO(0x12, 93) of linux/fs.h"
+        assert os.path.samestat(os.fstat(fd), Path(self.drive.path).stat())
+        words = SETRO if struct.unpack("i", argument)[0] else SETRW
+        self.note(words)
+        if words == self.failing:
+            raise OSError(5, "Input/output error")
+        # As include/linux/blkdev.h, get_disk_ro: our mark or the driver's.
+        self.ro.write_text(f"{int(words == SETRO or self.is_protected)}\n")
+        return 0
+
+    def note(self, words: str) -> None:
+        """What is done, and whether udev is kept away meanwhile."""
+        self.commands.append(words)
+        self.locked_during.append(self.locked())
 
     def locked(self) -> bool:
         """Whether udev would have to leave the disk alone now."""
@@ -77,6 +95,7 @@ def machine(zoo: Drives, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mac
     machine.ro.write_text("1\n")
     monkeypatch.setattr(writable, "_BLOCK", tmp_path / "kernel")
     monkeypatch.setattr(writable, "run", machine.run)
+    monkeypatch.setattr(fcntl, "ioctl", machine.ioctl)
     monkeypatch.setattr(
         writable, "check_identity", lambda drive: compare_identity(drive, (machine.drive,))
     )
@@ -85,7 +104,7 @@ def machine(zoo: Drives, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mac
     return machine
 
 
-SETRW, SETRO = "blockdev --setrw DISK", "blockdev --setro DISK"
+SETRW, SETRO = "writable", "read-only"
 LOOK = "udevadm trigger --settle --action=change --subsystem-match=block --parent-match=DISK"
 
 
@@ -256,12 +275,15 @@ def test_a_disk_that_has_gone_is_a_failed_step(machine: Machine) -> None:
         pytest.fail("unlocked")
 
 
-def test_what_the_rule_missed_is_read_only_then(
-    zoo: Drives, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    commands: list[str] = []
-    monkeypatch.setattr(writable, "run", lambda command, **_: commands.append(" ".join(command)))
-    stick, drive = replace(zoo["sdu"], read_only=False), replace(zoo["sdn"], read_only=False)
+def test_a_drive_is_read_only_again_although_the_stick_was_pulled_out(machine: Machine) -> None:
+    with pytest.raises(UnreadableProgramError), unlocked_disk(machine):
+        machine.is_stick_gone = True
+    assert machine.commands[:2] == [SETRW, SETRO]
+    assert machine.ro.read_text() == "1\n"
+
+
+def test_what_the_rule_missed_is_read_only_then(zoo: Drives, machine: Machine) -> None:
+    stick, drive = replace(zoo["sdu"], read_only=False), replace(machine.drive, read_only=False)
     missed = [
         stick,
         drive,
@@ -271,8 +293,10 @@ def test_what_the_rule_missed_is_read_only_then(
         replace(drive, path="/dev/empty", size_bytes=0),
     ]
     assert [each for each in missed if is_unguarded(each, spared={stick.name})] == [drive]
+    machine.ro.write_text("0\n")
+    machine.is_stick_gone = True
     close_guard(drive)
-    assert commands == [f"blockdev --setro {drive.path}"]
+    assert machine.ro.read_text() == "1\n"
 
 
 def test_a_twin_that_comes_while_it_is_opened_is_refused(

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from appliance.drives import file_system
+from appliance.drives.file_system import release_mounts
+from appliance.errors import StickError, UnreadableProgramError
 from appliance.reference_os import install as reference_os
 from appliance.reference_os.install import (
     SLOTS,
@@ -117,3 +120,39 @@ def test_the_partition_table_is_made_under_the_installations_own_name(
     (session_mib,) = re.findall(r"size=(\d+)MiB", second)
     assert int(root_mib) << 20 >= 5000
     assert int(session_mib) << 20 == session_partition_bytes(1 << 20)
+
+
+def test_a_session_set_that_stayed_mounted_is_let_go_of_when_the_stick_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else its drive would be in use, and refused, when the campaign is resumed."""
+    mounts: set[str] = set()
+    is_gone = False
+
+    def run(command: Sequence[str], **_: object) -> Finished:
+        if is_gone:
+            raise UnreadableProgramError(f"{command[0]} cannot be started")
+        if command[0] == "mount":
+            mounts.add(command[-1])
+        if command[0] == "umount":
+            mounts.remove(command[-1])
+        return Finished(tuple(command), 0, "", "")
+
+    def pull(*_: object, **__: object) -> None:
+        nonlocal is_gone
+        is_gone = True
+        raise StickError("the stick was pulled out")
+
+    for module in (file_system, reference_os):
+        monkeypatch.setattr(module, "run", run)
+    monkeypatch.setattr(file_system, "FOLDER", tmp_path / "bench")
+    monkeypatch.setattr(reference_os, "write_session_set", pull)
+    monkeypatch.setattr(Path, "is_mount", lambda path: str(path) in mounts)
+    with pytest.raises(StickError):
+        reference_os._make_session_set(
+            "/dev/sdb2", boot_set_bytes=1 << 20, progress=lambda *_: None
+        )
+    assert len(mounts) == 1
+    is_gone = False
+    release_mounts()
+    assert not mounts

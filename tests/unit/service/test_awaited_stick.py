@@ -228,6 +228,23 @@ def test_one_that_could_not_be_used_is_not_tried_again_before_it_is_plugged_in_a
     assert machine.wait(awaited, lambda: machine.plug("sde", 64, _Disk()), _never)
 
 
+def test_a_disk_that_has_got_its_first_numbers_does_not_pass_for_its_root(
+    machine: _Machine, database: sqlite3.Connection
+) -> None:
+    """They are free once the root lies on the stick that is back; it is pulled out once more."""
+    awaited = _open(machine, database)
+    machine.pull("sdc")
+    assert machine.wait(awaited, lambda: machine.plug("sdd", 48, _Disk()), _never)
+    machine.pull("sdd")
+
+    def plug() -> None:
+        machine.plug("sdc", 32, _Disk(serial="OTHER"))
+        machine.plug("sde", 64, _Disk())
+
+    assert machine.wait(awaited, plug, _never)
+    assert machine.given == [("8:50", "8:51"), ("8:66", "8:67")]
+
+
 @pytest.mark.parametrize(
     ("other", "is_told"),
     [

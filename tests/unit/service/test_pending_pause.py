@@ -113,6 +113,32 @@ def test_a_bug_in_the_pausing_itself_leaves_a_pause_owed_and_nothing_armed(
     assert "it goes on" not in world.log
 
 
+def test_a_campaign_that_a_stick_brings_back_does_not_go_on_by_itself(
+    appliance: Appliance, world: World
+) -> None:
+    """Nothing ran when it was pulled out; another machine let the campaign run meanwhile."""
+    assert read_owed_pause() == ""
+    appliance.is_back = True
+    _work(appliance)
+    assert world.campaign().state == "paused"
+    assert world.campaign().reason.startswith("the stick was pulled out")
+    assert "it goes on" not in world.log
+
+
+def test_a_database_that_was_made_in_this_boot_is_known_when_the_stick_is_back(
+    appliance: Appliance, tmp_path: Path
+) -> None:
+    """Its log was empty when it was opened. Somebody removes it, and a new one is made."""
+    appliance.awaited.check_database(appliance.connection)
+    _work(appliance)
+    with (
+        closing(open_database(tmp_path / "other.sqlite")) as other,
+        pytest.raises(StickError, match="is not the one that was in use"),
+    ):
+        appliance.awaited.check_database(other)
+    appliance.awaited.check_database(appliance.connection)
+
+
 def test_a_reason_that_cannot_be_encoded_is_owed_all_the_same(world: World) -> None:
     owe_pause("a file \udcff of a drive")
     assert "of a drive" in read_owed_pause()

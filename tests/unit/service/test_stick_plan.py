@@ -6,14 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign import stick_room
+from appliance.campaign import start_records, stick_room, verdicts
+from appliance.campaign.boots import spare_sample
 from appliance.campaign.start import RefusedForReasonsError, hash_plan
 from appliance.campaign.status import Status
 from appliance.campaign.stick_room import StickRoom
+from appliance.errors import StickError
 from appliance.service import stick_plan
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
 from appliance.service.stick_plan import check_stick_plan_again, find_stick_plan
+from appliance.stick import fat
 from appliance.store.campaigns import knows_plan
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database
@@ -204,3 +207,39 @@ def test_who_starts_a_campaign_is_told_what_will_not_fit(
     assert [(row["level"], row["detail"][:17]) for row in rows] == [
         ("warning", "KALTSTART has no ")
     ]
+
+
+def test_an_unreadable_place_on_kaltstart_is_told_and_is_no_bug(
+    appliance: Appliance, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Worn flash in one of its folders: the kernel refuses even to say whether a file is there."""
+    # It refuses such a name as well, and not as one that is not there.
+    unreadable = tmp_path / ("x" * 300)
+    with pytest.raises(OSError, match="File name too long"):
+        (unreadable / "plan.toml").exists()
+    monkeypatch.setattr(stick_plan, "_PLAN", unreadable / "plan.toml")
+    monkeypatch.setattr(verdicts, "POLICY", unreadable / "policy.toml")
+    for module in (spare_sample, start_records):
+        monkeypatch.setattr(module, "FAT", unreadable)
+    appliance._consider_plan(autostart=True)
+    assert appliance.status.plan["state"] == "invalid"
+    assert "cannot be read" in appliance.status.plan["problems"][0]
+    assert fat.lacks_seed(unreadable), "putting it back says what is wrong"
+    assert not spare_sample.is_kept()
+    with pytest.raises(StickError, match="KALTSTART cannot be read"):
+        start_records.find_earlier_start("0" * 64)
+    world.make_campaign([HDD])
+    assert not start_records.is_start_remembered(
+        appliance.connection, world.campaign(), world.boot_id
+    )
+
+
+def test_a_plan_does_not_start_where_kaltstart_cannot_tell_of_an_earlier_start(
+    appliance: Appliance, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "plan.toml").write_text(_PLAN)
+    monkeypatch.setattr(start_records, "FAT", tmp_path / ("x" * 300))
+    world.drives = (HDD,)
+    appliance._consider_plan(autostart=True)
+    assert appliance.connection.execute("SELECT count(*) FROM campaign").fetchone()[0] == 0
+    assert "KALTSTART cannot be read" in world.lines[-1][1]["reason"]

@@ -76,6 +76,25 @@ def test_a_sample_that_is_not_taken_is_there_after_the_next_start(
     assert list((fat / "kaltstart").iterdir()) == []
 
 
+def test_a_boot_that_comes_once_more_does_not_replace_the_sample_that_waits(
+    booted: World, fat: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Firmware, or a stick, that keeps the boot entry: the first of the two was the one due."""
+    monkeypatch.setattr(measured_boot, "mount_data", _refuse)
+    booted.measure()
+    first = read_kept()
+    assert first is not None
+    booted.boot_id = "boot-again"
+    booted.measure()
+    assert read_kept() == first
+    monkeypatch.setattr(measured_boot, "take_sample", _refuse)
+    booted.measure()
+    assert read_kept() == first
+    _settle(booted)
+    assert booted.states()[0] == "done"
+    assert list((fat / "kaltstart").iterdir()) == []
+
+
 @pytest.mark.parametrize(("text", "bit"), [("NOT NULL", 7), ("released_model", 0)])
 @pytest.mark.usefixtures("fat")
 def test_a_schema_that_the_stick_has_spoilt_costs_no_sample(

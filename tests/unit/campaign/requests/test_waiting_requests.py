@@ -72,3 +72,27 @@ def test_requests_that_let_nothing_run_are_all_answered(appliance: Appliance) ->
         ("keep-running", "refused"),
         ("stop", "accepted"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload"),
+    [
+        ("stop", "[" * 100_000),
+        ("pause", '{"campaign_id": ' * 50_000),
+        ("shell", '{"terminal": "\\ud800"}'),
+        ("set-time", '{"at": "\\ud800"}'),
+    ],
+    ids=["nested", "nested objects", "half a character", "half a character in a time"],
+)
+def test_a_request_that_no_interface_makes_is_refused_and_ends_nothing(
+    appliance: Appliance, kind: str, payload: str
+) -> None:
+    """While the engine waits, and at its start, where it would meet the same one each time."""
+    for answer in (appliance._answer_requests, appliance._void_old_requests):
+        number = insert_request(appliance.connection, kind, {}, at="2026-11-21", boot_id="boot-0")
+        appliance.connection.execute(
+            "UPDATE request SET payload = ? WHERE id = ?", (payload, number)
+        )
+        answer()
+        (request,) = select_recent_requests(appliance.connection, limit=1)
+        assert (request.id, request.state) == (number, "refused")
