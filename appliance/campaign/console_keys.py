@@ -39,7 +39,7 @@ _BUTTONS_OF_THE_CASE = range(113, 117)
 _ORDINARY_KEYS = frozenset(range(1, 128)) - frozenset(_BUTTONS_OF_THE_CASE)
 _CAPABILITIES = Path("/sys/class/input")
 _WORD_BITS = 64
-ALIVE = "tui-alive-"
+ALIVE = "tui/alive-"
 """In /run/kaltstart, with a terminal's name: touched by its interface while it can hear keys."""
 _SILENT_S = 4
 """Two beats are missing; countdowns last five seconds and more."""

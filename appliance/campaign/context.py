@@ -102,7 +102,7 @@ def leave(context: CampaignContext, action: Callable[[], None]) -> None:
 
     Raises StickError where it does not: nothing can be stored from then on.
     """
-    note_power_action(context.connection)
+    note_power_action(context.connection, context.host)
     context.connection.close()
     try:
         action()

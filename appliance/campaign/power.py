@@ -1,5 +1,9 @@
 """The only caller of reboot and power-off; sets the next boot's entry and the wake-up alarm.
 
+On a BIOS machine the clock is also a memory that the stick has no part in: a mark that tells how
+many restarts were counted. It is the last digit of the alarm's second, 1 to 9 in turns: the alarm's
+registers are kept by the clock's battery, set or not. A 0 is no mark: most firmware sets it.
+
 Must never act on its own: the campaign counts each action, in the database, before it asks for it
 here.
 """
@@ -7,7 +11,8 @@ here.
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 from uuid import UUID
@@ -18,7 +23,14 @@ from appliance.campaign.grubenv import format_grubenv, parse_grubenv
 from appliance.campaign.this_boot import ThisBoot, read_loader_variable
 from appliance.errors import StepFailedError, StickError
 from appliance.run import run
-from appliance.stick.partitions import FAT, SAVE_FIRST, read_fat_type, unmount_all, writable_fat
+from appliance.stick.partitions import (
+    FAT,
+    RUN,
+    SAVE_FIRST,
+    read_fat_type,
+    unmount_all,
+    writable_fat,
+)
 
 _GRUBENV = FAT / "kaltstart/grubenv"
 _GRUBENV_BYTES = 1 << 16
@@ -27,6 +39,12 @@ _SET_VARIABLE = Path("/sys/firmware/efi/efivars/KaltstartSet-0d6ff8a1-6d0b-4b6f-
 _KEPT_VARIABLE = (7).to_bytes(4, "little")
 """Kept without power, for the boot loader and the system (UEFI specification 2.10, 8.2)."""
 _RTC = Path("/sys/class/rtc/rtc0")
+_ALARM_REGISTERS = Path("/proc/driver/rtc")
+"""Shows the alarm's time, set or not, as it was found when the kernel started (drivers/rtc)."""
+_MARK = RUN / "restart-mark"
+_MARKS = 9
+_LATER_S = 3600
+"""A time for an alarm that is never to come, within the day that each clock can be set to."""
 _PANIC = Path("/proc/sys/kernel/panic")
 _PANIC_S = 30
 _SYSRQ = Path("/proc/sysrq-trigger")
@@ -162,8 +180,12 @@ def arm_alarm(after_s: int) -> float:
     to that clock, and read back. Raises StepFailedError when the clock did not take it.
     """
     alarm = _RTC / "wakealarm"
+    mark = _read_mark()
+    rtc_now = int(read_rtc_s())
+    if mark.is_of_this_boot:
+        after_s += (mark.digit - rtc_now - after_s) % 10
     sysfs.write_text(alarm, "0")
-    sysfs.write_text(alarm, f"+{after_s}")
+    sysfs.write_text(alarm, str(rtc_now + after_s) if mark.is_of_this_boot else f"+{after_s}")
     set_to = alarm.read_text().strip()
     rtc_now = int(read_rtc_s())
     if not set_to.isdigit() or not 0 <= int(set_to) - rtc_now <= after_s + 1:
@@ -184,7 +206,71 @@ def read_rtc_s() -> float:
 def clear_alarm() -> None:
     """No waking up by itself."""
     if can_wake():
+        _read_mark()  # what the kernel shows afterwards is not what the clock keeps
         sysfs.write_text(_RTC / "wakealarm", "0")
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    digit: int
+    """Of how many restarts were counted; 0: the clock has none."""
+    is_of_this_boot: bool = False
+    is_proven: bool = False
+    """The clock has kept one over the last restart: it was found to be the right one."""
+
+
+def find_unmarked(this_boot: ThisBoot, count: int) -> int:
+    """How many restarts beyond `count` the clock knows of; 0 where it has no mark.
+
+    One that is behind was not set: power went right before that.
+    """
+    mark = _read_mark()
+    if this_boot.firmware != "bios" or not mark.digit:
+        return 0
+    more = (mark.digit - 1 - count) % _MARKS
+    if not more and not mark.is_of_this_boot:
+        _note_mark(replace(mark, is_proven=True))
+    return more if more <= _MARKS // 2 else 0
+
+
+def is_mark_kept(this_boot: ThisBoot) -> bool:
+    """Whether this machine's clock has shown, over the last restart, that it keeps a mark."""
+    return this_boot.firmware == "bios" and _read_mark().is_proven
+
+
+def mark_count(this_boot: ThisBoot, count: int) -> None:
+    """Have a BIOS machine's clock keep how many restarts were counted. Raises StepFailedError."""
+    if this_boot.firmware != "bios" or not can_wake():
+        return
+    mark = replace(_read_mark(), digit=count % _MARKS + 1, is_of_this_boot=True)
+    alarm = _RTC / "wakealarm"
+    armed = sysfs.read_text(alarm)
+    at_s = int(armed) if armed.isdigit() else int(read_rtc_s()) + _LATER_S
+    later_s = (mark.digit - at_s) % 10
+    if later_s or not armed.isdigit():
+        sysfs.write_text(alarm, "0")
+        sysfs.write_text(alarm, str(at_s + later_s))
+    if not armed.isdigit():
+        sysfs.write_text(alarm, "0")
+    _note_mark(mark)
+
+
+def _read_mark() -> _Mark:
+    """As this boot has left it; at first as the one before did."""
+    if noted := sysfs.read_text(_MARK).split():
+        digit, is_of_this_boot, is_proven = map(int, noted)
+        return _Mark(digit, bool(is_of_this_boot), bool(is_proven))
+    lines = sysfs.read_text(_ALARM_REGISTERS).splitlines()
+    second = next((line.rstrip()[-1] for line in lines if line.startswith("alrm_time")), "")
+    mark = _Mark(int(second) if second.isdigit() else 0)
+    _note_mark(mark)
+    return mark
+
+
+def _note_mark(mark: _Mark) -> None:
+    with suppress(OSError):  # /run may be full
+        _MARK.parent.mkdir(parents=True, exist_ok=True)
+        _MARK.write_text(" ".join(str(int(each)) for each in astuple(mark)))
 
 
 def restart_after_panic(*, wanted: bool) -> None:

@@ -6,10 +6,10 @@ kept in three places more: a file on KALTSTART for each plan; in UEFI machines o
 own in the firmware, which no stick can forget; and what campaigns leave on drives (`leavings`).
 Whatever one of them knows and the database does not is for a person to decide.
 
-On a BIOS machine nothing but the drives remembers what a stick has forgotten. There a campaign that
-no person let run in this boot restarts the machine only while the stick shows that it remembers,
-and `boots/next_boot` ends a series of boots that the stick forgets: by the drives' own counts of
-power-ons, and by the clock.
+On a BIOS machine the drives remember that a plan was started, and the hardware clock, where it has
+shown that it keeps a mark, how many restarts were counted (`power`). Where it does not, a campaign
+that no person let run in this boot restarts the machine only while the boot before is not long
+ago, or while the drive counts the power-ons (`boots/next_boot`).
 
 Must never start anything, nor be the reason to write to a drive.
 """
@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import sysfs
+from appliance.campaign.host import Host
 from appliance.errors import StepFailedError, StickError
 from appliance.flush import sync_path
 from appliance.phrases import N_, Phrase
@@ -33,7 +34,11 @@ from appliance.store.campaigns import (
     select_power_actions,
     select_unfinished_campaign,
 )
-from appliance.store.events import knows_earlier_boot, select_time_since_earlier_boot
+from appliance.store.events import (
+    knows_earlier_boot,
+    select_time_since_earlier_boot,
+    was_resumed_in,
+)
 
 _FOLDER = "kaltstart/started"
 _VARIABLE = Path("/sys/firmware/efi/efivars/KaltstartStarted-0d6ff8a1-6d0b-4b6f-9a55-2f1f6e1c7a34")
@@ -44,7 +49,8 @@ _ATTRIBUTES = 7
 _NEXT_START_S = 3600
 """From the last line of one boot to the first of the next, where the machine restarts by itself.
 
-Alarm, firmware and loader take minutes."""
+Firmware and loader take minutes. What the plan waits before a power-off comes on top, and the time
+to the alarm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +81,10 @@ def note_start(plan_sha256: str) -> None:
     _write(Started(plan_sha256, 0))
 
 
-def note_power_action(connection: sqlite3.Connection, *, ended: int | None = None) -> None:
-    """Remember in the firmware how many power actions a campaign has counted.
+def note_power_action(
+    connection: sqlite3.Connection, host: Host, *, ended: int | None = None
+) -> None:
+    """Remember in the firmware or the clock how many power actions a campaign has counted.
 
     The campaign under way, or the one that has just `ended`. A firmware that does not take it is no
     reason to stay, nor is a database that can no longer be read: a person may be switching off
@@ -90,13 +98,18 @@ def note_power_action(connection: sqlite3.Connection, *, ended: int | None = Non
         )
         if campaign is not None and campaign.state != "paused":
             _write(Started(_hash(campaign), campaign.power_actions))
+            host.power.mark_count(host.this_boot, campaign.power_actions)
 
 
-def find_lost_actions(campaign: CampaignRow) -> int:
-    """How many power actions of this campaign the firmware knows of and the database forgot."""
+def find_lost_actions(campaign: CampaignRow, host: Host) -> int:
+    """How many power actions of this campaign the database forgot: the firmware or the clock knows.
+
+    The clock's mark may be another campaign's, or of whoever else sets the alarm: then a campaign
+    waits for a person in vain, once.
+    """
     started = read_started()
     if started is None or started.plan_sha256 != _hash(campaign):
-        return 0
+        return host.power.find_unmarked(host.this_boot, campaign.power_actions)
     return max(0, started.power_actions - campaign.power_actions)
 
 
@@ -108,15 +121,41 @@ def describe_lost_actions(lost: int) -> str:
     )
 
 
-def is_start_remembered(
-    connection: sqlite3.Connection, campaign: CampaignRow, boot_id: str
-) -> bool:
+def describe_uncounted(connection: sqlite3.Connection, campaign: CampaignRow, host: Host) -> str:
+    """Why a BIOS machine must not restart by itself in this boot; empty where it may.
+
+    A stick that no longer keeps anything shows the same campaign at each start, ever older. In the
+    campaign's first boot nobody can tell; what it has left on its drives ends such a series.
+    """
+    boot_id = host.this_boot.boot_id
+    if (
+        host.this_boot.firmware != "bios"
+        or not knows_earlier_boot(connection, campaign.id, boot_id)
+        or was_resumed_in(connection, campaign.id, boot_id)
+        or _is_counted(connection, campaign, host)
+    ):
+        return ""
+    return N_(
+        "its last boot is more than an hour ago by this machine's clock, and nothing but the stick "
+        "counts the restarts here: resume it, and it continues"
+    )
+
+
+def _is_counted(connection: sqlite3.Connection, campaign: CampaignRow, host: Host) -> bool:
+    """Whether the clock keeps the count, or this boot followed the one before at once."""
+    if host.power.is_mark_kept(host.this_boot):
+        return True
+    passed_s = select_time_since_earlier_boot(connection, host.this_boot.boot_id)
+    waited_s = campaign.settle_s + (campaign.wake_margin_s or 0)
+    return passed_s is not None and 0 <= passed_s <= _NEXT_START_S + waited_s
+
+
+def is_start_remembered(connection: sqlite3.Connection, campaign: CampaignRow, host: Host) -> bool:
     """Whether a restart now is known afterwards, although the stick may forget this boot.
 
     The firmware counts the campaign's restarts, and must not have counted more of them than the
     stick. Without UEFI the stick must have kept the campaign and its note on KALTSTART over a
-    start, and this boot must follow the one before at once: a stick that no longer keeps anything
-    shows the same last line at each start, ever older.
+    start, and the clock its mark, or this boot must follow the one before at once.
     """
     started = read_started()
     if started is not None and started.plan_sha256 == _hash(campaign):
@@ -126,10 +165,9 @@ def is_start_remembered(
             return False
     except StickError:
         return False
-    if not knows_earlier_boot(connection, campaign.id, boot_id):
+    if not knows_earlier_boot(connection, campaign.id, host.this_boot.boot_id):
         return False
-    passed_s = select_time_since_earlier_boot(connection, boot_id)
-    return passed_s is not None and 0 <= passed_s <= _NEXT_START_S
+    return _is_counted(connection, campaign, host)
 
 
 def find_earlier_start(plan_sha256: str) -> str:

@@ -21,7 +21,7 @@ from appliance.errors import KaltstartError, StickError
 from appliance.phrases import N_
 from appliance.run import run
 from appliance.stick.partitions import Stick
-from appliance.stick.root_device import VerityTable, give_back, is_gone, read_root
+from appliance.stick.root_device import ROOT, VerityTable, give_back, is_gone, read_root
 from appliance.store.events import select_first_event
 
 _POLL_S = 0.25
@@ -54,6 +54,8 @@ _READ_OTHERS = (
     "--subsystem-match=block",
     "--attr-nomatch=dm/name",
 )
+# Bound to the partitions that went, it was told to detach the root, which is in use: that failed.
+_FORGET_DETACHING = ("systemctl", "reset-failed", f"systemd-veritysetup@{ROOT}.service")
 _MAX_ENTRIES_BYTES = 1 << 20
 # ext4: the superblock is 1024 bytes in; its UUID is 0x68 bytes into it.
 _FILE_SYSTEM_UUID = (1024 + 0x68, 16)
@@ -244,7 +246,8 @@ class AwaitedStick:
             ]
             give_back(self._root, data=numbers[0], hashes=numbers[1])
         self._taken = drives.read_number(name)
-        for command in (_READ_RULES, (*_READ_STICK, f"--sysname-match={name}*"), _READ_OTHERS):
+        read_stick = (*_READ_STICK, f"--sysname-match={name}*")
+        for command in (_READ_RULES, read_stick, _READ_OTHERS, _FORGET_DETACHING):
             # What is not known then cannot be opened, and that is told.
             with suppress(KaltstartError):
                 run(command)

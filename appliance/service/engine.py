@@ -294,10 +294,10 @@ class Appliance:
                 N_("too many restarts; something makes the machine restart"),
             )
             return
-        if lost := find_lost_actions(campaign):
+        if lost := find_lost_actions(campaign, self.host):
             pause(self.context, campaign.id, describe_lost_actions(lost))
             return
-        note_power_action(self.connection)
+        note_power_action(self.connection, self.host)
         if absence := describe_absence(
             self.connection, campaign.id, boot_id=self.this_boot.boot_id
         ):
@@ -334,7 +334,7 @@ class Appliance:
     def _run_anew(self, campaign_id: int) -> None:
         """The same for one that a person, or its plan, lets run in this boot."""
         count_power_action(self.connection, campaign_id)
-        note_power_action(self.connection)
+        note_power_action(self.connection, self.host)
         self._run_campaign(campaign_id)
 
     def _pause_for(self, campaign_id: int, error: KaltstartError) -> None:
@@ -396,7 +396,7 @@ class Appliance:
             "power-off" if on_finish == "poweroff" else "reboot", said, _AUTOSTART_S
         ):
             count_power_action(self.connection, campaign_id)
-            note_power_action(self.connection, ended=campaign_id)
+            note_power_action(self.connection, self.host, ended=campaign_id)
             if self.screen.is_stopped():
                 return
             leave(self.context, action)
@@ -410,7 +410,7 @@ class Appliance:
         if campaign_id in self._let_run_by_person:
             return True
         campaign = load_campaign(self.context, campaign_id)
-        return is_start_remembered(self.connection, campaign, self.this_boot.boot_id)
+        return is_start_remembered(self.connection, campaign, self.host)
 
     def pause_after_bug(self, error: Exception) -> None:
         """The last thing a bug leaves behind: a campaign that does nothing by itself."""

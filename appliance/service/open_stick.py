@@ -1,6 +1,7 @@
 """Opening the stick when the appliance starts, and reporting a failure."""
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -34,6 +35,8 @@ from appliance.store.connect import (
 from appliance.store.mending import Mended, mend_rows
 
 _MAX_TOLD = 20
+_INTERFACE = "kaltstart-tui"
+"""The interface's user and group (sysusers.d): it stores requests."""
 _locks: list[int] = []
 """The lock of the database, while it is in use."""
 
@@ -90,6 +93,7 @@ def _open_database(
 ) -> sqlite3.Connection:
     connection = open_database(DATABASE, patience_s=LONG_PATIENCE_S)
     try:
+        _let_interface_store()
         with _telling_unreadable():
             check(connection)
             diary = Diary(connection, host)
@@ -103,6 +107,24 @@ def _open_database(
         connection.close()
         raise
     return connection
+
+
+def _let_interface_store() -> None:
+    """Let the interface write to the database, and to SQLite's journal beside it.
+
+    The journal gets the database's group from SQLite. By the sticky bit the interface removes
+    nothing that is not its own. Raises StickError.
+    """
+    try:
+        for path, mode in ((DATABASE.parent, 0o1775), (DATABASE, 0o664)):
+            shutil.chown(path, group=_INTERFACE)
+            path.chmod(mode)
+    except LookupError:  # a trial on another machine, which has no such group
+        return
+    except OSError as error:
+        raise StickError(
+            f"the stick's data partition cannot be written: {error.strerror}"
+        ) from error
 
 
 @contextmanager

@@ -140,7 +140,7 @@ class Screen:
     def _can_press_keys(self) -> bool:
         """Whoever stands at a terminal; on the others the interface is still being loaded."""
         run = self._host.run
-        return (run / "tui-ready").exists() and not any(run.glob("tui-starting-*"))
+        return (run / "tui/ready").exists() and not any(run.glob("tui/starting-*"))
 
     def _answer_requests(self, step_id: int = 0) -> Wanted:
         self._look()

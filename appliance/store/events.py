@@ -160,6 +160,15 @@ def knows_earlier_boot(connection: sqlite3.Connection, campaign_id: int, boot_id
     return row.fetchone() is not None
 
 
+def was_resumed_in(connection: sqlite3.Connection, campaign_id: int, boot_id: str) -> bool:
+    """Whether a person let the campaign go on in this boot."""
+    row = connection.execute(
+        "SELECT 1 FROM event WHERE campaign_id = ? AND boot_id = ? AND event = 'campaign-resumed'",
+        (campaign_id, boot_id),
+    )
+    return row.fetchone() is not None
+
+
 def select_time_since_earlier_boot(connection: sqlite3.Connection, boot_id: str) -> float | None:
     """Seconds from the last line before this boot to its first; None where one of them is missing.
 

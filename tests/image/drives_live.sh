@@ -4,7 +4,7 @@ import json, os, subprocess, time
 
 LIST = "/run/kaltstart/drives.json"
 STATUS = "/run/kaltstart/status.json"
-DRAWN = "/run/kaltstart/tui-ready"
+DRAWN = "/run/kaltstart/tui/ready"
 
 
 def say(*words):

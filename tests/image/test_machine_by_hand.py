@@ -20,6 +20,43 @@ _NO_DRIVE = (
     " kaltstart-tui@tty1)/cgroup.procs; : < /dev/kmsg && : <> /dev/sda) 2>&1"
     " | grep '/dev/sda: Operation not permitted' && echo no''-drive"
 )
+# What a program may do that has taken the interface over, tried in a unit with all its settings.
+_RIGHTS = """\
+mkdir -p /run/kaltstart/tui
+unit=/run/systemd/system/kaltstart-taken@.service
+sed -E -e '/^(Standard|TTY|Restart|Conflicts|Nice|Description)/d' \
+  -e 's,^ExecStart=.*,ExecStart=/bin/bash /run/taken,' \
+  /usr/lib/systemd/system/kaltstart-tui@.service > "$unit"
+cat > /run/taken << 'EOF'
+exec 2> /run/kaltstart/tui/errors
+may() { if "${@:2}" > /dev/null; then echo "$1"; fi >> /run/kaltstart/tui/may; }
+write() { bash -c ": >> $1"; }
+connect() { python3 -c "import socket; socket.socket(socket.AF_UNIX).connect('$1')"; }
+manager=(busctl call org.freedesktop.systemd1 /org/freedesktop/systemd1)
+login=(busctl call org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager)
+may run-a-program systemd-run --quiet /bin/true
+may start-a-unit "${manager[@]}" org.freedesktop.systemd1.Manager StartUnit ss tmp.mount replace
+may reach-systemd connect /run/systemd/private
+may switch-off "${login[@]}" PowerOff b false
+may add-a-unit write /run/systemd/system/taken.service
+may name-a-helper write /proc/sys/kernel/core_pattern
+may leave-its-group bash -c 'echo $$ > /sys/fs/cgroup/cgroup.procs'
+may open-a-drive write /dev/sda
+may signal-systemd kill -0 1
+may change-what-the-engine-says write /run/kaltstart/status.json
+may remove-results mv /var/lib/kaltstart/raw /var/lib/kaltstart/taken
+may remove-the-database mv /var/lib/kaltstart/kaltstart.sqlite /var/lib/kaltstart/taken.sqlite
+may read-the-log bash -c ': < /dev/kmsg'
+may come-forward renice -n -5 $$
+may store-requests write /var/lib/kaltstart/kaltstart.sqlite
+EOF
+systemctl daemon-reload
+until grep -q '"phase": "idle"' /run/kaltstart/status.json; do sleep 1; done 2> /dev/null
+systemctl start kaltstart-taken@tty1
+while systemctl is-active --quiet kaltstart-taken@tty1; do sleep 1; done
+say may $(cat /run/kaltstart/tui/may)
+say failed $(systemctl list-units --failed --plain --no-legend | cut -d ' ' -f 1)
+"""
 _CLOCK = "grep 2027-01-02 /sys/class/rtc/rtc0/date && echo clock''-set"
 
 
@@ -28,7 +65,7 @@ def test_keyboard_and_time_are_set_and_a_shell_gives_the_page_back(out: Path) ->
     stick = make_stick(IMAGE, out / "stick.raw")
     make_database(out / "theirs.sqlite").close()
     put_file(stick, "Rack 4 Übernahme.sqlite", (out / "theirs.sqlite").read_bytes())
-    setup = MachineSetup(stick=stick, serial_log=out / "serial.log", interface=True)
+    setup = MachineSetup(stick=stick, serial_log=out / "serial.log", interface=True, agent=_RIGHTS)
     terminal = Terminal()
     drive = next(drive for drive in DEFAULT_DRIVES if drive.model == "ssd")
     try:
@@ -38,6 +75,10 @@ def test_keyboard_and_time_are_set_and_a_shell_gives_the_page_back(out: Path) ->
         ):
             terminal.attach(machine.serial_socket)
             machine.wait_event("ready", timeout_s=PATIENCE_S)
+            may = machine.wait_for(r"lab-agent: may([^\r\n]*)[\r\n]", timeout_s=PATIENCE_S)[
+                1
+            ].split()
+            assert may == ["read-the-log", "come-forward", "store-requests"]
             _take_over_campaign_and_write_reports(terminal)
             terminal.send("5")
             terminal.wait_for("free of")

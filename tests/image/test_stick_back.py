@@ -12,7 +12,7 @@ import pytest
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DriveBay, ModelledDrive, parse_drives
 from tests.lab.machine import PATIENCE_S, Machine, MachineSetup
-from tests.lab.plug import pull_stick, put_stick_back
+from tests.lab.plug import plug, pull_stick, put_stick_back
 from tests.lab.saved import restored
 from tests.lab.stick import get_database, make_stick, put_file
 
@@ -32,9 +32,13 @@ until [ ! -e /sys/block/sda ]; do read -r -t 0.2 -u 9; done
 read -r -t 3 -u 9
 echo 3 > /proc/sys/vm/drop_caches
 if /usr/sbin/fsck.ext4 -V; then say programs there; else say programs gone; fi
+until set -- /sys/block/sd*; [ $# -ge 2 ]; do read -r -t 0.2 -u 9; done
+say disks $#
 until [ "$(dmesg | grep -c 'kaltstart: ready')" = 2 ]; do read -r -t 0.5 -u 9; done
 say dead "$(grep -c ' /dev/sda' /proc/self/mountinfo)"
 say mounts "$(grep -Ec ' (/var/lib/kaltstart|/run/kaltstart/fat) ' /proc/self/mountinfo)"
+say late "$(lsblk --nodeps --noheadings --output SERIAL,RO | grep LAB-LATE)"
+say system $(systemctl is-system-running) $(systemctl list-units --failed --plain --no-legend)
 until python3 -c 'import sys; from appliance.cli import _ask
 sys.exit(_ask("resume", {"campaign_id": 1}))'
 do read -r -t 2 -u 9; done
@@ -83,12 +87,14 @@ def _drives() -> Sequence[ModelledDrive]:
 
 @pytest.mark.long
 def test_a_stick_that_is_put_back_goes_on_without_a_restart(out: Path) -> None:
+    """And so does what was plugged in meanwhile: udev had no rules then."""
     stick = make_stick(IMAGE, out / "stick.raw")
     put_file(stick, "plan.toml", _PLAN)
     setup = MachineSetup(stick=stick, serial_log=out / "serial.log", agent=_AGENT)
+    late = ModelledDrive(serial="LAB-LATE", bus="usb", size_bytes=256 << 20)
     with (
-        DriveBay(_drives(), folder=out / "drives") as bay,
-        restored(setup, image=IMAGE, drives=bay.attached(power_on=1)) as machine,
+        DriveBay([*_drives(), late], folder=out / "drives") as bay,
+        restored(setup, image=IMAGE, drives=bay.attached(power_on=1)[:1]) as machine,
     ):
         machine.wait_event("step-done", timeout_s=PATIENCE_S)
         _wait_for_bytes(bay, 12 << 20)
@@ -101,12 +107,16 @@ def test_a_stick_that_is_put_back_goes_on_without_a_restart(out: Path) -> None:
         before = _read(stick, out / "before")
         assert before.results
 
+        plug(machine, late, bay.socket(late))
+        machine.wait_for("lab-agent: disks 2", timeout_s=PATIENCE_S)
         put_stick_back(machine)
         machine.wait_event("ready", timeout_s=PATIENCE_S)
         paused = machine.wait_event("campaign-paused", timeout_s=PATIENCE_S)
         assert paused.fields["reason"].startswith("the stick was pulled out")
         machine.wait_for("lab-agent: dead 0", timeout_s=PATIENCE_S)
         machine.wait_for("lab-agent: mounts 2", timeout_s=PATIENCE_S)
+        machine.wait_for("lab-agent: late LAB-LATE +1\r?\n", timeout_s=PATIENCE_S)
+        machine.wait_for("lab-agent: system running\r?\n", timeout_s=PATIENCE_S)
         machine.wait_for("lab-agent: resumed yes", timeout_s=PATIENCE_S)
         done = machine.wait_event("campaign-done", timeout_s=PATIENCE_S)
         assert done.fields["failed"] == "0"

@@ -23,7 +23,7 @@ NO_INTERFACE: Mapping[str, str] = {
     for terminal in _TERMINALS
 } | {
     # Countdowns wait for an interface that can be read; see service/screen.py.
-    "tmpfiles.extra": "d /run/kaltstart 0755\nf /run/kaltstart/tui-ready 0644\n"
+    "tmpfiles.extra": "f /run/kaltstart/tui/ready 0644 kaltstart-tui kaltstart-tui\n"
 }
 """Two interfaces take a fifth of the processor time of a start, and nobody looks at them."""
 

@@ -81,7 +81,7 @@ def restored(
 
 def make_order(setup: MachineSetup, drives: Sequence[ModelledDrive], *, now_s: int) -> str:
     """The script that has the kernel look for the drives and lets the engine start. Pure."""
-    more = f"touch {INTERFACE_WANTED}" if setup.interface else "touch /run/kaltstart/tui-ready"
+    more = f"touch {INTERFACE_WANTED}" if setup.interface else "touch /run/kaltstart/tui/ready"
     if setup.agent:
         encoded = base64.b64encode((AGENT_PRELUDE + setup.agent).encode()).decode()
         more += f"\nbase64 -d <<< {encoded} > /run/agent"

@@ -41,10 +41,10 @@ def typist(starting: Typist) -> Typist:
 
 def test_countdowns_wait_for_its_terminal_until_it_can_be_read(starting: Typist) -> None:
     run = Path(os.environ["KALTSTART_RUN"])
-    _wait_for(lambda: [*run.glob("tui-starting-*")])
+    _wait_for(lambda: [*run.glob("tui/starting-*")])
     starting.time_start(HDD.serial.encode())
-    _wait_for(lambda: [each.name for each in run.glob("tui-[rs]*")] == ["tui-ready"])
-    _wait_for(lambda: [*run.glob("tui-alive-*")])
+    _wait_for(lambda: [each.name for each in run.glob("tui/[rs]*")] == ["ready"])
+    _wait_for(lambda: [*run.glob("tui/alive-*")])
 
 
 def test_each_page_is_drawn_whole_at_its_first_visit_and_the_next(typist: Typist) -> None:

@@ -91,7 +91,7 @@ class FakeEngine:
         self.language = "en"
         self.manual: Path | None = None
         """None: the one that is shipped."""
-        self.run.mkdir(parents=True)
+        (self.run / "tui").mkdir(parents=True)
         self.data.mkdir()
         self.connection = open_database(self.data / "kaltstart.sqlite")
 

@@ -162,11 +162,11 @@ async def test_with_a_catalogue_that_cannot_be_read_it_is_english_and_any_key_st
     compile_catalogues(tmp_path / "locale")
     damage(tmp_path / "locale/de/LC_MESSAGES/kaltstart.mo")
     engine.show_machine(language="de")
-    (engine.run / "tui-starting-tty1").touch()
+    (engine.run / "tui/starting-tty1").touch()
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
-        waited_for = sorted(each.name for each in engine.run.glob("tui-*"))
-        assert waited_for == ["tui-ready"], "or the engine's countdowns wait"
+        waited_for = sorted(each.name for each in engine.run.glob("tui/[rs]*"))
+        assert waited_for == ["ready"], "or the engine's countdowns wait"
         assert "PROBLEM: the texts of the language de cannot be read: " in text_of(pilot, "#banner")
         assert "F1 help" in text_of(pilot, "#keys")
         engine.count_down()

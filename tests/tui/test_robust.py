@@ -99,7 +99,7 @@ async def test_the_first_page_waits_for_nobody_and_all_later_ones_do(engine: Fak
     engine.show_drives(HDD)
     drawn: list[bool] = []
     app = KaltstartApp(
-        engine.port(), when_drawn=lambda: drawn.append((engine.run / "tui-ready").exists())
+        engine.port(), when_drawn=lambda: drawn.append((engine.run / "tui/ready").exists())
     )
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -134,7 +134,7 @@ async def test_a_campaign_that_runs_does_not_take_it_from_its_page(engine: FakeE
 
 @pytest.mark.parametrize("text", ["", "[]", '{"page": "nowhere", "crash": ""}', "\x00"])
 async def test_what_it_left_behind_may_be_broken(text: str, engine: FakeEngine) -> None:
-    (engine.run / "page-tty1.json").write_text(text)
+    (engine.run / "tui/page-tty1.json").write_text(text)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         assert page(pilot).NAME == "drives"

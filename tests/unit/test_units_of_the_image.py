@@ -72,6 +72,8 @@ _OWN_MOUNTS |= {"PrivateTmp", "ReadOnlyPaths", "ReadWritePaths", "RootDirectory"
 def test_the_interface_may_do_no_more_than_it_does() -> None:
     service = _read("systemd/system/kaltstart-tui@.service")["Service"]
     allowed = {
+        "User": "kaltstart-tui",
+        "AmbientCapabilities": "CAP_SYS_NICE CAP_SYSLOG",
         "CapabilityBoundingSet": "CAP_SYS_NICE CAP_SYSLOG",
         "DevicePolicy": "closed",
         "LockPersonality": "yes",
@@ -83,6 +85,7 @@ def test_the_interface_may_do_no_more_than_it_does() -> None:
     }
     assert {name: service.get(name) for name in allowed} == allowed
     assert not {name for name in service if name in _OWN_MOUNTS or name.startswith("Protect")}
+    assert "u kaltstart-tui " in (_LIB / "sysusers.d/kaltstart.conf").read_text()
 
 
 @pytest.mark.parametrize("unit", ["engine", "measure"])

@@ -103,7 +103,7 @@ class Port:
         )
         self.terminal = find_terminal() if terminal is None else terminal
         """The kernel's name of the one this is for; empty where it is none."""
-        self._keeper = Keeper(self.run, self.terminal)
+        self._keeper = Keeper(self.run / "tui", self.terminal)
         self._manual = manual
         self._stored = StoredReader(self.database, fat=self.run / "fat", clock=clock)
         self._raw = RawOutputs(self.database, self.data / "raw")

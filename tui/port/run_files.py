@@ -3,10 +3,12 @@
 import os
 from contextlib import suppress
 
-READY = "tui-ready"
-"""A file there, once a person can see the interface and press keys on one terminal at least."""
-_STARTING = "tui-starting-"
-_ALIVE = "tui-alive-"
+READY = "tui/ready"
+"""A file there, once a person can see the interface and press keys on one terminal at least.
+
+In a folder of the interface's user, which may write to no other one there."""
+_STARTING = "tui/starting-"
+_ALIVE = "tui/alive-"
 
 
 def find_run_folder() -> str:

@@ -17,7 +17,12 @@ from appliance.campaign.drives.work import drive_work
 from appliance.campaign.log import record
 from appliance.campaign.requests.handlers import PAUSED, is_pause_wanted, name_stop
 from appliance.campaign.resume import describe_absence
-from appliance.campaign.start_records import describe_lost_actions, find_lost_actions
+from appliance.campaign.start_records import (
+    describe_lost_actions,
+    describe_uncounted,
+    find_lost_actions,
+    note_power_action,
+)
 from appliance.campaign.states import next_cycle
 from appliance.drive_thread import DriveSilentError
 from appliance.drives.facts.power_cycles import PowerCycles
@@ -78,6 +83,11 @@ def start_next_boot(context: CampaignContext, campaign_id: int) -> Outcome:
         if forgotten := find_forgotten_power_ons(context, row, campaign_id, departure.power_cycles):
             pause(context, campaign_id, forgotten)
             return Outcome.FORGOTTEN
+        if not _is_counted_elsewhere(context, cycle, row, departure.power_cycles) and (
+            uncounted := describe_uncounted(context.connection, campaign, context.host)
+        ):
+            pause(context, campaign_id, uncounted)
+            return Outcome.FORGOTTEN
         return _arm_and_leave(context, campaign, cycle, row, departure)
 
 
@@ -92,7 +102,7 @@ def _find_hold(context: CampaignContext, campaign: CampaignRow) -> tuple[Outcome
     if campaign.power_actions >= campaign.max_power_actions:
         limit = N_("{count} restarts are the limit of this campaign")
         return Outcome.PAUSED, Phrase(limit, count=campaign.power_actions)
-    if lost := find_lost_actions(campaign):
+    if lost := find_lost_actions(campaign, context.host):
         return Outcome.FORGOTTEN, describe_lost_actions(lost)
     if absence := describe_absence(
         context.connection, campaign.id, boot_id=context.this_boot.boot_id
@@ -108,7 +118,7 @@ def find_forgotten_power_ons(
 ) -> str:
     """Why the machine must not go off again by itself, by the drive's own count; or empty.
 
-    It is the only memory of a BIOS machine beside its clock.
+    On a BIOS machine whose clock keeps no mark it is the only memory.
     """
     known = select_known_count(context.connection, campaign_id, row.drive_id)
     if known is None or count.count is None or not count.is_of_power:
@@ -126,6 +136,17 @@ def find_forgotten_power_ons(
         count=more,
         stored=known.boots,
     )
+
+
+def _is_counted_elsewhere(
+    context: CampaignContext, cycle: CycleRow, row: CampaignDriveRow, count: PowerCycles
+) -> bool:
+    """Whether a person switches it on each time, or `find_forgotten_power_ons` ends a series."""
+    if cycle.power != "cold":
+        return False
+    known = select_known_count(context.connection, cycle.campaign_id, row.drive_id)
+    is_counted = known is not None and count.is_of_power and count.count is not None
+    return is_counted or not context.host.power.can_wake()
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +265,8 @@ def _arm_and_leave(
     ):
         pause(context, campaign.id, name_stop(context.connection, campaign.id))
         return Outcome.PAUSED
+    # Before the alarm: its second tells the count (`power`).
+    note_power_action(context.connection, context.host)
     if off and context.host.power.can_wake():
         try:
             alarm_at = context.host.power.arm_alarm(

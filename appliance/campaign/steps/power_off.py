@@ -12,6 +12,7 @@ from functools import partial
 from appliance.campaign.context import COUNTDOWN_S, CampaignContext, leave, load_campaign
 from appliance.campaign.host import Power
 from appliance.campaign.log import record, record_step
+from appliance.campaign.start_records import describe_uncounted
 from appliance.drive_thread import DriveSilentError, DriveThread
 from appliance.drives.asked_identity import AskedIdentity, ask_again
 from appliance.drives.facts.power_cycles import PowerCycles, judge_coldness
@@ -40,7 +41,7 @@ _SWITCHES = "its power-off switches"
 
 
 class TooManyPowerActionsError(KaltstartError):
-    """The campaign may not switch the machine off once more: it pauses, the step can go on."""
+    """The campaign may not switch the machine off again: it pauses, the step can go on."""
 
     exit_code = 4
 
@@ -83,6 +84,9 @@ class StepPower:
                     count=campaign.power_actions,
                 )
             )
+        uncounted = describe_uncounted(self.context.connection, campaign, self.context.host)
+        if uncounted and self.context.host.power.can_wake():
+            raise TooManyPowerActionsError(uncounted)
         before = self._read_power_cycles().count
         hushed = self.hand.do(partial(hush, self.drive), _SWITCHES)
         try:

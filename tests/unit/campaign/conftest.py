@@ -33,7 +33,7 @@ def attentive(monkeypatch: pytest.MonkeyPatch) -> None:
 def world(tmp_path: Path) -> World:
     """A machine that is not there, with an empty database."""
     world = World(tmp_path / "kaltstart.sqlite")
-    world.run.mkdir()
+    (world.run / "tui").mkdir(parents=True)
     world.input.mkdir()
     return world
 

@@ -26,8 +26,9 @@ class Terminals:
 
 
 @pytest.fixture
-def terminals() -> Iterator[Terminals]:
+def terminals(tmp_path: Path) -> Iterator[Terminals]:
     """A person at two consoles."""
+    (tmp_path / ALIVE).parent.mkdir()
     pairs = [os.openpty() for _ in range(2)]
     names = tuple(os.ttyname(console) for _, console in pairs)
     ends = [end for end, _ in pairs]

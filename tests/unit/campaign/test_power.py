@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import override
 from uuid import UUID
 
 import pytest
@@ -210,6 +211,97 @@ class Clock:
         self.written.append(text)
         alarm = f"{RTC_NOW + int(text) + self.late_s}\n" if text.startswith("+") else ""
         path.write_text(alarm)
+
+
+class KeepingClock(Clock):
+    """One whose alarm's registers keep what was set last, as a machine's do over a restart."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(folder)
+        self.second = 0
+        monkeypatch.setattr(power, "_ALARM_REGISTERS", folder / "rtc")
+
+    @override
+    def write_text(self, path: Path, text: str) -> None:
+        """Take an alarm; clearing it leaves the registers as they are (mc146818rtc)."""
+        at_s = RTC_NOW + int(text) if text.startswith("+") else int(text)
+        path.write_text(f"{at_s}\n" if at_s else "")
+        if at_s:
+            self.second = at_s % 60
+        self.show(300)  # what rtc0 shows from here on: drivers/rtc/sysfs.c, wakealarm_store()
+
+    def show(self, second: int) -> None:
+        """In /proc/driver/rtc."""
+        (self.folder / "rtc").write_text(
+            f"rtc_time\t: 11:22:33\nalrm_time\t: 12:34:{second % 60:02}\nalarm_IRQ\t: no\n"
+        )
+
+    def restart(self) -> None:
+        """The kernel starts anew, with an empty /run."""
+        power._MARK.unlink(missing_ok=True)
+        self.show(self.second)
+
+
+@pytest.fixture(autouse=True)
+def own_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of this machine's clock."""
+    monkeypatch.setattr(power, "_MARK", tmp_path / "run/restart-mark")
+    monkeypatch.setattr(power, "_ALARM_REGISTERS", tmp_path / "no-rtc")
+
+
+@pytest.fixture
+def keeping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeepingClock:
+    """A clock that remembers."""
+    clock = KeepingClock(tmp_path, monkeypatch)
+    clock.restart()
+    monkeypatch.setattr(power, "_RTC", tmp_path)
+    monkeypatch.setattr("appliance.sysfs.write_text", clock.write_text)
+    return clock
+
+
+def test_a_bios_machines_clock_keeps_how_many_restarts_were_counted(keeping: KeepingClock) -> None:
+    for count in range(1, 25):
+        power.mark_count(BIOS, count)
+        assert not power.is_mark_kept(BIOS) or count > 1
+        keeping.restart()
+        power.clear_alarm()
+        assert [power.find_unmarked(BIOS, known) for known in (count - 1, count, count + 1)] == [
+            1,
+            0,
+            0,
+        ]
+        assert power.is_mark_kept(BIOS)
+        power.mark_count(BIOS, count)
+        assert power.find_unmarked(BIOS, count) == 0
+        assert power.is_mark_kept(BIOS), "in this boot it stays so"
+        assert not (keeping.folder / "wakealarm").read_text(), "it wakes nobody"
+
+
+def test_what_firmware_sets_is_no_mark(keeping: KeepingClock) -> None:
+    power.mark_count(BIOS, 7)
+    keeping.second = 30
+    keeping.restart()
+    assert power.find_unmarked(BIOS, 6) == 0
+    assert not power.is_mark_kept(BIOS)
+
+
+def test_an_alarm_carries_the_mark(keeping: KeepingClock) -> None:
+    """It comes a few seconds later, and is told as it is."""
+    power.mark_count(BIOS, 4)
+    at_s = power.arm_alarm(90)
+    assert 90 <= at_s - RTC_NOW < 100
+    power.mark_count(BIOS, 4)
+    assert float((keeping.folder / "wakealarm").read_text()) == at_s
+    keeping.restart()
+    assert power.find_unmarked(BIOS, 3) == 1
+
+
+def test_with_uefi_the_clock_is_left_alone(keeping: KeepingClock) -> None:
+    power.mark_count(UEFI, 4)
+    assert power.arm_alarm(90) == RTC_NOW + 90
+    keeping.second = 5
+    keeping.restart()
+    assert power.find_unmarked(UEFI, 3) == 0
 
 
 @pytest.fixture

@@ -132,6 +132,9 @@ class World:
     )
     campaign_id: int = 1
     firmware: str = "uefi"
+    keeps_mark: bool = False
+    """Whether its clock keeps how many restarts were counted."""
+    mark: int = 0
     was_abrupt: bool = False
     """The last power-off in the middle of a step."""
     no_entry: str = ""
@@ -446,6 +449,19 @@ class WorldPower:
         """No waking up."""
         self.world.log.append("clear alarm")
         self.world.happen("clear_alarm")
+
+    def find_unmarked(self, this_boot: ThisBoot, count: int) -> int:
+        """What its clock knows of."""
+        return max(0, self.world.mark - count) if this_boot.firmware == "bios" else 0
+
+    def is_mark_kept(self, this_boot: ThisBoot) -> bool:
+        """Whether it has one that keeps a mark."""
+        return this_boot.firmware == "bios" and self.world.keeps_mark
+
+    def mark_count(self, this_boot: ThisBoot, count: int) -> None:
+        """Have it keep one."""
+        if this_boot.firmware == "bios" and self.world.keeps_mark:
+            self.world.mark = count
 
     def restart_after_panic(self, *, wanted: bool) -> None:
         """Tell the kernel."""

@@ -188,11 +188,21 @@ def test_udev_reads_its_rules_again_before_it_reads_the_stick(
     awaited = _open(machine, database)
     machine.pull("sdc")
     assert machine.wait(awaited, lambda: machine.plug("sdd", 48, _Disk()), _never)
-    rules, stick, others = machine.commands
+    rules, stick, others, _ = machine.commands
     assert rules == ("udevadm", "control", "--reload")
     assert {"--action=change", "--settle", "--sysname-match=sdd*"} <= {*stick}
     assert "--sysname-match=dm-*" in stick, "the link of the root is gone too"
     assert {"--action=add", "--attr-nomatch=dm/name"} <= {*others}, "the guard sees them added"
+
+
+def test_systemd_is_not_left_with_a_failed_unit(
+    machine: _Machine, database: sqlite3.Connection
+) -> None:
+    """What it could not detach is the root that is in use."""
+    awaited = _open(machine, database)
+    machine.pull("sdc")
+    assert machine.wait(awaited, lambda: machine.plug("sdd", 48, _Disk()), _never)
+    assert machine.commands[-1] == ("systemctl", "reset-failed", "systemd-veritysetup@root.service")
 
 
 @pytest.mark.parametrize("error", [StepFailedError, StillRunningError, UnreadableProgramError])
@@ -203,7 +213,7 @@ def test_where_udev_cannot_be_asked_the_stick_is_tried_all_the_same(
     awaited = _open(machine, database)
     machine.pull("sdc")
     assert machine.wait(awaited, lambda: machine.plug("sdd", 48, _Disk()), _never)
-    assert len(machine.commands) == 3
+    assert len(machine.commands) == 4
 
 
 def test_one_that_is_back_before_anybody_waits_is_taken(

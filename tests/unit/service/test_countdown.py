@@ -12,7 +12,7 @@ from appliance.campaign.status import Status
 from appliance.service.screen import Screen
 from tests.unit.campaign.world import World
 
-_FIRST, _SECOND = "tui-starting-tty1", "tui-starting-ttyS0"
+_FIRST, _SECOND = "tui/starting-tty1", "tui/starting-ttyS0"
 
 
 class _Terminals:
@@ -32,7 +32,7 @@ class _Terminals:
         self.now_s += seconds
         for name, come_s in self._come_s.items():
             if self.now_s >= come_s:
-                (self._run / "tui-ready").touch()
+                (self._run / "tui/ready").touch()
                 (self._run / name).unlink(missing_ok=True)
 
     def _look(self) -> None:
@@ -75,8 +75,8 @@ def test_it_waits_for_every_terminal_that_is_on_its_way_but_not_for_ever(
 
 
 def test_a_key_is_heard_although_no_interface_lives(world: World) -> None:
-    """It was there once, and then it crashed: `tui-ready` stays."""
-    (world.run / "tui-ready").touch()
+    """It was there once, and then it crashed: `tui/ready` stays."""
+    (world.run / "tui/ready").touch()
     keyboard = world.input / "event0"
     os.mkfifo(keyboard)
     end = os.open(keyboard, os.O_RDWR)

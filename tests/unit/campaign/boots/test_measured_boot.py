@@ -352,14 +352,41 @@ def test_boots_that_a_stick_forgets_end_by_the_firmwares_count(booted: World) ->
 def test_boots_that_a_stick_forgets_end_by_the_clock(booted: World) -> None:
     """Where neither firmware nor drive counts: the last line that is kept grows old."""
     kept = booted.path.read_bytes()
-    for days, goes_on in ((1, True), (8, False)):
-        booted.path.write_bytes(kept)
-        with closing(open_database(booted.path)) as connection:
-            at = timestamp(time.time() - days * 24 * 3600)
-            connection.execute("UPDATE event SET at = ?", (at,))
-        assert _measure_again(booted, booted.path.read_bytes()) == goes_on
-    assert "it was interrupted for 8 days" in booted.campaign().reason
+    for hours, goes_on in ((0.5, True), (2, False)):
+        assert _measure_later(booted, kept, hours=hours) == goes_on
+    assert booted.campaign().reason.startswith("its last boot is more than an hour ago")
     assert booted.log[-1] == "power-off"
+    assert not _measure_later(booted, kept, hours=1.5)
+    assert _measure_later(booted, _let_settle(booted, kept), hours=1.5), "it settles for an hour"
+
+
+@pytest.mark.usefixtures("by_bios")
+def test_boots_that_a_stick_forgets_end_by_the_mark_in_the_clock(booted: World) -> None:
+    """At the first one, and no long power cut needs a person."""
+    booted.keeps_mark = True
+    booted.mark = booted.campaign().power_actions
+    kept = booted.path.read_bytes()
+    assert _measure_later(booted, kept, hours=24)
+    assert not _measure_again(booted, kept)
+    assert booted.campaign().reason.startswith("1 restarts of it are missing")
+    assert booted.log[-1] == "power-off", "a restart may come here again"
+    assert not _measure_later(booted, kept, hours=8 * 24)
+
+
+def _let_settle(world: World, kept: bytes) -> bytes:
+    world.path.write_bytes(kept)
+    with closing(open_database(world.path)) as connection:
+        connection.execute("UPDATE campaign SET settle_s = 3600")
+    return world.path.read_bytes()
+
+
+def _measure_later(world: World, kept: bytes, *, hours: float) -> bool:
+    """The same as `_measure_again`, so long after the last line that the stick has kept."""
+    world.path.write_bytes(kept)
+    with closing(open_database(world.path)) as connection:
+        at = timestamp(time.time() - hours * 3600)
+        connection.execute("UPDATE event SET at = ?", (at,))
+    return _measure_again(world, world.path.read_bytes())
 
 
 def test_a_boot_whose_entry_cannot_be_asked_for_ends_switched_off(booted: World) -> None:

@@ -49,7 +49,7 @@ class _Keyboard:
 def keyboard(world: World) -> Iterator[_Keyboard]:
     """Beside an interface that was there once and has crashed since."""
     keyboard = _Keyboard(world)
-    (world.run / "tui-ready").touch()
+    (world.run / "tui/ready").touch()
     world.now_s = 0.0  # before it, what is being waited for would look for a key
     yield keyboard
     os.close(keyboard.end)

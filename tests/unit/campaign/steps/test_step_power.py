@@ -1,6 +1,7 @@
 """A power-off in the middle of a step: what is committed before it, and what is believed after."""
 
 import errno
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -15,6 +16,7 @@ from appliance.campaign.steps.power_off import TooManyPowerActionsError
 from appliance.drives import suppress_flush
 from appliance.drives.asked_identity import AskedIdentity
 from appliance.errors import StepFailedError, StickError
+from appliance.store.clock import timestamp
 from appliance.store.connect import open_database
 from tests.unit.campaign.steps.step_machine import Machine
 from tests.unit.campaign.world import HDD, SSD, OffError, World
@@ -228,6 +230,28 @@ def test_the_campaigns_limit_holds_here_too(machine: Machine) -> None:
         machine.run()
     assert machine.steps()[0].state == "planned"
     assert "countdown power-off" not in machine.world.log
+
+
+@pytest.mark.parametrize(
+    ("hours", "keeps_mark", "leaves"), [(0.5, False, True), (2, False, False), (2, True, True)]
+)
+def test_a_power_off_that_a_stick_forgets_is_not_made_for_ever_on_a_bios_machine(
+    machine: Machine, hours: float, *, keeps_mark: bool, leaves: bool
+) -> None:
+    machine.world.firmware = "bios"
+    machine.world.keeps_mark = keeps_mark
+    _leave(machine)
+    _come_back(machine, counts=1)
+    connection = open_database(machine.world.path)
+    connection.execute("DELETE FROM power_off")
+    connection.execute("UPDATE event SET at = ?", (timestamp(time.time() - hours * 3600),))
+    connection.close()
+    if leaves:
+        _leave(machine)
+        return
+    with pytest.raises(TooManyPowerActionsError, match="nothing but the stick counts"):
+        machine.run()
+    assert "countdown power-off" not in machine.log
 
 
 def test_the_limit_allows_for_every_try_of_every_power_off() -> None:

@@ -1,0 +1,83 @@
+"""A BIOS machine whose stick forgets what it stores: no series of restarts that nobody counts.
+
+Its firmware keeps no variables: the drives know that a plan was started, the clock how often.
+"""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.lab.campaign import IMAGE
+from tests.lab.drives import DriveBay, parse_drives
+from tests.lab.machine import PATIENCE_S, Machine, MachineSetup
+from tests.lab.served_stick import ServedStick
+from tests.lab.stick import make_stick, put_file
+from tests.lab.stick_faults import parse_stick_faults
+
+_SERIAL = "LAB-SSD-1"
+_DRIVES = parse_drives(f'[[drive]]\nserial = "{_SERIAL}"\nmodel = "ssd"\nsize = "2G"')
+_PLAN = (
+    'version = 1\n[campaign]\nname = "forgotten"\nautostart = true\non_finish = "reboot"\n'
+    f'[[drive]]\nserial = "{_SERIAL}"\nerase = "{_SERIAL}"\n'
+    '[boot]\ncycles = 4\npower = "warm"\nboot_set = "4M"\ncharts = "none"\n'
+)
+
+
+def _make_setup(out: Path) -> MachineSetup:
+    stick = make_stick(IMAGE, out / "stick.raw")
+    put_file(stick, "plan.toml", _PLAN)
+    return MachineSetup(stick=stick, serial_log=out / "serial.log", firmware="bios")
+
+
+@pytest.mark.long
+def test_warm_boots_that_a_stick_forgets_end_at_the_first_one(out: Path) -> None:
+    setup, kept = _make_setup(out), out / "kept.raw"
+    with (
+        DriveBay(_DRIVES, folder=out / "drives") as bay,
+        Machine(setup, drives=bay.attached(power_on=1)) as machine,
+    ):
+        machine.wait_event("campaign-start", timeout_s=PATIENCE_S)
+        _at_restart(machine, lambda: None)
+        assert machine.wait_event("cycle-done", timeout_s=PATIENCE_S).fields["cycle"] == "1/4"
+        _at_restart(machine, lambda: _copy(setup.stick, kept))
+        assert machine.wait_event("cycle-done", timeout_s=PATIENCE_S).fields["cycle"] == "2/4"
+        _at_restart(machine, lambda: _copy(kept, setup.stick))
+        assert machine.wait_event("cycle-done", timeout_s=PATIENCE_S).fields["cycle"] == "2/4"
+        paused = machine.wait_event("campaign-paused", timeout_s=PATIENCE_S)
+        assert paused.fields["reason"].startswith("1 restarts of it are missing")
+        machine.wait_off(timeout_s=PATIENCE_S)
+
+
+def _at_restart(machine: Machine, change: Callable[[], None]) -> None:
+    """What is done with the stick at the machine's next restart, before its firmware reads it."""
+    machine.qmp.wait_event("RESET", timeout_s=PATIENCE_S, guest=True)
+    machine.qmp.execute("stop")
+    change()
+    machine.qmp.execute("cont")
+
+
+def _copy(source: Path, target: Path) -> None:
+    """In place: the machine has it open."""
+    with source.open("rb") as read, target.open("r+b" if target.exists() else "wb") as copy:
+        shutil.copyfileobj(read, copy, 1 << 20)
+
+
+@pytest.mark.long
+def test_a_plan_starts_by_itself_once_on_a_stick_that_forgets_all(out: Path) -> None:
+    setup = _make_setup(out)
+    faults = parse_stick_faults(["forget-all"])
+    with (
+        DriveBay(_DRIVES, folder=out / "drives") as bay,
+        ServedStick(setup.stick, faults) as stick,
+    ):
+        setup = replace(setup, stick_socket=stick.socket)
+        with Machine(setup, drives=bay.attached(power_on=1)) as machine:
+            machine.wait_event("campaign-start", timeout_s=PATIENCE_S)
+            machine.qmp.wait_event("RESET", timeout_s=PATIENCE_S, guest=True)
+        for number in (2, 3):
+            with Machine(setup, drives=bay.attached(power_on=number)) as machine:
+                refused = machine.wait_event("refused", timeout_s=PATIENCE_S)
+                assert f"drive {_SERIAL} carries what a campaign left" in refused.fields["reason"]
