@@ -37,7 +37,7 @@ _SLICES_TOGETHER = 10
 
 _THROUGH_THE_FILE = frozenset({"write", "rewrite", "read", "reread"})
 
-_NOT_COMPARED = frozenset({"cycles", "charts", "wake_margin"})
+_NOT_COMPARED = frozenset({"cycles", "train", "charts", "wake_margin"})
 """Keys of [boot] that change how many boots there are, and not what one of them is."""
 
 
@@ -186,7 +186,7 @@ def _read_boots(rows: CampaignRows, drive: DriveRow, series: Series) -> Samples:
 
 
 def _is_timed(boot: BootRow) -> bool:
-    return bool(boot.valid) and not boot.charted and boot.boot_s is not None
+    return bool(boot.valid) and boot.is_timed and boot.boot_s is not None
 
 
 @lru_cache(maxsize=32)

@@ -23,7 +23,7 @@ from appliance.store.verdicts import (
 BOOT_TIMES = (
     "campaign_id", "drive_serial", "drive_role", "cycle", "power", "cold_proof", "cold_reason",
     "valid", "charted", "boot_s", "firmware_s", "loader_s", "kernel_s", "initrd_s", "userspace_s",
-    "session_s", "io_quiet_s", "read_bytes", "read_ios", "wake_skew_s", "at",
+    "session_s", "io_quiet_s", "read_bytes", "read_ios", "wake_skew_s", "at", "trained",
 )  # fmt: skip
 """The columns of the view `boot_times`."""
 
@@ -46,7 +46,7 @@ _BOOTS = """
            s.io_quiet_s, s.read_bytes, s.read_ios, s.wake_skew_s,
            coalesce(s.cold_proof, iif(c.power = 'warm', 'warm', 'unproven')) AS cold_proof,
            iif(x.value IS NULL, coalesce(s.cold_reason, c.reason), ?) AS cold_reason, s.page_cache,
-           iif(x.value IS NULL, coalesce(s.valid, 0), 0) AS valid
+           iif(x.value IS NULL, coalesce(s.valid, 0), 0) AS valid, c.trained
     FROM cycle c
     LEFT JOIN boot_sample s ON s.cycle_id = c.id
     LEFT JOIN json_each(?) x ON x.value = c.id
@@ -131,6 +131,17 @@ class BootRow:
     cold_reason: str
     page_cache: str | None
     valid: int
+    trained: int
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether its time is to be in a figure."""
+        return not self.charted and not self.trained
+
+    @property
+    def has_sample(self) -> bool:
+        """Whether it was made and stored, timed or not."""
+        return self.page_cache is not None
 
 
 @dataclass(frozen=True, slots=True)
