@@ -41,7 +41,10 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
         N_("{drive} cycle {cycle}, attempt {attempt}"),
         N_("{drive} cycle {charted} charted, attempt {attempt}"),
     ),
-    N_("cycle-done"): (N_("{drive} cycle {cycle}: {seconds} s"),),
+    N_("cycle-done"): (
+        N_("{drive} cycle {cycle}: {seconds} s"),
+        N_("{drive} cycle {cycle}: not timed"),
+    ),
     N_("cycle-failed"): (_OF_CYCLE,),
     N_("data-repaired"): (_WHAT,),
     N_("drive-silent"): (

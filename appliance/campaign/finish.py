@@ -59,7 +59,9 @@ def finish(context: CampaignContext, campaign_id: int) -> None:
     No sample hangs on it, nor on the verdicts.
     """
     cycles = select_cycles(context.connection, campaign_id)
-    samples = sum(cycle.state == "done" and not cycle.charted for cycle in cycles)
+    samples = sum(
+        cycle.state == "done" and not cycle.charted and not cycle.trained for cycle in cycles
+    )
     steps = select_steps(context.connection, campaign_id)
     steps_done = sum(step.state == "done" for step in steps)
     failed = sum(cycle.state == "failed" for cycle in cycles)

@@ -143,7 +143,11 @@ def start_campaign(
         else range(1, len(chosen) + 1)
     )
     booted = plan.booted_drives
-    cycles = plan_cycles(drives=len(booted), cycles=boot.cycles, charts=boot.charts) if boot else ()
+    cycles = (
+        plan_cycles(drives=len(booted), cycles=boot.cycles, charts=boot.charts, train=boot.train)
+        if boot
+        else ()
+    )
     with transaction(connection):
         campaign_id = insert_campaign(
             connection,
@@ -180,6 +184,7 @@ def start_campaign(
                 position=cycle.position,
                 cycle=cycle.cycle,
                 charted=cycle.charted,
+                trained=cycle.trained,
                 power=boot.power if boot else "cold",
             )
         for position, (workload_index, place) in enumerate(plan_steps(plan)):

@@ -21,25 +21,28 @@ class PlannedCycle:
     drive_index: int
     cycle: int
     charted: bool
+    trained: bool
 
 
-def plan_cycles(*, drives: int, cycles: int, charts: str) -> tuple[PlannedCycle, ...]:
+def plan_cycles(
+    *, drives: int, cycles: int, charts: str, train: int = 0
+) -> tuple[PlannedCycle, ...]:
     """All boots in their order: drives take turns, so that drift hits all alike.
 
     `charts` is none, first-last or all: no, two (of one cycle: one) or as many boots with bootchart
     as there are timed ones. They follow the last timed boot and are numbered from 1: a drive that
     learns would learn from one in between, and the second timed boot would be its third.
+    `train` untimed boots come first and are numbered with the timed ones: the first of these is
+    not the drive's first boot, and is never taken for it.
     """
     charted = {"none": 0, "first-last": min(2, cycles), "all": cycles}[charts]
     rounds = [
-        *((cycle, False) for cycle in range(1, cycles + 1)),
-        *((cycle, True) for cycle in range(1, charted + 1)),
+        *((cycle, False, cycle <= train) for cycle in range(1, train + cycles + 1)),
+        *((cycle, True, False) for cycle in range(1, charted + 1)),
     ]
     return tuple(
-        PlannedCycle(position, drive_index, cycle, with_chart)
-        for position, ((cycle, with_chart), drive_index) in enumerate(
-            product(rounds, range(drives))
-        )
+        PlannedCycle(position, drive_index, *boot)
+        for position, (boot, drive_index) in enumerate(product(rounds, range(drives)))
     )
 
 

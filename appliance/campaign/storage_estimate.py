@@ -127,7 +127,7 @@ def estimate_storage(plan: Plan, drives: Sequence[Drive]) -> StorageEstimate:
 def _count_boots(boot: Boot) -> tuple[int, int]:
     """Of each drive all boots, and those with a chart."""
     charts = {"none": 0, "first-last": min(2, boot.cycles), "all": boot.cycles}[boot.charts]
-    return boot.cycles + charts, charts
+    return boot.train + boot.cycles + charts, charts
 
 
 def _list_loads(plan: Plan, drives: Sequence[Drive]) -> Iterator[_StepLoad]:

@@ -176,6 +176,11 @@ class Boot:
         default=0,
         says="Idle seconds before each power-off: time for what a drive does on its own.",
     )
+    train: int = key(
+        whole(0, 1000),
+        default=0,
+        says="Untimed boots of each drive before its timed ones: a drive that learns has learned.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,6 +113,8 @@ def describe_plan(plan: Plan) -> str:
         cycles = plan.boot.cycles
         boots = f"{cycles} {plan.boot.power} boot{'' if cycles == 1 else 's'}"
         parts.append(f"{boots} of {_list_booted(plan)}" if plan.array else f"{boots} each")
+        if plan.boot.train:
+            parts.append(f"{plan.boot.train} untimed before them")
         charted = {"none": 0, "first-last": min(2, cycles), "all": cycles}[plan.boot.charts]
         if charted:
             parts.append(f"{charted} more with a chart")

@@ -106,7 +106,7 @@ def without_chart(sections: Sequence[SectionView], answer: AnswerView) -> tuple[
 
 
 def _answer_by_boots(all_series: Sequence[Series], chart: ChartView | None) -> AnswerView:
-    gains, flat, open_ = [], [], []
+    gains, flat, trained, open_ = [], [], [], []
     for series in all_series:
         if not series.planned:
             continue
@@ -118,7 +118,7 @@ def _answer_by_boots(all_series: Sequence[Series], chart: ChartView | None) -> A
                 f" {series.settled_from} on, {say_gain(gain)} at its first boot."
             )
         elif finding.kind == "flat":
-            flat.append(series)
+            (flat if gain is not None else trained).append(series)
         else:
             open_.append(series)
     said = list(gains)
@@ -130,6 +130,8 @@ def _answer_by_boots(all_series: Sequence[Series], chart: ChartView | None) -> A
         said.append(f"{names}: no gain{large}.")
     elif flat:
         said.append(f"No gain{large} from repeating: {_list_times(flat)}.")
+    if trained:
+        said.append(f"After boots that were not timed: {_list_times(trained)}.")
     if open_:
         said.append(f"Not decided{'' if said else ' yet'}: {_list_times(open_)}.")
     proof = _say_proofs(all_series)

@@ -1,7 +1,7 @@
 """One drive's timed boots as a series of numbers, and its summary figures. Pure.
 
-Only boots that are done, valid and not charted are in a series: a charted boot is slowed down by
-the sampling, a failed one has no time.
+Only boots that are done, valid and timed are in a series: a charted boot is slowed down by the
+sampling, a failed one has no time, and one that trains the drive is not timed.
 """
 
 from collections import Counter
@@ -36,6 +36,8 @@ class Series:
     """The page cache each value of `boot_s` met."""
     powers: tuple[str, ...]
     """cold | warm: what was asked for before each value of `boot_s`."""
+    trained: int = 0
+    """Untimed boots that were made before these."""
 
     @property
     def spread(self) -> float | None:
@@ -128,7 +130,7 @@ def _find_trend(cycles: tuple[int, ...], boot_s: tuple[float, ...]) -> stats.Tre
 def make_series(drive: DriveRow, boots: Sequence[BootRow]) -> Series:
     """The series of `drive` out of all boots of its campaign."""
     timed = sorted(
-        (boot for boot in boots if boot.drive_id == drive.id and not boot.charted),
+        (boot for boot in boots if boot.drive_id == drive.id and boot.is_timed),
         key=lambda boot: boot.cycle,
     )
     valid = [(boot, boot.boot_s) for boot in timed if boot.valid and boot.boot_s is not None]
@@ -140,6 +142,9 @@ def make_series(drive: DriveRow, boots: Sequence[BootRow]) -> Series:
         planned=len(timed),
         failed=sum(boot.state == "failed" for boot in timed),
         skipped=sum(boot.state == "skipped" for boot in timed),
+        trained=sum(
+            boot.drive_id == drive.id and bool(boot.trained) and boot.has_sample for boot in boots
+        ),
         given_up=drive.failed_reason,
         proofs=tuple((boot.cold_proof, boot.cold_reason) for boot, _ in valid),
         page_caches=tuple(boot.page_cache or "unknown" for boot, _ in valid),

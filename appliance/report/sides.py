@@ -28,7 +28,7 @@ DRIVE_SIZE = "drive size"
 
 _PRODUCT = "Kaltstart "
 
-_NOT_COMPARED = frozenset({"cycles", "charts", "wake_margin"})
+_NOT_COMPARED = frozenset({"cycles", "train", "charts", "wake_margin"})
 """Keys of [boot] that change how many boots there are, and not what one of them is."""
 
 
@@ -163,7 +163,7 @@ def _read_boots(rows: CampaignRows, drive: DriveRow, series: Series) -> Samples:
 
 
 def _is_timed(boot: BootRow) -> bool:
-    return bool(boot.valid) and not boot.charted and boot.boot_s is not None
+    return bool(boot.valid) and boot.is_timed and boot.boot_s is not None
 
 
 @lru_cache(maxsize=32)

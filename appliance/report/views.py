@@ -304,7 +304,10 @@ def _describe_page_cache(all_series: Sequence[Series]) -> str:
 
 
 def _describe_progress(boots: Sequence[BootRow]) -> str:
-    done = sum(boot.state == "done" for boot in boots)
+    done = sum(boot.state == "done" and not boot.trained for boot in boots)
+    planned = sum(not boot.trained for boot in boots)
     ended = ((state, sum(boot.state == state for boot in boots)) for state in ("failed", "skipped"))
     said = [f"{count} {state}" for state, count in ended if count]
-    return ", ".join([f"{done} of {len(boots)} boots measured", *said])
+    if trained := sum(boot.state == "done" and bool(boot.trained) for boot in boots):
+        said.insert(0, f"{trained} of {len(boots) - planned} before them made and not timed")
+    return ", ".join([f"{done} of {planned} boots measured", *said])

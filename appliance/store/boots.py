@@ -34,6 +34,8 @@ class CycleRow:
     reason: str
     cache_power_cycles_before: int | None = None
     """Of the cache drive, where the boot is an array's."""
+    trained: bool = False
+    """Whether it comes before the timed boots, and is not timed itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +65,15 @@ def insert_cycle(
     cycle: int,
     charted: bool,
     power: str,
+    trained: bool = False,
 ) -> None:
     """A planned boot."""
     connection.execute(
         """
-        INSERT INTO cycle (campaign_id, drive_id, position, cycle, charted, power)
-        VALUES (?, ?, ?, ?, ?, ?)
+        INSERT INTO cycle (campaign_id, drive_id, position, cycle, charted, power, trained)
+        VALUES (?, ?, ?, ?, ?, ?, ?)
         """,
-        (campaign_id, drive_id, position, cycle, int(charted), power),
+        (campaign_id, drive_id, position, cycle, int(charted), power, int(trained)),
     )
 
 
@@ -80,12 +83,15 @@ def select_cycles(connection: sqlite3.Connection, campaign_id: int) -> tuple[Cyc
         """
         SELECT id, campaign_id, drive_id, position, cycle, charted, power, state, attempts, entry,
                armed_at, armed_boot_id, left_at, alarm_at, power_cycles_before, reason,
-               cache_power_cycles_before
+               cache_power_cycles_before, trained
         FROM cycle WHERE campaign_id = ? ORDER BY position
         """,
         (campaign_id,),
     ).fetchall()
-    return tuple(CycleRow(**(dict(row) | {"charted": bool(row["charted"])})) for row in rows)
+    return tuple(
+        CycleRow(**(dict(row) | {name: bool(row[name]) for name in ("charted", "trained")}))
+        for row in rows
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +211,23 @@ def insert_sample(
     cold_proof: str,
     cold_reason: str,
 ) -> None:
-    """Store a sample and finish its cycle.
+    """Store a sample and finish its cycle: one that trained the drive without its times.
 
     RAM holds nothing of the drive at power-on or reset, hence `cold`.
     """
+    times_s = (
+        sample.boot_s,
+        sample.firmware_s,
+        sample.loader_s,
+        sample.kernel_s,
+        sample.initrd_s,
+        sample.userspace_s,
+        sample.session_s,
+        sample.io_quiet_s,
+    )
+    (trained,) = connection.execute(
+        "SELECT trained FROM cycle WHERE id = ?", (cycle_id,)
+    ).fetchone()
     with sealing(connection, "boot_sample", f"s.cycle_id = {cycle_id:d}"):
         connection.execute(
             """
@@ -223,14 +242,7 @@ def insert_sample(
                 cycle_id,
                 sample.boot_id,
                 timestamp(),
-                sample.boot_s,
-                sample.firmware_s,
-                sample.loader_s,
-                sample.kernel_s,
-                sample.initrd_s,
-                sample.userspace_s,
-                sample.session_s,
-                sample.io_quiet_s,
+                *([None] * len(times_s) if trained else times_s),
                 sample.read_bytes,
                 sample.read_ios,
                 sample.wake_skew_s,

@@ -134,7 +134,8 @@ CREATE TABLE array_made (
 -- A planned boot of a drive; of an array it stands under the backing drive. All are stored when the
 -- campaign starts, so that the next one is known after any power cut. Armed: the next start of the
 -- machine is to be this one. Skipped: a person gave it up before it was ever tried.
--- charted: recorded with a boot chart, which perturbs. left_at: when power was asked to go; NULL
+-- charted: recorded with a boot chart, which perturbs. trained: before the timed ones, and not timed
+-- itself, so that the drive has learned. left_at: when power was asked to go; NULL
 -- while the boot that armed it goes on. blame: whose fault a failure is (errors.Blame).
 CREATE TABLE cycle (
     id INTEGER PRIMARY KEY,
@@ -143,6 +144,7 @@ CREATE TABLE cycle (
     position INTEGER NOT NULL,
     cycle INTEGER NOT NULL,
     charted INTEGER NOT NULL CHECK (charted IN (0, 1)),
+    trained INTEGER NOT NULL DEFAULT 0 CHECK (trained IN (0, 1)),
     power TEXT NOT NULL CHECK (power IN ('cold', 'warm')),
     state TEXT NOT NULL DEFAULT 'planned'
         CHECK (state IN ('planned', 'armed', 'done', 'failed', 'skipped')),
@@ -161,18 +163,18 @@ CREATE TABLE cycle (
 ) STRICT;
 
 -- What a boot measured. Committed before the drives are asked for their counts, which are added
--- afterwards: cold_proof is 'unproven' until then.
+-- afterwards: cold_proof is 'unproven' until then. Of a boot that is not timed, no time is stored.
 CREATE TABLE boot_sample (
     cycle_id INTEGER PRIMARY KEY REFERENCES cycle (id),
     boot_id TEXT NOT NULL,
     at TEXT NOT NULL,
-    boot_s REAL NOT NULL,
+    boot_s REAL,
     firmware_s REAL,
     loader_s REAL,
-    kernel_s REAL NOT NULL,
-    initrd_s REAL NOT NULL,
-    userspace_s REAL NOT NULL,
-    session_s REAL NOT NULL,
+    kernel_s REAL,
+    initrd_s REAL,
+    userspace_s REAL,
+    session_s REAL,
     io_quiet_s REAL,
     read_bytes INTEGER NOT NULL,
     read_ios INTEGER NOT NULL,
@@ -479,7 +481,8 @@ SELECT c.campaign_id, d.identity AS drive_serial, cd.role AS drive_role, c.cycle
        coalesce(s.cold_proof, iif(c.power = 'warm', 'warm', 'unproven')) AS cold_proof,
        coalesce(s.cold_reason, c.reason) AS cold_reason, coalesce(s.valid, 0) AS valid, c.charted,
        s.boot_s, s.firmware_s, s.loader_s, s.kernel_s, s.initrd_s, s.userspace_s, s.session_s,
-       s.io_quiet_s, s.read_bytes, s.read_ios, s.wake_skew_s, coalesce(s.at, c.armed_at) AS at
+       s.io_quiet_s, s.read_bytes, s.read_ios, s.wake_skew_s, coalesce(s.at, c.armed_at) AS at,
+       c.trained
 FROM cycle c
 JOIN drive d ON d.id = c.drive_id
 JOIN campaign_drive cd ON cd.campaign_id = c.campaign_id AND cd.drive_id = c.drive_id

@@ -23,6 +23,7 @@ class Boot:
     cold_reason: str = NO_COUNT
     reason: str = ""
     power: str = "cold"
+    trained: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +167,8 @@ def _add_boot(
     at = f"2026-11-21T03:{22 + position:02}:00.000Z"
     cycle = connection.execute(
         "INSERT INTO cycle (campaign_id, drive_id, position, cycle, charted, power, state,"
-        " attempts, entry, armed_at, armed_boot_id, alarm_at, power_cycles_before, reason)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'measured', ?, ?, ?, NULL, ?)",
+        " attempts, entry, armed_at, armed_boot_id, alarm_at, power_cycles_before, reason, trained)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'measured', ?, ?, ?, NULL, ?, ?)",
         (
             campaign,
             drive,
@@ -181,6 +182,7 @@ def _add_boot(
             f"{_BOOT}{position:02}",
             at,
             boot.reason,
+            boot.trained,
         ),
     ).lastrowid
     if boot.boot_s is None:
@@ -208,3 +210,10 @@ def _add_boot(
             boot.valid,
         ),
     )
+    if boot.trained:
+        connection.execute(
+            "UPDATE boot_sample SET boot_s = NULL, firmware_s = NULL, kernel_s = NULL,"
+            " initrd_s = NULL, userspace_s = NULL, session_s = NULL, io_quiet_s = NULL"
+            " WHERE cycle_id = ?",
+            (cycle,),
+        )

@@ -4,6 +4,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -12,7 +13,7 @@ import pytest
 from appliance.phrases import Phrase
 from appliance.report import pages
 from appliance.report.export import export_campaign
-from tests.report.database import LAB, Boot, Disk, make_database
+from tests.report.database import LAB, Boot, Disk, make_boots, make_database
 from tests.report.pages_read import PageReader, find_charts, read_report
 
 HOSTILE = '<script>alert("1")</script>\x1b[31m\'"&amp;]]>\u202e -->\x07\r\n'
@@ -139,6 +140,28 @@ def test_a_restart_that_nothing_shows_to_be_warm_is_not_called_so(tmp_path: Path
     assert f"warm: unproven (2 boots): {said}." in words
     assert "restarted, not proven that it kept power; no earlier boot" in words
     assert "kept power; 2 earlier boots" in words
+
+
+def test_boots_that_train_a_drive_are_shown_and_in_no_figure(tmp_path: Path) -> None:
+    """What the drive has learned before, its timed boots do not show: no gain is told of it."""
+    times = (46.0, 27.2, 27.3, 27.1, 27.2, 27.3, 27.2)
+    disk = Disk("A", "hybrid", boots=make_boots(*times))
+    trained = replace(disk, boots=[Boot(1, 46.0, trained=1), *(Boot(n, 27.2) for n in range(2, 8))])
+    timed = tmp_path / "timed"
+    timed.mkdir()
+    words, untimed = (
+        _read(_export(folder, [each])).words
+        for folder, each in ((timed, disk), (tmp_path, trained))
+    )
+    assert "as fast as at its first boot" in words
+    assert "46.000" in words
+    assert "as fast as" not in untimed
+    assert "46." not in untimed
+    assert "its first boot was not timed, so no gain over it can be stated" in untimed
+    assert "the first boot was not timed" in untimed
+    assert "After boots that were not timed: A (27.2 s)." in untimed
+    assert "6 of 6 boots measured, 1 of 1 before them made and not timed" in untimed
+    assert "1 earlier boot" in untimed  # the first timed one knows of it
 
 
 def test_charted_boots_count_as_earlier_boots(tmp_path: Path) -> None:

@@ -52,6 +52,11 @@ SETTINGS = (
         N_("Idle seconds before each power-off, for what a drive does on its own."),
     ),
     FurtherSetting(
+        "boot",
+        "train",
+        N_("Untimed boots before the timed ones: a drive that learns has learned."),
+    ),
+    FurtherSetting(
         "array",
         "clean_timeout",
         N_("Seconds to wait for a clean array before each reading test."),

@@ -359,10 +359,13 @@ def _describe_matrix(drives: tuple[CampaignDrive, ...], width: int) -> str:
 
 def _sum_up(drive: CampaignDrive) -> tuple[str, ...]:
     times = drive.times_s
-    figures = (median(times), min(times), times[0] / times[-1]) if times else ()
+    is_first = any(boot.counts and boot.cycle == 1 for boot in drive.boots)
+    figures = (
+        (median(times), min(times), times[0] / times[-1] if is_first else None) if times else ()
+    )
     valid = sum(boot.valid for boot in drive.boots)
     return (
-        *([show_number(figure, ".2f") for figure in figures] or ["-"] * 3),
+        *(["-" if each is None else show_number(each, ".2f") for each in figures] or ["-"] * 3),
         str(valid),
         str(len(drive.boots) - valid),
     )
@@ -379,6 +382,9 @@ def _describe_boots(drive: CampaignDrive, longest: float, width: int) -> str:
     for boot in drive.boots:
         how = f"{_(boot.power):4}  {_(boot.cold_proof):{proof}}"
         what = f"  {boot.cycle:4}  {how}  {_show_time(boot):>8}  "
+        if boot.trained and boot.valid:
+            lines.append(what.rstrip())
+            continue
         if boot.boot_s is None or not boot.valid:
             lines.append(shorten(f"{what}{say(boot.cold_reason)}", width))
             continue
@@ -390,6 +396,8 @@ def _describe_boots(drive: CampaignDrive, longest: float, width: int) -> str:
 def _show_time(boot: BootRow | None) -> str:
     if boot is None:
         return "-"
+    if boot.trained and boot.valid:
+        return _("untimed")
     if boot.boot_s is None:
         return _("FAILED")
     seconds = show_number(boot.boot_s, ".2f")

@@ -10,7 +10,7 @@ from typing import Any
 from appliance.store.read.durations import WorkRow, WorkRows
 from tui.model.estimate import Past, Subject, TimeLeft, Work, find_time_left
 
-_COUNTED_APART = frozenset({"on", "cycles", "charts", "wake_margin"})
+_COUNTED_APART = frozenset({"on", "cycles", "train", "charts", "wake_margin"})
 """Keys of a plan that say where or how often, not what."""
 _GRAIN_S = 10.0
 """Finer than anything is shown, and nothing is drawn anew meanwhile."""

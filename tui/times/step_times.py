@@ -137,7 +137,7 @@ def _time_boots(
         return StepTime("boot", name, None)
     whole = {**basis.defaults["boot"], **table}
     charted = {"none": 0, "first-last": min(2, whole["cycles"]), "all": whole["cycles"]}
-    count = whole["cycles"] + charted[whole["charts"]]
+    count = whole["train"] + whole["cycles"] + charted[whole["charts"]]
     work = Work("boot", name_settings(table | {"kind": "boot"}), _subject_of(place))
     timed = estimate_s(work, find_past(work, basis.past))
     each_s = _USUAL_BOOT_S[place[0].rotational] if timed is None else timed

@@ -95,7 +95,7 @@ def store_sample(
             "cycle-done",
             drive=row.identity,
             cycle=cycle.cycle,
-            seconds=f"{sample.boot_s:.3f}",
+            **({} if cycle.trained else {"seconds": f"{sample.boot_s:.3f}"}),
             campaign_id=campaign.id,
         )
     total = max(
@@ -108,7 +108,7 @@ def store_sample(
         id=campaign.id,
         drive=row.identity,
         cycle=f"{cycle.cycle}/{total}",
-        boot_s=f"{sample.boot_s:.3f}",
+        **({"trained": 1} if cycle.trained else {"boot_s": f"{sample.boot_s:.3f}"}),
         power=cycle.power,
         proof=proof.proof,
         **({"charted": 1} if cycle.charted else {}),

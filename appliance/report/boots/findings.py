@@ -39,7 +39,7 @@ RULES = (
         f" it adds up to more than {_DRIFT * 100:.0f} % of the median."
     ),
     "Cold is called proven only where the drive's own power-cycle count rose between two boots.",
-    "Failed, doubtful and charted boots are in none of these figures.",
+    "Failed, doubtful, charted and untimed boots are in none of these figures.",
 )
 
 
@@ -68,6 +68,17 @@ def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[
         Finding("remark", series.label, f"the campaign went on without it: {series.given_up}.")
         for series in all_series
         if series.given_up
+    ]
+    found += [
+        Finding(
+            "flat",
+            series.label,
+            f"{_say_first(series.trained)} not timed, so that the drive had learned before the"
+            " timed ones.",
+            is_aside=True,
+        )
+        for series in all_series
+        if series.trained
     ]
     found += [
         Finding(
@@ -107,11 +118,12 @@ def judge_learning(series: Series, all_series: Sequence[Series]) -> Finding:
         return Finding("remark", label, _say_unsettled(series))
     gain = series.find_gain(all_series)
     if gain is None:
+        why = "was not timed" if series.trained else "is missing"
         return Finding(
-            "remark",
+            "flat" if series.trained else "remark",
             label,
             f"settled from boot {series.settled_from} on at {series.settled_s or 0.0:.1f} s; its"
-            " first boot is missing, so no gain over it can be stated.",
+            f" first boot {why}, so no gain over it can be stated.",
         )
     return _judge_gain(series, all_series, gain=gain)
 
@@ -313,6 +325,10 @@ def _say_proof(power: str, proof: str, reason: str, *, count: int) -> str:
     if power == "warm":
         return f"warm: unproven ({boots}): {reason or 'no reason was recorded'}."
     return f"cold: unproven ({boots}), because {reason or 'no reason was recorded'}."
+
+
+def _say_first(number: int) -> str:
+    return "the first boot was" if number == 1 else f"the first {number} boots were"
 
 
 def _count(number: int, noun: str) -> str:

@@ -37,7 +37,7 @@ class BootView:
 
     cycle: int
     state: str
-    """done | doubtful | failed | skipped | open | none"""
+    """done | doubtful | trained | failed | skipped | open | none"""
     boot: str
     share: float
     """Of the slowest boot, in percent: the length of the cell's bar."""
@@ -57,7 +57,7 @@ class BootView:
 
     @property
     def dot(self) -> str:
-        """How it is drawn: proven | unproven | warm | doubtful | failed | open."""
+        """How it is drawn: proven | unproven | warm | doubtful | trained | failed | open."""
         if self.state == "done":
             return self.proof
         return "failed" if self.state == "skipped" else self.state
@@ -129,8 +129,8 @@ def view_boots(
             state=_find_state(boot),
             boot=format_seconds(boot.boot_s),
             share=round(100 * (boot.boot_s or 0.0) / slowest, 1) if slowest else 0.0,
-            proof=boot.cold_proof if boot.boot_s is not None else "",
-            reason=boot.cold_reason if boot.boot_s is not None else boot.reason,
+            proof=boot.cold_proof if boot.has_sample else "",
+            reason=boot.cold_reason if boot.has_sample else boot.reason,
             doubt=say_early(boot),
             power=boot.power,
             page_cache=boot.page_cache or _DASH,
@@ -146,14 +146,16 @@ def view_boots(
 
 
 def _find_state(boot: BootRow) -> str:
-    if boot.state == "done" and boot.boot_s is not None:
-        return "done" if boot.valid else "doubtful"
+    if boot.state == "done" and boot.has_sample:
+        if not boot.valid:
+            return "doubtful"
+        return "trained" if boot.trained else "done"
     return boot.state if boot.state in {"failed", "skipped"} else "open"
 
 
 def _describe_drive_state(boot: BootRow, own: Sequence[BootRow]) -> str:
     """What the drive had been through when this boot began."""
-    if boot.boot_s is None:
+    if not boot.has_sample:
         return _DASH
     before = sum(
         other.position < boot.position and other.state in {"done", "failed"} for other in own

@@ -30,7 +30,7 @@ from appliance.store.verdicts import (
 BOOT_TIMES = (
     "campaign_id", "drive_serial", "drive_role", "cycle", "power", "cold_proof", "cold_reason",
     "valid", "charted", "boot_s", "firmware_s", "loader_s", "kernel_s", "initrd_s", "userspace_s",
-    "session_s", "io_quiet_s", "read_bytes", "read_ios", "wake_skew_s", "at",
+    "session_s", "io_quiet_s", "read_bytes", "read_ios", "wake_skew_s", "at", "trained",
 )  # fmt: skip
 """The columns of the view `boot_times`."""
 
@@ -54,7 +54,7 @@ _BOOTS = """
            s.io_quiet_s, s.read_bytes, s.read_ios, s.wake_skew_s,
            coalesce(s.cold_proof, iif(c.power = 'warm', 'warm', 'unproven')) AS cold_proof,
            iif(c.id IN {damaged}, ?, coalesce(s.cold_reason, c.reason)) AS cold_reason,
-           s.page_cache, iif(c.id IN {damaged}, 0, coalesce(s.valid, 0)) AS valid
+           s.page_cache, iif(c.id IN {damaged}, 0, coalesce(s.valid, 0)) AS valid, c.trained
     FROM cycle c
     LEFT JOIN boot_sample s ON s.cycle_id = c.id
     WHERE c.campaign_id = ? ORDER BY c.position
@@ -138,6 +138,17 @@ class BootRow:
     cold_reason: str
     page_cache: str | None
     valid: int
+    trained: int
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether its time is to be in a figure."""
+        return not self.charted and not self.trained
+
+    @property
+    def has_sample(self) -> bool:
+        """Whether it was made and stored, timed or not."""
+        return self.page_cache is not None
 
 
 @dataclass(frozen=True, slots=True)

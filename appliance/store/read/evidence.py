@@ -124,7 +124,8 @@ def select_boot_counts(
         SELECT c.state, s.boot_s, coalesce(s.valid, 0), c.blame, c.reason FROM cycle c
         JOIN campaign_drive cd ON cd.campaign_id = c.campaign_id AND cd.drive_id = c.drive_id
         LEFT JOIN boot_sample s ON s.cycle_id = c.id
-        WHERE c.campaign_id = ? AND c.drive_id = ? AND NOT c.charted AND cd.role <> 'backing'
+        WHERE c.campaign_id = ? AND c.drive_id = ? AND NOT c.charted AND NOT c.trained
+            AND cd.role <> 'backing'
         ORDER BY c.position
         """,
         (campaign_id, drive_id),

@@ -53,7 +53,7 @@ class CampaignDriveRow:
 
 @dataclass(frozen=True, slots=True)
 class BootRow:
-    """One finished boot. `boot_s` is None where it failed."""
+    """One finished boot. `boot_s` is None where it failed, or was not timed."""
 
     campaign_id: int
     drive_serial: str
@@ -65,6 +65,7 @@ class BootRow:
     valid: bool
     boot_s: float | None
     at: str
+    trained: bool = False
 
     @property
     def counts(self) -> bool:
@@ -114,7 +115,7 @@ _DRIVES = """
 """
 _BOOTS = """
     SELECT campaign_id, drive_serial, cycle, charted, power, cold_proof, cold_reason, valid, boot_s,
-           coalesce(at, '') AS at
+           coalesce(at, '') AS at, trained
     FROM boot_times WHERE campaign_id = ? ORDER BY drive_serial, charted, cycle
 """
 _EVENTS = """

@@ -101,6 +101,21 @@ def test_everything_is_stored(world: World, connection: sqlite3.Connection) -> N
     }
 
 
+def test_untimed_boots_are_stored_and_counted_as_all_others(
+    world: World, connection: sqlite3.Connection
+) -> None:
+    boot = '[boot]\ncycles = 2\ntrain = 3\ncharts = "none"\n'
+    world.campaign_id = started(world, connection, plan("LAB-HDD-1", boot=boot))
+    assert [(each.cycle, each.trained) for each in world.cycles()] == [
+        (1, True),
+        (2, True),
+        (3, True),
+        (4, False),
+        (5, False),
+    ]
+    assert world.campaign().max_power_actions > 5 * world.campaign().max_attempts
+
+
 def test_a_plan_is_known_once_it_was_started(world: World, connection: sqlite3.Connection) -> None:
     assert not knows_plan(connection, hash_plan(BOTH))
     started(world, connection)

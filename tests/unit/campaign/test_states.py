@@ -33,11 +33,14 @@ CYCLE = CycleRow(
 )
 
 
-def planned(*, drives: int, cycles: int, charts: str) -> list[str]:
-    """`1a`: cycle 1 of the first drive; with a + behind it, charted."""
-    plan = plan_cycles(drives=drives, cycles=cycles, charts=charts)
+def planned(*, drives: int, cycles: int, charts: str, train: int = 0) -> list[str]:
+    """`1a`: cycle 1 of the first drive; with a + behind it, charted; with a -, not timed."""
+    plan = plan_cycles(drives=drives, cycles=cycles, charts=charts, train=train)
     assert [each.position for each in plan] == list(range(len(plan)))
-    return [f"{each.cycle}{'abc'[each.drive_index]}{'+' * each.charted}" for each in plan]
+    return [
+        f"{each.cycle}{'abc'[each.drive_index]}{'+' * each.charted}{'-' * each.trained}"
+        for each in plan
+    ]
 
 
 @pytest.mark.parametrize(
@@ -59,6 +62,11 @@ def test_drives_take_turns_and_charted_boots_follow_all_timed_ones(
 
 def test_one_drive_alone() -> None:
     assert planned(drives=1, cycles=2, charts="first-last") == ["1a", "2a", "1a+", "2a+"]
+
+
+def test_untimed_boots_come_first_and_are_numbered_with_the_timed_ones() -> None:
+    told = planned(drives=2, cycles=2, charts="first-last", train=2)
+    assert told == ["1a-", "1b-", "2a-", "2b-", "3a", "3b", "4a", "4b", "1a+", "1b+", "2a+", "2b+"]
 
 
 @pytest.mark.parametrize("charts", ["none", "first-last", "all"])

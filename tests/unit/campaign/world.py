@@ -169,6 +169,7 @@ class World:
         *,
         cycles: int = 2,
         charts: str = "none",
+        train: int = 0,
         power: str = "cold",
         wake_margin_s: float | None = 60,
         power_actions: int | None = None,
@@ -179,7 +180,7 @@ class World:
     ) -> int:
         """Store a campaign with its drives here; one that runs is installed, slot by slot."""
         booted = [index for index in range(len(drives)) if not roles or roles[index] != "cache"]
-        planned = plan_cycles(drives=len(booted), cycles=cycles, charts=charts)
+        planned = plan_cycles(drives=len(booted), cycles=cycles, charts=charts, train=train)
         connection = open_database(self.path)
         with transaction(connection):
             self.campaign_id = insert_campaign(
@@ -217,6 +218,7 @@ class World:
                     position=cycle.position,
                     cycle=cycle.cycle,
                     charted=cycle.charted,
+                    trained=cycle.trained,
                     power=power,
                 )
             update_campaign_state(connection, self.campaign_id, state)

@@ -144,6 +144,10 @@ def test_drives_are_limited() -> None:
         ('boot_set = "256m"', False),
         ("boot_set = 256e6", False),
         ("boot_set = true", False),
+        ("train = 0", True),
+        ("train = 1000", True),
+        ("train = -1", False),
+        ("train = 1001", False),
         ("wake_margin = 10", True),
         ("wake_margin = 3600.0", True),
         ("wake_margin = 3601", False),
@@ -307,7 +311,7 @@ def test_the_manuals_examples_are_accepted() -> None:
             assert example in text
             parse_plan(text)
         examples += len(rows)
-    assert examples == 17 + 9 + 3 + 15 + 5 + 5 + 10 + 3 + 2 + 2 + 1
+    assert examples == 18 + 9 + 3 + 15 + 5 + 5 + 10 + 3 + 2 + 2 + 1
 
 
 def _put_into_plan(heading: str, key: str, example: str) -> str:

@@ -300,8 +300,8 @@ def _checking(path: Path) -> None:
     _run(
         path,
         "PRAGMA writable_schema = ON",
-        "UPDATE sqlite_schema SET sql = replace(sql, 'boot_s REAL NOT NULL',"
-        " 'boot_s REAL NOT NULL CHECK (length(printf(''%.*c'', 400000000, ''x'')))')"
+        "UPDATE sqlite_schema SET sql = replace(sql, 'read_ios INTEGER NOT NULL',"
+        " 'read_ios INTEGER NOT NULL CHECK (length(printf(''%.*c'', 400000000, ''x'')))')"
         " WHERE name = 'boot_sample'",
     )
 

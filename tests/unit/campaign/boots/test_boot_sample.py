@@ -58,6 +58,29 @@ def test_the_sample_is_committed_before_the_drive_is_asked(world: World) -> None
     assert boot["cold_reason"] == "the drive's power-cycle count was not read"
 
 
+def test_a_boot_that_trains_the_drive_is_valid_and_not_timed(world: World) -> None:
+    world.make_campaign(train=1)
+    start_measured(world)
+    store(world)
+    (boot,) = world.boots()
+    assert (boot["cycle"], boot["trained"], boot["valid"], boot["read_bytes"]) == (
+        1,
+        1,
+        1,
+        300 << 20,
+    )
+    times = {name for name in boot if name.endswith("_s")} - {"wake_skew_s"}
+    assert {boot[name] for name in times} == {None}
+    assert "boot_s" in times
+    with world.looking() as connection:
+        query = "SELECT boot_s, kernel_s, session_s FROM boot_sample"
+        assert tuple(connection.execute(query).fetchone()) == (None, None, None)
+    assert world.events()[-1] == ("cycle-done", "LAB-HDD-1 cycle 1: not timed")
+    ((event, fields),) = world.lines
+    assert (event, fields["trained"], fields["cycle"]) == ("cycle-done", 1, "1/3")
+    assert "boot_s" not in fields
+
+
 def test_a_drive_that_hangs_costs_the_proof_and_not_the_sample(world: World) -> None:
     def read_power_cycles(drive: Drive) -> PowerCycles:
         raise KeyboardInterrupt  # the plug is pulled
@@ -103,6 +126,7 @@ def test_all_of_a_sample_is_stored(world: World) -> None:
         "read_bytes": 300 << 20,
         "read_ios": 9000,
         "wake_skew_s": 7.25,
+        "trained": 0,
     }
     with world.looking() as connection:
         after = connection.execute("SELECT power_cycles_after FROM boot_sample").fetchone()[0]
