@@ -41,16 +41,15 @@ class MachinePage(Page):
     AUTO_FOCUS = "VerticalScroll"
     HELP: ClassVar[str] = N_(
         "The machine that the stick is plugged into, and the stick itself.\n\n"
-        "Wake-up: whether its clock was seen to switch it on again after a power-off. If it does "
-        "not, cold boots need a person at the machine.\n\n"
-        "Its errors: commands the stick answered with an error, and those its data partition "
-        "has recorded. Copy and replace a stick with errors: all results are on it.\n\n"
+        "Wake-up: whether its clock was seen to switch it on. If not, cold boots need a person.\n\n"
+        "Its errors: of the stick, and of its data partition. Copy and replace a stick with "
+        "errors: all results are on it.\n\n"
         "While a campaign runs, nothing here is updated.\n\n"
         "k  the keyboard layout, stored on the stick. A serial line uses its terminal's own\n"
         "l  the language, also stored on the stick. The engine's own texts, logs, reports "
         "and the manual are in English\n"
         "t  set the time, in UTC, of the system and of the hardware clock\n"
-        "w  try whether the clock wakes the machine from power-off, after a question\n"
+        "w  try whether the clock wakes the machine, after a question\n"
         "x  a root shell, after a question"
     )
     BINDINGS: ClassVar[list[BindingType]] = [

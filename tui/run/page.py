@@ -32,8 +32,8 @@ _WAKE = N_(
     "on (ipmitool chassis power on). The drives' own counts still prove each cold boot.\n\n"
     "Warm boots: the machine restarts, and the drives keep their power. What a drive remembers in "
     "its RAM is not forgotten.\n\n"
-    "Or cancel, change the firmware's setup (wake by RTC on, ErP or deep sleep off), and resume "
-    "the campaign: it tries again."
+    "Or cancel, change the firmware's setup (ErP or deep sleep off; its own RTC alarm off, else "
+    "on), and resume the campaign: it tries again."
 )
 
 

@@ -82,7 +82,7 @@ def rehearse(context: CampaignContext, campaign_id: int) -> Outcome | None:
             N_(
                 "{found}. Key w on page Run chooses: warm boots, or people switch the machine on "
                 "(also ipmitool chassis power on, from elsewhere). Or change the firmware's setup "
-                "(wake by RTC on, ErP off): once resumed, it is tried again"
+                "(ErP off; its own RTC alarm off, else on): once resumed, it is tried again"
             ),
             found=trial.describe(),
         ),
