@@ -253,9 +253,12 @@ class Appliance:
         if trial.campaign_id is not None or self.is_back:
             end_trial(self.context, trial, "stopped")
             return
-        with self.drives.quiet(self.context.tell):
-            if continue_trial(self.context, trial) is Outcome.LEAVING:
-                self.host.power.wait_for_the_end()
+        try:
+            with self.drives.quiet(self.context.tell):
+                if continue_trial(self.context, trial) is Outcome.LEAVING:
+                    self.host.power.wait_for_the_end()
+        except StoppedByPersonError:
+            end_trial(self.context, trial, "stopped")
         self._note_wake()
 
     def _note_wake(self) -> None:

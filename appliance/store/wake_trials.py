@@ -9,6 +9,8 @@ from appliance.phrases import N_, Phrase
 from appliance.store.clock import timestamp
 from appliance.store.rows import read_rows
 
+NO_ALARM = N_("the machine does not wake from power-off: its clock accepts no alarm")
+
 
 @dataclass(frozen=True, slots=True)
 class WakeTrialRow:
@@ -41,7 +43,7 @@ class WakeTrialRow:
         """What it has shown, for people."""
         skew_s = self.skew_s
         if self.result == "asleep" and skew_s is None:
-            return N_("the machine does not wake from power-off: its clock accepts no alarm")
+            return NO_ALARM
         if skew_s is None:
             return N_("whether the machine wakes is not known: its clock does not tell")
         words = {

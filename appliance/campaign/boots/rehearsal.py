@@ -20,11 +20,17 @@ from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, StepFailedError
 from appliance.phrases import N_, Phrase
 from appliance.store.boots import select_cycles
-from appliance.store.campaigns import count_power_action, update_power_on_by, update_wake_margin
+from appliance.store.campaigns import (
+    CampaignRow,
+    count_power_action,
+    update_power_on_by,
+    update_wake_margin,
+)
 from appliance.store.clock import parse_timestamp, timestamp
 from appliance.store.connect import transaction
 from appliance.store.events import is_time_set_since
 from appliance.store.wake_trials import (
+    NO_ALARM,
     WakeTrialRow,
     insert_wake_trial,
     select_known_trial,
@@ -54,39 +60,46 @@ def rehearse(context: CampaignContext, campaign_id: int) -> Outcome | None:
     campaign = load_campaign(context, campaign_id)
     cycles = select_cycles(context.connection, campaign_id)
     cold = any(cycle.power == "cold" and cycle.state == "planned" for cycle in cycles)
-    if not cold or campaign.power_on_by == "people" or not context.host.power.can_wake():
+    if not cold or campaign.power_on_by == "people":
         return None
-    trial = select_trial_under_way(context.connection)
-    if trial is not None:
-        if trial.campaign_id != campaign_id:
-            end_trial(context, trial, "stopped")
-        elif outcome := continue_trial(context, trial):
+    if not context.host.power.can_wake():
+        return _ask(context, campaign_id, NO_ALARM)
+    under_way = select_trial_under_way(context.connection)
+    if under_way is not None and under_way.campaign_id == campaign_id:
+        if outcome := continue_trial(context, under_way):
             return outcome
-        trial = select_wake_trial(context.connection, trial.id)
-    if trial is None or trial.result == "stopped":
-        trial = select_known_trial(context.connection, context.this_boot.machine, campaign_id)
-        wants_one = trial is None and campaign.wake_margin_s is None
-        if wants_one or campaign.power_on_by == "asked":  # and resumed by a person since
-            return begin_trial(context, campaign_id)
+        ended = select_wake_trial(context.connection, under_way.id)
+        if ended.result != "stopped":
+            return _conclude(context, campaign, ended)
+    known = select_known_trial(context.connection, context.this_boot.machine, campaign_id)
+    is_asleep = known is not None and known.result == "asleep"
+    wants_one = known is None and campaign.wake_margin_s is None
+    if wants_one or (is_asleep and campaign.power_on_by == "asked"):  # and resumed since
+        return begin_trial(context, campaign_id)
+    return _conclude(context, campaign, known)
+
+
+def _conclude(
+    context: CampaignContext, campaign: CampaignRow, trial: WakeTrialRow | None
+) -> Outcome | None:
     if trial is None:
         return None
-    if trial.result == "wakes":
-        if campaign.wake_margin_s is None and trial.margin_s is not None:
-            update_wake_margin(context.connection, campaign_id, trial.margin_s)
-        return None
+    if trial.result != "wakes":
+        return _ask(context, campaign.id, trial.describe())
+    if campaign.wake_margin_s is None and trial.margin_s is not None:
+        update_wake_margin(context.connection, campaign.id, trial.margin_s)
+    return None
+
+
+def _ask(context: CampaignContext, campaign_id: int, found: str) -> Outcome:
+    """Have a person choose before anything happens."""
     update_power_on_by(context.connection, campaign_id, "asked")
-    pause(
-        context,
-        campaign_id,
-        Phrase(
-            N_(
-                "{found}. Key w on page Run chooses: warm boots, or people switch the machine on "
-                "(also ipmitool chassis power on, from elsewhere). Or change the firmware's setup "
-                "(ErP off; its own RTC alarm off, else on): once resumed, it is tried again"
-            ),
-            found=trial.describe(),
-        ),
+    words = N_(
+        "{found}. Key w on page Run chooses: warm boots, or people switch the machine on (also "
+        "ipmitool chassis power on, from elsewhere). Or change the firmware's setup (ErP off; its "
+        "own RTC alarm off, else on): once resumed, it is tried again"
     )
+    pause(context, campaign_id, Phrase(words, found=found))
     return Outcome.PAUSED
 
 

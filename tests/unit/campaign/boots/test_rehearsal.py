@@ -291,19 +291,40 @@ def test_a_person_tries_it_without_a_campaign(world: World) -> None:
     assert world.campaign().power_actions == 0
 
 
-@pytest.mark.parametrize(
-    ("power", "wake_margin_s", "can_wake"),
-    [("cold", 45.0, True), ("warm", None, True), ("cold", None, False)],
-)
-def test_nothing_to_rehearse(
-    world: World,
-    power: str,
-    wake_margin_s: float | None,
-    *,
-    can_wake: bool,
-) -> None:
+@pytest.mark.parametrize(("power", "wake_margin_s"), [("cold", 45.0), ("warm", None)])
+def test_nothing_to_rehearse(world: World, power: str, wake_margin_s: float | None) -> None:
     world.make_campaign(power=power, wake_margin_s=wake_margin_s)
-    world.can_wake = can_wake
     assert rehearse(world.context(), 1) is None
     assert world.log == []
     assert world.campaign().wake_margin_s == wake_margin_s
+
+
+@pytest.mark.parametrize("wake_margin_s", [45.0, None])
+def test_without_an_alarm_only_the_choice_lets_it_go_on(
+    world: World, wake_margin_s: float | None
+) -> None:
+    world.make_campaign(wake_margin_s=wake_margin_s)
+    world.can_wake = False
+    for _ in range(2):
+        assert rehearse(start(world, 3), 1) is Outcome.PAUSED
+        resume_campaign(start(world, 3), 1)
+    assert rehearse(start(world, 3), 1) is Outcome.PAUSED
+    assert world.power_rows == []
+    choose(world, "people")
+    resume_campaign(start(world, 3), 1)
+    assert rehearse(start(world, 3), 1) is None
+
+
+def test_a_trial_by_a_person_in_between_answers_the_question(world: World) -> None:
+    world.make_campaign([HDD], wake_margin_s=None)
+    assert try_out(world, skew_s=900) is Outcome.PAUSED
+    connection = world.context().connection
+    connection.execute(
+        "INSERT INTO wake_trial (machine, boot_id, restarted_at, margin_s, result, skew_s)"
+        " VALUES (?, 'b', 'T', 75, 'wakes', 3)",
+        (_UUID,),
+    )
+    resume_campaign(start(world, 3), 1)
+    world.log.clear()
+    assert rehearse(start(world, 3), 1) is None
+    assert (world.log, world.campaign().wake_margin_s) == ([], 75)
