@@ -139,10 +139,9 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
             "policy"
         ),
     ),
-    N_("wake-margin"): (
-        N_("{margin_s} s; a restart took {took_s} s"),
-        N_("{margin_s} s; the rehearsal gave no usable time ({unusable_s} s)"),
-    ),
+    N_("wake-choice"): (_WHAT,),
+    N_("wake-margin"): (N_("{margin_s} s; a restart took {took_s} s"),),
+    N_("wake-trial"): (_WHAT,),
 }
 """By each event's name; of several texts that one holds which has the fields it was stored with."""
 

@@ -9,8 +9,9 @@ from appliance.store.boots import CycleRow
 MAX_ATTEMPTS = 3
 """Tries per cycle before it is given up."""
 
-_SPARE_POWER_ACTIONS = 6
-"""Beside the cycles' boots: the rehearsal, the ways back to the appliance, stops by hand."""
+_SPARE_POWER_ACTIONS = 8
+"""Beside the cycles' boots: the rehearsal's restart and power-off with the starts after them, the
+ways back to the appliance, stops by hand."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,9 @@ from pathlib import Path
 
 _EFIVARS = Path("/sys/firmware/efi/efivars")
 _LOADER_GUID = "4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
+_MACHINE_UUID = Path("/sys/class/dmi/id/product_uuid")
+_NOBODYS_UUIDS = frozenset({"03000200-0400-0500-0006-000700080009"})
+"""What makers of boards leave in their firmware."""
 _GLOBAL_GUID = "8be4df61-93ca-11d2-aa0d-00e098032b8c"
 
 
@@ -18,6 +21,8 @@ class ThisBoot:
     charted: bool
     firmware: str
     """uefi | secureboot | bios"""
+    machine: str = ""
+    """The machine's UUID by DMI; empty where it tells none of its own."""
 
 
 def read_this_boot() -> ThisBoot:
@@ -29,7 +34,16 @@ def read_this_boot() -> ThisBoot:
         slot=int(slot[1]) if slot else None,
         charted=re.search(r"(?:^|\s)kaltstart\.chart(?:\s|$)", cmdline) is not None,
         firmware=_read_firmware(),
+        machine=_read_machine(),
     )
+
+
+def _read_machine() -> str:
+    try:
+        uuid = _MACHINE_UUID.read_text().strip().lower()
+    except OSError:
+        return ""  # all zeros or ones, which the kernel does not show (dmi_save_uuid)
+    return "" if uuid in _NOBODYS_UUIDS else uuid
 
 
 def _read_firmware() -> str:

@@ -16,7 +16,12 @@ from appliance.caches.memory_limit import release_bounded
 from appliance.campaign.boots.attempts import settle_armed
 from appliance.campaign.boots.install import prepare
 from appliance.campaign.boots.next_boot import Outcome, start_next_boot
-from appliance.campaign.boots.rehearsal import rehearse
+from appliance.campaign.boots.rehearsal import (
+    begin_trial,
+    continue_trial,
+    end_trial,
+    rehearse,
+)
 from appliance.campaign.context import (
     CampaignContext,
     leave,
@@ -59,7 +64,13 @@ from appliance.campaign.stick_room import check_room
 from appliance.campaign.verdicts import check_policy
 from appliance.drives.file_system import release_mounts
 from appliance.drives.suppress_flush import restore_flush
-from appliance.errors import KaltstartError, RecoverableStickError, StepFailedError, StickError
+from appliance.errors import (
+    KaltstartError,
+    RecoverableStickError,
+    RefusedError,
+    StepFailedError,
+    StickError,
+)
 from appliance.phrases import N_, Phrase, join_phrases
 from appliance.plan.read import parse_plan
 from appliance.progress import tell_nobody
@@ -85,6 +96,7 @@ from appliance.store.campaigns import (
 from appliance.store.connect import impatient, telling_stick_trouble
 from appliance.store.pause_and_skip import is_pause_asked
 from appliance.store.requests import Request, select_new_requests, select_request
+from appliance.store.wake_trials import select_trial_under_way
 
 _AUTOSTART_S = 10
 _POLL_S = 0.25
@@ -204,7 +216,7 @@ class Appliance:
         forget_overwritten_arrays(self.context, self.host.drives.find())
         self._void_old_requests()
         self._machine_drives.note()
-        self.machine.publish()
+        self._note_wake()
         self.host.announce("ready", version=VERSION, firmware=self.this_boot.firmware)
         record(self, "ready", version=VERSION, firmware=self.this_boot.firmware)
         self.awaited.check_database(self.connection)  # of a new one it is the first line
@@ -216,6 +228,7 @@ class Appliance:
         if self.is_back:
             record(self, "stick-back")
         campaign = select_unfinished_campaign(self.connection)
+        self._continue_wake_trial(campaign)
         unreported = select_unreported_campaign(self.connection)
         if unreported is not None:
             with suppress(StoppedByPersonError):  # it is finished at the next start
@@ -231,6 +244,39 @@ class Appliance:
             self._obey_power_key()
             self._look_at_drives()
             self.host.clock.sleep(_POLL_S)
+
+    def _continue_wake_trial(self, campaign: CampaignRow | None) -> None:
+        """One that a person asked for; one of a campaign that does not go on by itself is over."""
+        trial = select_trial_under_way(self.connection)
+        if trial is None or (
+            campaign is not None and campaign.state != "paused" and trial.campaign_id == campaign.id
+        ):
+            return
+        if trial.campaign_id is not None or self.is_back:
+            end_trial(self.context, trial, "stopped")
+            return
+        try:
+            with self.drives.quiet(self.context.tell):
+                if continue_trial(self.context, trial) is Outcome.LEAVING:
+                    self.host.power.wait_for_the_end()
+        except StoppedByPersonError:
+            end_trial(self.context, trial, "stopped")
+        self._note_wake()
+
+    def _note_wake(self) -> None:
+        """What was learned, not what the kernel promises."""
+        trial = self.machine.find_wake_trial()
+        is_known = trial is not None and trial.result == "asleep"
+        self.status.can_wake = self.host.power.can_wake() and not is_known
+        self.machine.publish()
+
+    def try_wake(self, accept: Accept) -> None:
+        """Whether the machine wakes by its clock: for a person."""
+        if not self.host.power.can_wake():
+            raise RefusedError("this machine has no clock with an alarm")
+        accept(N_("the machine restarts, and is then switched off once to see whether it wakes"))
+        if begin_trial(self.context, None) is Outcome.LEAVING:
+            self.host.power.wait_for_the_end()
 
     def _look_at_drives(self) -> None:
         """What was plugged in or out while nothing runs."""
@@ -356,6 +402,12 @@ class Appliance:
             pause(self.context, campaign_id, N_("none of the campaign's drives is in this machine"))
             return
         self._machine_drives.close_guard(tell=self.context.tell)
+        outcome = rehearse(self.context, campaign_id)  # before any drive is written
+        if outcome is Outcome.LEAVING:
+            self.host.power.wait_for_the_end()
+        if outcome is not None:
+            self._note_wake()
+            return
         is_new = load_campaign(self.context, campaign_id).state == "preparing"
         if is_new:
             self.screen.show("preparing", "Reading the drives' health", campaign_id=campaign_id)
@@ -367,7 +419,7 @@ class Appliance:
             prepare(
                 self.context, campaign_id, stick=self.stick, progress=self.screen.writing_progress()
             )
-        outcome = rehearse(self.context, campaign_id) or start_next_boot(self.context, campaign_id)
+        outcome = start_next_boot(self.context, campaign_id)
         if outcome is Outcome.LEAVING:
             self.host.power.wait_for_the_end()
         if outcome is Outcome.FINISHED:

@@ -161,6 +161,16 @@ def update_left(connection: sqlite3.Connection, cycle_id: int) -> None:
     connection.execute("UPDATE cycle SET left_at = ? WHERE id = ?", (timestamp(), cycle_id))
 
 
+def update_to_warm(connection: sqlite3.Connection, campaign_id: int) -> int:
+    """The cold boots that are still to be made become warm ones; returns how many."""
+    changed = connection.execute(
+        "UPDATE cycle SET power = 'warm'"
+        " WHERE campaign_id = ? AND state = 'planned' AND power = 'cold'",
+        (campaign_id,),
+    )
+    return changed.rowcount
+
+
 def update_disarmed(connection: sqlite3.Connection, cycle_id: int) -> None:
     """A person stopped the campaign before power went: the attempt did not happen."""
     connection.execute(

@@ -27,7 +27,8 @@ class CampaignRow:
     wake_margin_s: float | None
     """None until the rehearsal has shown how long a shutdown takes."""
     settle_s: int
-    rehearsed_at: str | None
+    power_on_by: str
+    """clock | asked | people: see `schema.sql`"""
     pause_asked_at: str | None
     """When a person wanted it to pause at its next safe point."""
     created_at: str
@@ -393,10 +394,10 @@ def update_wake_margin(
     )
 
 
-def update_rehearsed(connection: sqlite3.Connection, campaign_id: int) -> None:
-    """The rehearsal's restart is about to be asked for."""
+def update_power_on_by(connection: sqlite3.Connection, campaign_id: int, power_on_by: str) -> None:
+    """What switches the machine on again after a power-off."""
     connection.execute(
-        "UPDATE campaign SET rehearsed_at = ? WHERE id = ?", (timestamp(), campaign_id)
+        "UPDATE campaign SET power_on_by = ? WHERE id = ?", (power_on_by, campaign_id)
     )
 
 

@@ -93,12 +93,12 @@ def select_campaign_at_work(connection: sqlite3.Connection, boot_id: str) -> int
     return None if row[0] is None else int(row[0])
 
 
-def is_time_set_since(connection: sqlite3.Connection, campaign_id: int, event: str) -> bool:
-    """Whether a person set the machine's time after the last `event` of this campaign."""
+def is_time_set_since(connection: sqlite3.Connection, campaign_id: int | None, event: str) -> bool:
+    """Whether a person set the time after the last `event` of the campaign, or of none."""
     row = connection.execute(
         """
         SELECT 1 FROM event WHERE event = 'set-time' AND seq >
-            (SELECT max(seq) FROM event WHERE campaign_id = ? AND event = ?)
+            (SELECT max(seq) FROM event WHERE campaign_id IS ? AND event = ?)
         """,
         (campaign_id, event),
     ).fetchone()

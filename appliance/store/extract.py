@@ -33,6 +33,7 @@ def extract_campaign(
 def _keep_only(copy: sqlite3.Connection, campaign_id: int) -> None:
     copy.execute("DELETE FROM campaign WHERE id IS NOT ?", (campaign_id,))
     copy.execute("DELETE FROM request")
+    copy.execute("DELETE FROM wake_trial")
     drives: list[str] = []
     for table in TABLES:
         # TABLES names parents before their children, and the column that leads to them first.

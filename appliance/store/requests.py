@@ -26,6 +26,8 @@ class Kind(StrEnum):
     KEEP_RUNNING = ("keep-running", N_("Resume"))
     SKIP_STEP = ("skip-step", N_("Skipping"))
     SKIP_BOOTS = ("skip-boots", N_("Skipping"))
+    WAKE_CHOICE = ("wake-choice", N_("Choice"))
+    TRY_WAKE = ("try-wake", N_("Wake-up"))
     REPORT = ("report", N_("Report"))
     MERGE = ("merge", N_("Importing"))
     KEEP_PLAN = ("keep-plan", N_("Saving the plan"))

@@ -33,6 +33,8 @@ CREATE TABLE drive (
 -- on KALTSTART by then. power_actions counts automatic power-offs and restarts before each happens,
 -- against max_power_actions: no campaign goes on for ever.
 -- wake_margin_s: NULL until the rehearsal has shown how long a shutdown takes.
+-- power_on_by: what switches the machine on again, its clock or people; 'asked': the clock was not
+-- seen to do it, and a person is asked what to do.
 -- settle_s: how long the machine is idle before each boot, with the drive under power.
 -- pause_asked_at: a person wants it to pause at its next safe point.
 CREATE TABLE campaign (
@@ -48,7 +50,7 @@ CREATE TABLE campaign (
     max_attempts INTEGER NOT NULL,
     wake_margin_s REAL,
     settle_s INTEGER NOT NULL DEFAULT 0,
-    rehearsed_at TEXT,
+    power_on_by TEXT NOT NULL DEFAULT 'clock' CHECK (power_on_by IN ('clock', 'asked', 'people')),
     pause_asked_at TEXT,
     created_at TEXT NOT NULL,
     finished_at TEXT
@@ -126,6 +128,31 @@ CREATE TABLE array_made (
     reason TEXT NOT NULL DEFAULT '',
     at TEXT NOT NULL,
     UNIQUE (set_uuid)
+) STRICT;
+
+-- A trial whether a machine wakes by its clock: a restart shows how long a shutdown takes at most,
+-- then the machine is switched off with the alarm set. Of this stick alone, and of no campaign:
+-- the next one on the same machine knows it.
+-- machine: its UUID; empty where it tells none. campaign_id: the campaign that it was made for;
+-- NULL where a person asked for it. boot_id: of the boot that it left last. alarm_at, skew_s: by
+-- the hardware clock; NULL until power is asked to go, and where the alarm was not accepted.
+-- counts_before: the drives' power-cycle counts as JSON, by identity; of `counted` of them, `moved`
+-- were others afterwards. result: empty while it is under way.
+CREATE TABLE wake_trial (
+    id INTEGER PRIMARY KEY,
+    machine TEXT NOT NULL,
+    campaign_id INTEGER,
+    boot_id TEXT NOT NULL,
+    restarted_at TEXT NOT NULL,
+    margin_s REAL,
+    alarm_at TEXT,
+    counts_before TEXT NOT NULL DEFAULT '{}',
+    result TEXT NOT NULL DEFAULT ''
+        CHECK (result IN ('', 'wakes', 'asleep', 'unclear', 'stopped')),
+    skew_s REAL,
+    counted INTEGER NOT NULL DEFAULT 0,
+    moved INTEGER NOT NULL DEFAULT 0,
+    ended_at TEXT
 ) STRICT;
 
 

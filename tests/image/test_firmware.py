@@ -92,8 +92,9 @@ def test_secure_boot_runs_a_cold_campaign_with_chart_and_rehearsal(out: Path) ->
     assert "10.000 samples/sec" in chart
     assert charted_s
     assert max(25, 0.5 * charted_s) < drawn_s < 1.5 * charted_s
-    # The rehearsal restarts the appliance once before the first cycle.
-    assert len(result.lines_of("ready")) == 3
+    # Before the first boot, the rehearsal restarts the appliance and switches it off once.
+    assert len(result.lines_of("ready")) == 4
+    assert [line.fields["result"] for line in result.lines_of("wake-trial")] == ["wakes"]
 
 
 def _plan(serials: list[str], boot: str, *, boot_set: str = "4M") -> str:

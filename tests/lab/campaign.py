@@ -93,6 +93,8 @@ class Trial:
     """Whether the first power-on is one; otherwise the saved machine goes on (see `saved`)."""
     wake: str = "alarm"
     """One of `wake.WAKES`: what switches the machine on again after it went off by itself."""
+    pauses: int = 0
+    """So many pauses are for the script inside to end; at the next one everything is over."""
     await_off: bool = False
     """Let the machine go off at the end; otherwise its plug is pulled behind its last word, when
     everything is stored."""
@@ -330,7 +332,8 @@ class _Operator:
         if line.event == "campaign-done":
             self._end("done", "")
         elif line.event == "campaign-paused":
-            self._end("paused", reason)
+            if len(self._result.lines_of(line.event)) > self._trial.pauses:
+                self._end("paused", reason)
         elif line.event == "refused" and "id" not in line.fields:
             # With an id it is one drive of a running campaign, which goes on.
             self._end("refused", reason)

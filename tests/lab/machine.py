@@ -35,6 +35,8 @@ _VARS = {"uefi": "OVMF_VARS_4M.fd", "secureboot": "OVMF_VARS_4M.ms.fd"}
 PROCESSOR = "max,erms=off,fsrm=off,fsrs=off,fsrc=off,fzrm=off"
 """All that QEMU can emulate but the promise that string instructions are quick. It takes them byte
 by byte, and with a counted clock leaves its main loop for each of them."""
+MACHINE_UUID = "2f3f61f7-6e4c-4b0e-9c1e-4b616c747374"
+"""By which the appliance knows the machine again: all of the lab are one."""
 PATIENCE_S = 1800
 """For whatever is awaited: far longer than it takes on a slow host beside other work. It ends tests
 that hang, and measures nothing."""
@@ -125,6 +127,7 @@ def qemu_command(
         "qemu-system-x86_64", "-nodefaults", "-no-user-config",
         "-machine", f"{chipset_for(drives)},smm=on" if secure else chipset_for(drives),
         "-cpu", PROCESSOR,
+        "-uuid", MACHINE_UUID,
         "-smp", str(setup.processors), "-m", str(setup.memory_mib),
         # The chipset's watchdog may reset the machine, as boards are wired.
         "-global", "ICH9-LPC.noreboot=false",

@@ -14,8 +14,11 @@ from math import ceil
 
 from tests.lab.qmp import Qmp, QmpError
 
-WAKES = ("alarm", "hand")
-"""What switches the machine on again: its clock at the alarm, or a person at once."""
+WAKES = ("alarm", "late", "hand", "never")
+"""What switches the machine on again: its clock at the alarm, or a minute and a half after it; a
+person at once, or a person who finds it off a quarter of an hour after an alarm that woke nothing.
+"""
+_AFTER_ALARM_S = {"alarm": 0, "late": 90, "never": 900}
 
 _SELF_TEST_S = 3
 """From the alarm to the firmware's first instruction: a board's supply and its memory take seconds,
@@ -51,8 +54,8 @@ class OffClock:
 
         It never goes back.
         """
-        if wake == "alarm" and self.alarm_s is not None:
-            return self.alarm_s + _SELF_TEST_S
+        if wake != "hand" and self.alarm_s is not None:
+            return self.alarm_s + _AFTER_ALARM_S[wake] + _SELF_TEST_S
         return self.shown_s + max(0.0, now_s - self.read_s)
 
 

@@ -57,6 +57,7 @@ MACHINE: dict[str, Any] = {
     "clock_ahead_s": 0,
     "can_wake": True,
     "alarm_in_s": None,
+    "wake": None,
     "stick_model": "SanDisk Ultra",
     "stick_serial": "4C530001231120117142",
     "stick_read_only": False,

@@ -67,6 +67,7 @@ def describe(*drives: CampaignDrive) -> list[str]:
         failed=0,
         skipped=0,
         is_pausing=False,
+        is_wake_asked=False,
         drives=drives,
         report="",
         boot_ratios=ratios,

@@ -10,6 +10,10 @@ from tui.charset import ALLOWED
 from tui.machine.page import MachinePage
 from tui.model.machine import parse_machine
 
+_WAKES = {
+    "result": "wakes", "skew_s": 3.6, "counted": 3, "moved": 2, "ended_at": "2026-11-22T06:00:00Z",
+}  # fmt: skip
+
 
 @pytest.mark.parametrize("width", [40, 77, 117])
 def test_facts_fit_the_screen_and_hold_no_foreign_character(width: int) -> None:
@@ -27,7 +31,12 @@ def test_facts_fit_the_screen_and_hold_no_foreign_character(width: int) -> None:
     [
         ({"can_wake": False}, "NOT POSSIBLE"),
         ({"alarm_in_s": 600}, "an alarm is set in 10 min"),
-        ({"alarm_in_s": -600}, "no alarm is set"),
+        ({"alarm_in_s": -600}, "not tried yet (w)\n"),
+        ({"wake": _WAKES}, "wakes 4 s after its alarm; 2 of 3 drives lost power"),
+        (
+            {"wake": _WAKES | {"result": "asleep"}},
+            "DOES NOT WAKE from power-off (tried 2026-11-22)",
+        ),
         ({"clock_ahead_s": None}, "NONE FOUND"),
         ({"clock_ahead_s": -90}, "90 s behind the system's time"),
         ({"clock_ahead_s": 1}, "agrees"),
@@ -68,7 +77,7 @@ async def test_while_a_campaign_runs_nothing_is_set(engine: FakeEngine) -> None:
     engine.say(phase="running", message="Campaign", campaign_id=campaign_id)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
-        for key in "kltx":
+        for key in "kltwx":
             await press(pilot, "5", key)
             assert "stop it first" in text_of(pilot, "#message")
         assert engine.requests() == []
@@ -128,3 +137,16 @@ async def test_a_shell_needs_two_keys_and_is_asked_for_on_this_terminal(
         await finish(pilot, "flow")
         [request] = engine.requests()
         assert (request.kind, request.read_payload()) == ("shell", {"terminal": "tty1"})
+
+
+async def test_whether_it_wakes_is_tried_after_a_question(engine: FakeEngine) -> None:
+    engine.show_machine()
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "5", "w", "enter")
+        await finish(pilot, "flow")
+        assert engine.requests() == [], "the focus starts on Cancel"
+        await press(pilot, "w", "right", "enter")
+        await finish(pilot, "flow")
+        [request] = engine.requests()
+        assert (request.kind, request.read_payload()) == ("try-wake", {})

@@ -205,3 +205,20 @@ async def test_a_skipped_step_is_counted_apart_and_shown_with_its_reason(
         assert "step 2 of 2 (0 done, 0 failed, 1 skipped)" in text_of(pilot, "#campaign")
         await press(pilot, "4")
         assert f"1. surface on {HDD.serial}: SKIPPED: by a person" in text_of(pilot, "#results")
+
+
+async def test_a_campaign_whose_machine_does_not_wake_offers_a_choice(engine: FakeEngine) -> None:
+    SCENES["run-paused"].prepare(engine)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "3", "w")
+        assert text_of(pilot, "#message") == "No campaign waits for a choice."
+        assert "w choose" not in text_of(pilot, "#keys")
+        engine.connection.execute("UPDATE campaign SET power_on_by = 'asked'")
+        await settle(pilot)
+        assert text_of(pilot, "#keys").startswith("w choose  r resume")
+        await press(pilot, "w")
+        await shown(pilot, "#warm")
+        await press(pilot, "right", "right", "enter")
+        await finish(pilot, "flow")
+        assert asked(engine) == [("wake-choice", {"campaign_id": 1, "choice": "warm"})]

@@ -24,6 +24,12 @@ _SHELL = N_(
     "undo that; what you erase by hand appears in no report."
 )
 
+_WAKE = N_(
+    "The machine restarts once, and is then switched off with its clock's alarm set. If it is not "
+    "on again after the time that the countdown names, switch it on by hand.\n\n"
+    "No drive is written. Any key stops the countdowns."
+)
+
 type _Flow = Callable[[Machine], Coroutine[Any, Any, None]]
 
 
@@ -35,21 +41,22 @@ class MachinePage(Page):
     AUTO_FOCUS = "VerticalScroll"
     HELP: ClassVar[str] = N_(
         "The machine that the stick is plugged into, and the stick itself.\n\n"
-        "Wake-up: whether its clock can switch it on again after a power-off. If it cannot, "
-        "cold boots need a person at the machine.\n\n"
-        "Its errors: commands the stick answered with an error, and those its data partition "
-        "has recorded. Copy and replace a stick with errors: all results are on it.\n\n"
+        "Wake-up: whether its clock was seen to switch it on. If not, cold boots need a person.\n\n"
+        "Its errors: of the stick, and of its data partition. Copy and replace a stick with "
+        "errors: all results are on it.\n\n"
         "While a campaign runs, nothing here is updated.\n\n"
         "k  the keyboard layout, stored on the stick. A serial line uses its terminal's own\n"
         "l  the language, also stored on the stick. The engine's own texts, logs, reports "
         "and the manual are in English\n"
         "t  set the time, in UTC, of the system and of the hardware clock\n"
+        "w  try whether the clock wakes the machine, after a question\n"
         "x  a root shell, after a question"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("k", "keyboard", show=False),
         Binding("l", "language", show=False),
         Binding("t", "time", show=False),
+        Binding("w", "wake", show=False),
         Binding("x", "shell", show=False),
     ]
 
@@ -66,6 +73,7 @@ class MachinePage(Page):
             ("k", _("keyboard")),
             ("l", _("language")),
             ("t", _("time")),
+            ("w", _("wake-up")),
             ("x", _("shell")),
         ]
 
@@ -90,6 +98,10 @@ class MachinePage(Page):
     def action_time(self) -> None:
         """Set the clocks."""
         self._set(self._ask_time)
+
+    def action_wake(self) -> None:
+        """Try whether it wakes, after a question."""
+        self._set(self._ask_wake)
 
     def action_shell(self) -> None:
         """Open a shell, after a question."""
@@ -131,6 +143,11 @@ class MachinePage(Page):
         at = await self.app.push_screen_wait(TimeDialog(machine.at))
         if at is not None:
             await self.kaltstart.ask_engine("set-time", {"at": at})
+
+    async def _ask_wake(self, _machine: Machine) -> None:
+        choices = (("wake", _("Try it")),)
+        if await self.app.push_screen_wait(Ask(_(" Wake-up "), _(_WAKE), choices)) == "wake":
+            await self.kaltstart.ask_engine("try-wake")
 
     async def _ask_shell(self, _machine: Machine) -> None:
         terminal = self.kaltstart.port.terminal

@@ -111,7 +111,7 @@ def _find_clocks(value: dict[str, Any], layouts: Lines, languages: Lines) -> Lin
     return (
         (_("System time"), f"{value['at']} UTC"),
         (_("Hardware clock"), _describe_clock(value["clock_ahead_s"])),
-        (_("Wake-up"), _describe_alarm(value["alarm_in_s"], can_wake=value["can_wake"])),
+        (_("Wake-up"), _describe_alarm(value)),
         (_("Keyboard"), f"{keyboard}  {dict(layouts).get(keyboard, '')}".rstrip()),
         (_("Language"), f"{language}  {dict(languages).get(language, '')}".rstrip()),
     )
@@ -127,12 +127,23 @@ def _describe_clock(ahead_s: int | None) -> str:
     return _("{seconds} s behind the system's time").format(seconds=-ahead_s)
 
 
-def _describe_alarm(alarm_in_s: int | None, *, can_wake: bool) -> str:
-    if not can_wake:
+def _describe_alarm(value: dict[str, Any]) -> str:
+    if not value["can_wake"]:
         return _("NOT POSSIBLE: switch it on by hand each time")
+    alarm_in_s, wake = value["alarm_in_s"], value["wake"]
+    told = _("not tried yet (w)")
+    if wake is not None and wake["result"] == "asleep":
+        day = wake["ended_at"][:10]
+        told = _("DOES NOT WAKE from power-off (tried {day})").format(day=day)
+    elif wake is not None:
+        told = _(
+            "wakes {seconds} s after its alarm; {moved} of {counted} drives lost power"
+        ).format(seconds=round(wake["skew_s"]), moved=wake["moved"], counted=wake["counted"])
     if alarm_in_s is None or alarm_in_s < 0:
-        return _("possible, no alarm is set")
-    return _("possible, an alarm is set in {count} min").format(count=alarm_in_s // _MINUTE_S)
+        return told
+    return _("{told}; an alarm is set in {count} min").format(
+        told=told, count=alarm_in_s // _MINUTE_S
+    )
 
 
 def _find_stick(value: dict[str, Any], *, show_size: Callable[[int], str]) -> Lines:

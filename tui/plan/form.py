@@ -315,9 +315,7 @@ class CampaignForm(Dialog[ComposedCampaign]):
         if boot.on and self._array() is not None:
             hints.append(_("The small system is also installed on the array and booted from it."))
         if boot.on and boot.power == "cold" and not self._can_wake:
-            hints.append(
-                _("NOTE: this machine cannot wake itself; switch it on by hand each time.")
-            )
+            hints.append(_("NOTE: this machine does not wake itself; you are asked how to go on."))
         chosen = [row for row in self.query(WorkloadRow) if row.on]
         if chosen and not any(row.list_own() for row in chosen):
             hints.append(_("F6 in a test: all of its settings."))

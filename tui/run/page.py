@@ -26,6 +26,16 @@ from tui.widgets.dialog import Ask
 from tui.widgets.figures import draw_digits, draw_progress
 from tui.widgets.line import Line
 
+_WAKE = N_(
+    "This machine was not seen to wake from power-off by its clock.\n\n"
+    "By hand: someone presses its button after each power-off, or another computer switches it "
+    "on (ipmitool chassis power on). The drives' own counts still prove each cold boot.\n\n"
+    "Warm boots: the machine restarts, and the drives keep their power. What a drive remembers in "
+    "its RAM is not forgotten.\n\n"
+    "Or cancel, change the firmware's setup (ErP or deep sleep off; its own RTC alarm off, else "
+    "on), and resume the campaign: it tries again."
+)
+
 
 class RunPage(Page):
     """Everything about the campaign of now on one screen."""
@@ -54,6 +64,7 @@ class RunPage(Page):
         Binding("h", "pause", show=False),
         Binding("k", "skip", show=False),
         Binding("r", "resume", show=False),
+        Binding("w", "wake", show=False),
     ]
 
     def __init__(self) -> None:
@@ -79,7 +90,8 @@ class RunPage(Page):
         if snapshot.busy:
             return [("s", _("stop now")), *_list_pause_keys(snapshot.current), *skip]
         if snapshot.paused:
-            return [("r", _("resume")), *skip]
+            wake = [("w", _("choose"))] if snapshot.paused.is_wake_asked else []
+            return [*wake, ("r", _("resume")), *skip]
         return []
 
     @override
@@ -144,6 +156,21 @@ class RunPage(Page):
             app.run_once("skip", skip_step(app, *found))
         else:
             app.say(_("There is no step to skip now; a paused campaign may have one."))
+
+    def action_wake(self) -> None:
+        """What follows where the machine does not wake by its clock."""
+        paused = self.kaltstart.snapshot.paused
+        if paused is None or not paused.is_wake_asked:
+            self.kaltstart.say(_("No campaign waits for a choice."))
+        else:
+            self.kaltstart.run_once("wake", self._choose_wake(paused))
+
+    async def _choose_wake(self, campaign: Campaign) -> None:
+        choices = (("people", _("By hand")), ("warm", _("Warm boots")))
+        choice = await self.app.push_screen_wait(Ask(_(" Wake-up "), _(_WAKE), choices))
+        if choice is not None:
+            payload = {"campaign_id": campaign.id, "choice": choice}
+            await self.kaltstart.ask_engine("wake-choice", payload)
 
     def action_resume(self) -> None:
         """Go on with a paused campaign, or after all with one that is about to pause."""

@@ -253,13 +253,13 @@ def _arm_and_leave(
         pause(context, campaign.id, str(error))
         return Outcome.PAUSED
     off = cycle.power == "cold"
-    then = Phrase(
-        N_("power off, then cycle {number} of {drive}")
-        if off
-        else N_("restart, then cycle {number} of {drive}"),
-        number=cycle.cycle,
-        drive=row.identity,
-    )
+    by_clock = off and campaign.power_on_by != "people"
+    words = N_("restart, then cycle {number} of {drive}")
+    if off:
+        words = N_("power off, then cycle {number} of {drive}")
+        if not by_clock:
+            words = N_("power off, then cycle {number} of {drive}: switch the machine on by hand")
+    then = Phrase(words, number=cycle.cycle, drive=row.identity)
     if context.countdown(
         "power-off" if off else "reboot", then, max(COUNTDOWN_S, campaign.settle_s)
     ):
@@ -267,7 +267,7 @@ def _arm_and_leave(
         return Outcome.PAUSED
     # Before the alarm: its second tells the count (`power`).
     note_power_action(context.connection, context.host)
-    if off and context.host.power.can_wake():
+    if by_clock and context.host.power.can_wake():
         try:
             alarm_at = context.host.power.arm_alarm(
                 int(campaign.wake_margin_s or DEFAULT_WAKE_MARGIN_S)

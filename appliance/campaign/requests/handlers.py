@@ -20,11 +20,13 @@ from appliance.campaign.requests.machine import Machine
 from appliance.campaign.requests.saved_plans import delete_plan, keep_plan
 from appliance.errors import KaltstartError, PlanError, RefusedError
 from appliance.phrases import N_, Phrase
+from appliance.store.boots import update_to_warm
 from appliance.store.campaigns import (
     CampaignDriveRow,
     select_campaign,
     select_campaign_drives,
     select_unfinished_campaign,
+    update_power_on_by,
 )
 from appliance.store.connect import transaction
 from appliance.store.pause_and_skip import (
@@ -69,6 +71,9 @@ class Engine(Protocol):
 
     def merge(self, file_name: str, accept: Accept) -> None:
         """Take over the campaigns of another stick's database."""
+
+    def try_wake(self, accept: Accept) -> None:
+        """Whether the machine wakes by its clock."""
 
     def take_apart(self, set_uuid: str) -> None:
         """An array that was left behind."""
@@ -338,6 +343,33 @@ def _skip_boots(asked: Asked, *, campaign_id: int, drive_id: int) -> None:
     )
 
 
+def _choose_wake(asked: Asked, *, campaign_id: int, choice: str) -> None:
+    """What becomes of the boots of a paused campaign whose machine was not seen to wake.
+
+    Raises RefusedError.
+    """
+    connection = asked.connection
+    campaign = select_campaign(connection, campaign_id)
+    if campaign is None or campaign.state != "paused":
+        raise RefusedError(f"campaign {campaign_id} is not paused: nothing was chosen")
+    with transaction(connection):
+        if choice == "warm":
+            update_to_warm(connection, campaign_id)
+            update_power_on_by(connection, campaign_id, "clock")
+            said = N_("all boots left are warm: the drives keep their power")
+        elif choice == "people":
+            update_power_on_by(connection, campaign_id, "people")
+            said = N_("the machine is switched on by hand, or from another computer, each time")
+        else:
+            raise ValueError(f'"{choice}" is no choice')
+        record(asked, "wake-choice", what=said, campaign_id=campaign_id, level="warning")
+        asked.accept(Phrase(N_("{choice}; resume the campaign"), choice=said))
+
+
+def _try_wake(asked: Asked) -> None:
+    asked.engine.try_wake(asked.accept)
+
+
 def _merge(asked: Asked, *, file_name: str) -> None:
     asked.engine.merge(file_name, asked.accept)
 
@@ -391,6 +423,8 @@ HANDLERS: dict[str, Handler] = {
     Kind.KEEP_RUNNING: Handler(_take_back_pause, while_running=True, outlives_a_start=True),
     Kind.SKIP_STEP: Handler(_skip_step, Wanted.SKIP, while_running=True, outlives_a_start=True),
     Kind.SKIP_BOOTS: Handler(_skip_boots, outlives_a_start=True),
+    Kind.WAKE_CHOICE: Handler(_choose_wake, outlives_a_start=True),
+    Kind.TRY_WAKE: Handler(_try_wake),
     Kind.REPORT: Handler(_report, writes_files=True),
     Kind.MERGE: Handler(_merge),
     Kind.KEEP_PLAN: Handler(_keep_plan, writes_files=True),

@@ -36,9 +36,12 @@ from appliance.run import run
 from appliance.stick.partitions import DATA, FAT, Stick
 from appliance.store.connect import SCHEMA_VERSION
 from appliance.store.events import select_campaign_at_work
+from appliance.store.wake_trials import WakeTrialRow, select_known_trial
 from appliance.sysfs import read_text
 
 _VERSIONS = Path("/usr/share/kaltstart/versions")
+_SHOWN = ("result", "skew_s", "counted", "moved", "ended_at")
+"""What the interface shows of a wake trial."""
 _TERMINAL = re.compile(r"tty[A-Z]*[0-9]+")
 
 
@@ -67,7 +70,7 @@ class Machine:
                 **parse_versions(read_text(_VERSIONS)),
             },
         )
-        self._published: MachineFacts | None = None
+        self._published: tuple[MachineFacts, WakeTrialRow | None] | None = None
 
     @property
     def fixed(self) -> FixedFacts:
@@ -87,13 +90,20 @@ class Machine:
     def publish(self) -> None:
         """What is known of it now, where that is new."""
         facts = read_machine(self._place, keyboard=self._keyboard, language=self._language)
-        if facts != self._published:
-            self._published = facts
+        trial = self.find_wake_trial()
+        if (facts, trial) != self._published:
+            self._published = facts, trial
             layouts = {name: layout.title for name, layout in LAYOUTS.items()}
             choices = {"layouts": layouts, "languages": LANGUAGES}
+            wake = trial and {name: getattr(trial, name) for name in _SHOWN}
             write_json(
-                self._site.host.run / "machine.json", asdict(self._fixed) | asdict(facts) | choices
+                self._site.host.run / "machine.json",
+                asdict(self._fixed) | asdict(facts) | choices | {"wake": wake},
             )
+
+    def find_wake_trial(self) -> WakeTrialRow | None:
+        """What is known of whether it wakes by its clock."""
+        return select_known_trial(self._site.connection, self._site.this_boot.machine)
 
     def set_time(self, text: str) -> str:
         """Raises RefusedError, StepFailedError, and ValueError where that is no time.

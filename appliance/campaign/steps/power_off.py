@@ -127,7 +127,8 @@ class StepPower:
         if context.countdown("power-off", then, COUNTDOWN_S):
             self.take_back(part)
             return False
-        self._arm_alarm(int(campaign.wake_margin_s or _WAKE_MARGIN_S))
+        if campaign.power_on_by != "people":
+            self._arm_alarm(int(campaign.wake_margin_s or _WAKE_MARGIN_S))
         with transaction(connection):
             update_power_off_left(connection, power_off_id)
         if context.is_stopped():

@@ -26,6 +26,8 @@ class CampaignRow:
     """Never tried, as a person skipped them."""
     is_pausing: bool
     """A person has asked for it; it does at its next safe point."""
+    is_wake_asked: bool
+    """It is paused because its machine was not seen to wake: a person has to choose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,8 @@ _CAMPAIGNS = """
            coalesce(sum(k.state = 'done'), 0) AS done,
            coalesce(sum(k.state = 'failed'), 0) AS failed,
            coalesce(sum(k.state = 'skipped'), 0) AS skipped,
-           c.pause_asked_at IS NOT NULL AS is_pausing
+           c.pause_asked_at IS NOT NULL AS is_pausing,
+           c.state = 'paused' AND c.power_on_by = 'asked' AS is_wake_asked
     FROM campaign c
     LEFT JOIN cycle k ON k.campaign_id = c.id
     GROUP BY c.id ORDER BY c.id DESC

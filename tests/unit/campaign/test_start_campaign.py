@@ -73,7 +73,7 @@ def test_everything_is_stored(world: World, connection: sqlite3.Connection) -> N
     campaign = world.campaign()
     assert (campaign.name, campaign.state, campaign.plan_toml) == ("rack 4", "preparing", BOTH)
     assert (campaign.on_finish, campaign.wake_margin_s, campaign.settle_s) == ("reboot", 45, 90)
-    assert (campaign.power_actions, campaign.rehearsed_at) == (0, None)
+    assert (campaign.power_actions, campaign.power_on_by) == (0, "clock")
     assert campaign.max_power_actions > 8 * campaign.max_attempts
     rows = world.drive_rows()
     assert [(row.serial, row.wwn, row.slot, row.released) for row in rows] == [

@@ -45,6 +45,8 @@ def test_an_alarm_may_be_tomorrows() -> None:
 def test_the_clock_stands_behind_the_alarm_or_has_gone_on_as_the_hosts() -> None:
     clock = OffClock(shown_s=1000, alarm_s=1060, read_s=5000.0)
     assert clock.find_start_s(now_s=5001.5, wake="alarm") == 1063
+    assert clock.find_start_s(now_s=5001.5, wake="late") == 1153
+    assert clock.find_start_s(now_s=5001.5, wake="never") == 1963
     assert clock.find_start_s(now_s=5001.5, wake="hand") == 1001.5
     without = OffClock(shown_s=1000, alarm_s=None, read_s=5000.0)
     assert without.find_start_s(now_s=5001.5, wake="alarm") == 1001.5

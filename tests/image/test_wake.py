@@ -1,0 +1,109 @@
+"""Machines that do not wake by their clock, or wake late: what the rehearsal makes of them."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.lab.campaign import Result, Trial, run_campaign
+from tests.lab.console import ConsoleLine
+from tests.lab.drives import ModelledDrive
+from tests.lab.machine import Machine
+
+_PLAN = """\
+version = 1
+[campaign]
+name = "rehearsal"
+autostart = true
+[[drive]]
+serial = "LAB-SSD-1"
+erase = "LAB-SSD-1"
+[boot]
+cycles = 1
+boot_set = "4M"
+charts = "none"
+"""
+_CHOOSE = """\
+cat > choose.py << 'PYTHON'
+import time
+
+from appliance.stick.partitions import DATABASE
+from appliance.store.campaigns import select_unfinished_campaign
+from appliance.store.clock import timestamp
+from appliance.store.connect import open_database
+from appliance.store.requests import insert_request
+
+while True:
+    time.sleep(1)
+    if not DATABASE.exists():
+        continue  # also in the measured boot, which mounts it at its end
+    connection = open_database(DATABASE)
+    campaign = select_unfinished_campaign(connection)
+    if campaign and (campaign.state, campaign.power_on_by) == ("paused", "asked"):
+        for kind, payload in (("wake-choice", {"choice": "people"}), ("resume", {})):
+            payload = {"campaign_id": campaign.id} | payload
+            insert_request(connection, kind, payload, at=timestamp(), boot_id="")
+        break
+    connection.close()
+PYTHON
+grep -q kaltstart.slot= /proc/cmdline || python3 choose.py
+"""
+
+
+@pytest.mark.long
+def test_a_machine_that_does_not_wake_waits_for_a_choice_and_goes_on_by_it(out: Path) -> None:
+    written: list[float] = []
+    drive = ModelledDrive(serial="LAB-SSD-1")
+
+    def look(line: ConsoleLine, _: Machine) -> None:
+        if line.event == "campaign-paused":
+            stats = json.loads((out / "drives" / f"{drive.name}.stats.json").read_text())
+            written.append(sum(each["write_bytes"] for each in stats["power_ons"]))
+
+    result = run_campaign(
+        Trial(
+            out=out,
+            plan=_PLAN,
+            drives=[drive],
+            wake="never",
+            agent=_CHOOSE,
+            pauses=1,
+            on_line=look,
+        )
+    )
+    assert result.ok, f"{result.outcome}: {result.reason}"
+    (pause,) = result.lines_of("campaign-paused")
+    assert "does not wake from power-off" in pause.fields["reason"]
+    assert written == [0], "nothing is written before the choice"
+    assert [line.fields["result"] for line in result.lines_of("wake-trial")] == ["asleep"]
+    (boot,) = result.boot_times()
+    assert (boot.power, boot.valid, boot.wake_skew_s) == ("cold", 1, None)
+    # The trial's, the boot's, and the first.
+    assert result.power_ons == 3
+    assert _select_trials(result) == [("asleep", 1)]
+
+
+@pytest.mark.long
+def test_a_machine_that_wakes_late_is_waited_for_and_its_delay_stored(out: Path) -> None:
+    result = run_campaign(
+        Trial(out=out, plan=_PLAN, drives=[ModelledDrive(serial="LAB-SSD-1")], wake="late")
+    )
+    assert result.ok, f"{result.outcome}: {result.reason}"
+    (trial,) = result.lines_of("wake-trial")
+    assert trial.fields["result"] == "wakes"
+    assert 90 <= float(trial.fields["skew_s"]) < 300
+    (boot,) = result.boot_times()
+    assert boot.wake_skew_s is not None
+    assert 90 <= boot.wake_skew_s < 300
+    assert result.power_ons == 3
+    assert _select_trials(result) == [("wakes", 1)]
+
+
+def _select_trials(result: Result) -> list[tuple[str, int]]:
+    """What each has led to, and whether the machine told who it is."""
+    assert result.database is not None
+    with closing(sqlite3.connect(result.database)) as connection:
+        query = "SELECT result, machine <> '' FROM wake_trial ORDER BY id"
+        return [(str(row[0]), int(row[1])) for row in connection.execute(query)]
