@@ -9,16 +9,17 @@ import pytest
 from tests.lab.campaign import IMAGE, REPO
 
 _LONGEST_FIRST = (
-    "test_demo", "test_boot_entries", "test_by_hand", "test_arrays", "test_workloads",
-    "test_power_cuts", "test_ports", "test_models",
+    "test_demo", "test_boot_entries", "test_arrays", "test_by_hand", "test_fat", "test_verify",
+    "test_workloads", "test_power_cuts", "test_ports", "test_models",
     "test_firmware", "test_array_boots", "test_stalled_drives", "test_workload_faults",
-    "test_verify", "test_guard",
-    "test_surface", "test_refusals", "test_verdict", "test_drives_live", "test_health",
+    "test_guard", "test_refusals", "test_inspection",
+    "test_surface", "test_verdict", "test_drives_live", "test_health",
     "test_hardware_watchdog",
 )  # fmt: skip
 """Files of this folder; what is not among them is short.
 
-Each of two takes two tests at first: the longest one's second is done at once, so no other waits.
+Each of three processes takes two tests at first, and always has one more than it runs: behind each
+of the three longest comes one that boots nothing, so no long one waits there.
 """
 _PASSED = pytest.StashKey[bool]()
 _BLOCK_BYTES = 512
@@ -35,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _turn(item: pytest.Item) -> tuple[int, int]:
-    """Where a test stands, so that two machines are busy to the end.
+    """Where a test stands, so that all machines are busy to the end.
 
     The many short tests outside this folder fill the time in which the last booted one has no other
     beside it.

@@ -408,8 +408,8 @@ class Machine:
             time.sleep(_POLL_S)
 
     def screenshot(self, path: Path) -> Path:
-        """Save what the VGA console shows, as PNG."""
-        self.qmp.execute("screendump", filename=str(path.absolute()), format="png")
+        """Save what the VGA console shows, as PNG or PPM by the file's name."""
+        self.qmp.execute("screendump", filename=str(path.absolute()), format=path.suffix[1:])
         return path
 
     def settled_screenshot(self, path: Path, *, unlike: bytes = b"") -> bytes:

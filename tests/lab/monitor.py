@@ -25,7 +25,7 @@ class Monitor:
     def text(self) -> str:
         """What stands there now; see `read_screen`."""
         with tempfile.TemporaryDirectory(prefix="kaltlab-") as folder:
-            path = self._machine.screenshot(Path(folder) / "monitor.png")
+            path = self._machine.screenshot(Path(folder) / "monitor.ppm")
             content = path.read_bytes()
             if content != self._read[0]:
                 with Image.open(path) as picture:

@@ -10,13 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from inspect import get_annotations
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from appliance.campaign.context import CampaignContext, take_back_departure
-from appliance.campaign.finish import write_report_again
 from appliance.campaign.host import Host
 from appliance.campaign.log import record, record_step
-from appliance.campaign.requests.machine import Machine
 from appliance.campaign.requests.saved_plans import delete_plan, keep_plan
 from appliance.errors import KaltstartError, PlanError, RefusedError
 from appliance.phrases import N_, Phrase
@@ -45,6 +43,10 @@ from appliance.store.requests import (
 )
 from appliance.store.steps import StepRow, select_parts, select_steps
 
+if TYPE_CHECKING:
+    # A measured boot answers requests, too: it reads as little as it can from the drive under test.
+    from appliance.campaign.requests.machine import Machine
+
 STOPPED = N_("stopped by a key")
 PAUSED = N_("paused by a person")
 
@@ -61,7 +63,7 @@ class Engine(Protocol):
     """What the service does itself, while no campaign has the machine."""
 
     context: CampaignContext
-    machine: Machine
+    machine: "Machine"
 
     def start(self, plan_toml: str, accept: Accept) -> None:
         """A new campaign, as far as it goes in this boot."""
@@ -75,6 +77,8 @@ class Engine(Protocol):
     def try_wake(self, accept: Accept) -> None:
         """Whether the machine wakes by its clock."""
 
+    def write_report_again(self, campaign_id: int) -> str:
+        """Of a campaign that has ended; the answer."""
     def take_apart(self, set_uuid: str) -> None:
         """An array that was left behind."""
 
@@ -375,7 +379,7 @@ def _merge(asked: Asked, *, file_name: str) -> None:
 
 
 def _report(asked: Asked, *, campaign_id: int) -> str:
-    return write_report_again(asked.engine.context, campaign_id)
+    return asked.engine.write_report_again(campaign_id)
 
 
 def _keep_plan(_: Asked, *, name: str, plan_toml: str, replace: bool) -> str:
