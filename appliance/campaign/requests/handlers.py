@@ -79,6 +79,7 @@ class Engine(Protocol):
 
     def write_report_again(self, campaign_id: int) -> str:
         """Of a campaign that has ended; the answer."""
+
     def take_apart(self, set_uuid: str) -> None:
         """An array that was left behind."""
 
