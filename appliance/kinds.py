@@ -18,6 +18,7 @@ KINDS = (
     "surface",
     "verify",
     "selftest",
+    "flush",
 )
 """In the order of the form and of the report."""
 

@@ -175,6 +175,7 @@ WORKLOADS = st.one_of(
             ({"kind": "selftest", "test": "long"}, False),
             ({"kind": "verify", "size": "1G"}, True),
             ({"kind": "sql"}, True),
+            ({"kind": "flush"}, True),
             ({"kind": "matrix", "operations": ["read"]}, True),
             ({"kind": "lottery"}, True),
             ({"kind": "lottery", "filesystem": "none"}, False),

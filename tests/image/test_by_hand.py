@@ -125,8 +125,8 @@ def _compose(monitor: Monitor) -> None:
     monitor.wait_for("warm: restart")
     monitor.press("tab", "ret")
     monitor.wait_for("charts: none")
-    # Eight other tests, Cancel, Continue.
-    monitor.press(*["tab"] * 10)
+    # Nine other tests, Cancel, Continue.
+    monitor.press(*["tab"] * 11)
     monitor.wait_for("> Continue <")
     monitor.press("ret")
 

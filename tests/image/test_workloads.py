@@ -56,6 +56,11 @@ free_ram = "1500M"
 filesystem = "ext4"
 
 [[workload]]
+kind = "flush"
+on = @ON@
+count = 100
+
+[[workload]]
 kind = "sweep"
 on = @ON@
 set_sizes = ["1M", "2M"]
@@ -64,7 +69,7 @@ norandommap = [false]
 runtime = 2
 idle_timeout = 20
 """
-_KINDS = ["lottery", "fio", "matrix", "sql", "sweep"]
+_KINDS = ["lottery", "fio", "matrix", "sql", "flush", "sweep"]
 
 
 class _Outside:

@@ -100,7 +100,7 @@ async def compose_field_tests(pilot: Pilot[Any], engine: FakeEngine) -> None:
     for kind in ("boot", "surface", "verify", "selftest"):
         pilot.app.screen.query_one(f"#{kind}-on").focus()
         await press(pilot, "space")
-    pilot.app.screen.query_one("#verify-power").focus()
+    pilot.app.screen.query_one("#verify-power-cycle").focus()
     await press(pilot, "space")
 
 

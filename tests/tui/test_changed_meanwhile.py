@@ -64,7 +64,7 @@ async def test_mistakes_of_a_form_that_was_changed_are_put_to_no_other_row(
     async with KaltstartApp(engine.port()).run_test() as pilot:
         form = await open_form(pilot, "space")
         await choose(pilot, "boot", "lottery", "surface")
-        form.query_one("#lottery-size").focus()
+        form.query_one("#lottery-file-size").focus()
         await press(pilot, "x")
         form.query_one("#continue").focus()
         await press(pilot, "enter")

@@ -97,7 +97,7 @@ async def test_tests_of_a_drive_that_only_read_start_without_a_release(
         assert text_of(pilot, "#writes").startswith("NOTHING IS WRITTEN")
         pilot.app.screen.query_one("#surface-sample").focus()
         await type_text(pilot, share)
-        pilot.app.screen.query_one("#surface-unreadable").focus()
+        pilot.app.screen.query_one("#surface-max-unreadable").focus()
         await type_text(pilot, "4M")
         pilot.app.screen.query_one("#selftest-test").focus()
         await press(pilot, "enter")
@@ -133,7 +133,7 @@ async def test_verify_says_that_it_erases_and_needs_the_release(engine: FakeEngi
         ("surface", "surface-sample", "2", "sample: must be a number from 0.001 to 1.0"),
         ("surface", "surface-sample", "half", "sample: must be a number from 0.001 to 1.0"),
         ("surface", "surface-sample", "nan", "sample: must be a number from 0.001 to 1.0"),
-        ("surface", "surface-unreadable", "few", "max_unreadable: must be a size from 0"),
+        ("surface", "surface-max-unreadable", "few", "max_unreadable: must be a size from 0"),
         ("verify", "verify-size", "most", 'size: must be "all", or a size'),
     ],
 )
@@ -183,7 +183,7 @@ async def test_what_the_plan_refuses_stands_by_its_test(engine: FakeEngine) -> N
             '! data_size: must be a size from "16M" to "64G"'
         )
         assert not form.query_one("#row-lottery .mistakes", Line).display
-        assert pilot.app.focused is form.query_one("#sql-size")
+        assert pilot.app.focused is form.query_one("#sql-data-size")
         await type_text(pilot, "128M")
         await go_on(pilot)
         assert isinstance(pilot.app.screen, ReleaseDialog)

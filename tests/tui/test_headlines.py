@@ -6,7 +6,7 @@ import pytest
 
 from appliance.problem import KeyPath, Problem
 from appliance.samples.model import Result
-from appliance.samples.variants import parse_variant
+from appliance.samples.variants import NamedVariant, parse_variant
 from appliance.store.read.figures import FigureRow, TicketSum
 from appliance.workloads.fio.keys import FioVariant
 from appliance.workloads.surface.keys import SLICES, SurfaceVariant
@@ -179,6 +179,12 @@ def test_a_self_test_says_whether_it_was_passed() -> None:
     failed = [replace(each, value=0) for each in SELFTEST if each.metric == "selftest_passed"]
     (figure,) = find_figures("selftest", rows("selftest", tuple(failed)))
     assert figure.text == "FAILED"
+
+
+def test_of_a_kind_that_is_new_here_the_rates_are_shown() -> None:
+    row = FigureRow(NamedVariant("commit"), "iops", 900.0, "bypass", "proven", valid=True)
+    (figure,) = find_figures("flush", [row])
+    assert (figure.name, figure.text.strip(), figure.value) == ("commit", "900 IOPS", 900.0)
 
 
 KINDS = ("lottery", "fio", "matrix", "sweep", "sql", "surface", "verify", "selftest")

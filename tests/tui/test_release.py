@@ -121,7 +121,7 @@ async def test_leaving_a_release_leads_back_to_the_form_as_it_was(
         assert isinstance(pilot.app.screen, ComposeDialog)
         assert "nothing was written" in text_of(pilot, "#problem")
         assert pilot.app.focused is pilot.app.screen.query_one("#continue")
-        pilot.app.screen.query_one("#sql-size").focus()
+        pilot.app.screen.query_one("#sql-data-size").focus()
         await pilot.pause()
         assert drawn(pilot).splitlines()[:20] == before
         assert engine.requests() == []

@@ -41,7 +41,7 @@ async def open_template(pilot: Pilot[Any], place: int) -> None:
     [
         (0, []),
         (2, ["lottery", "sweep"]),
-        (4, ["lottery", "fio", "matrix", "sweep", "sql", "surface", "verify", "selftest"]),
+        (4, ["lottery", "fio", "matrix", "sweep", "sql", "surface", "verify", "selftest", "flush"]),
     ],
 )
 async def test_a_template_that_writes_is_released_drive_by_drive(

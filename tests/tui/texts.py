@@ -10,6 +10,7 @@ from babel.messages.pofile import read_po
 
 import appliance
 import tui
+from appliance.kinds import KINDS, load
 from appliance.plan.model import ALL_TABLES
 
 ENGINE = Path(appliance.__path__[0])
@@ -27,7 +28,11 @@ def list_texts() -> set[Text]:
     texts = {
         text for path in (*TUI.rglob("*.py"), *ENGINE.rglob("*.py")) for text in _list_marked(path)
     }
-    words = {each.brief for table in ALL_TABLES.values() for each in table.keys.values()}
+    keys = [each for table in ALL_TABLES.values() for each in table.keys.values()]
+    rows = [each.in_row for each in keys if each.in_row]
+    plans = [load(kind, "keys") for kind in KINDS]
+    words = {each.brief for each in keys} | {each.label for each in (*rows, *plans)}
+    words |= {each.does for each in plans} | {text for row in rows for text in row.words.values()}
     return texts | words - {""}
 
 

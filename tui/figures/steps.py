@@ -80,7 +80,26 @@ def _find_own(
         case "sql":
             return _sql(rows)
         case _:
-            return ()
+            return _plain(rows)
+
+
+def _plain(rows: Sequence[FigureRow]) -> Iterable[Figure]:
+    """Of a kind about which no more is known here: the rates of each part."""
+    for this in dict.fromkeys(row.variant for row in rows):
+        own = [row for row in rows if row.variant == this]
+        for metric, text in [*_show_rates(own).items()][:1]:
+            value = next(row.value for row in own if row.metric == metric)
+            yield _figure(str(this), f"{text:>12}", own, value=value)
+
+
+def _show_rates(rows: Sequence[FigureRow]) -> dict[str, str]:
+    """Bytes and requests a second, by metric, as far as there are any."""
+    return {
+        row.metric: show(row.value)
+        for metric, show in (("bw_bytes_s", show_rate), ("iops", show_iops))
+        for row in rows
+        if row.metric == metric
+    }
 
 
 def _lottery(rows: Sequence[FigureRow], tickets: Sequence[TicketSum]) -> Iterable[Figure]:
@@ -118,13 +137,7 @@ def _fio(rows: Sequence[FigureRow]) -> Iterable[Figure]:
 
     for this in sorted(whole, key=place):
         own = [row for row in rows if row.variant == this]
-        texts = {
-            row.metric: show(row.value)
-            for metric, show in (("bw_bytes_s", show_rate), ("iops", show_iops))
-            for row in own
-            if row.metric == metric
-        }
-        if texts:
+        if texts := _show_rates(own):
             text = "  ".join(f"{each:>12}" for each in texts.values())
             wanted = "iops" if this.test.startswith("rand") else "bw_bytes_s"
             main = wanted if wanted in texts else next(iter(texts))

@@ -27,6 +27,26 @@ class PlanKey:
     """Of a number: without a fraction."""
     words: str = ""
     """What it is about, in a few words, in English."""
+    in_row: bool = False
+    """Whether the row of its table has it."""
+    label: str = ""
+    """Before it there, in English."""
+    offered: str = ""
+    """What it begins with there where it has no default."""
+    turns: tuple[tuple[PlanValue, str], ...] = ()
+    """The values that take turns there, each with its text in English; empty: it has a field."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanKind:
+    """A kind of workload."""
+
+    kind: str
+    label: str
+    does: str
+    """Its name, and what it does in a few words; in English."""
+    on_array: bool
+    """Whether it can be about an array as a whole."""
 
 
 def describe(key: PlanKey) -> str:

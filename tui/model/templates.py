@@ -69,6 +69,7 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
                 "surface": {},
                 "verify": {},
                 "selftest": {},
+                "flush": _ON_FILES,
             },
             nothing,
         ),

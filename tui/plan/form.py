@@ -27,11 +27,11 @@ from tui.plan.array import (
     ArrayRow,
     ArraySettings,
 )
-from tui.plan.drive_test_rows import SelftestRow, SurfaceRow, VerifyRow
 from tui.plan.more_settings import FurtherDialog, FurtherLine, is_further
 from tui.plan.on_finish import AtTheEnd
 from tui.plan.workload_row import Place, TestRow, WorkloadRow, find_places
-from tui.plan.workload_rows import OFFERS, BootRow, SizedRow
+from tui.plan.workload_rows import BootRow, KindRow
+from tui.port.keys import read_kinds
 from tui.port.releases import Work, is_written, list_composed
 from tui.widgets.choice import Choice
 from tui.widgets.dialog import Dialog
@@ -84,11 +84,8 @@ class CampaignForm(Dialog[ComposedCampaign]):
         yield ArrayRow()
         with Vertical(id="tests"):
             yield BootRow()
-            for offer in OFFERS:
-                yield SizedRow(offer)
-            yield SurfaceRow()
-            yield VerifyRow()
-            yield SelftestRow()
+            for kind in read_kinds():
+                yield KindRow(kind)
         yield FurtherLine(self._further)
         yield Line(id="hint")
         with Vertical(id="in-sight"):

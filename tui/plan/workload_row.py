@@ -169,10 +169,11 @@ class WorkloadRow(TestRow):
         """What else can be set where there is an array."""
         yield from ()
 
-    def compose_field(self, key: str, *, offered: str = "", field_id: str = "") -> Field:
+    def compose_field(self, key: str, *, offered: str = "") -> Field:
         """A field of that key, with its default, or what is offered where it has none."""
         value = offered or show_value(self.keys[key].default)
-        return Field(value, id=field_id or f"{self.kind}-{key}", name=key, max_length=12)
+        field_id = f"{self.kind}-{key.replace('_', '-')}"
+        return Field(value, id=field_id, name=key, max_length=12)
 
     def action_show_keys(self) -> None:
         """Have all keys set."""

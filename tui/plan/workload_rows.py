@@ -1,6 +1,6 @@
 """The tests of a composed campaign, each a row of the form with its main settings.
 
-Owns what is offered and the words for it; what the settings may be is the plan's to say.
+What a workload's row has is declared with its keys in the plan.
 """
 
 from dataclasses import dataclass
@@ -10,9 +10,11 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from tui.language import N_, _
+from tui.model.campaigns import ARRAY
 from tui.model.draft import BOOT_KEYS, PlanTable, PlanValue
-from tui.plan.workload_row import TestRow, WorkloadRow, find_next
-from tui.port.keys import read_keys, show_value
+from tui.model.plan_keys import PlanKey, PlanKind
+from tui.plan.workload_row import Place, TestRow, WorkloadRow, find_next
+from tui.port.keys import read_keys, read_value, show_value
 from tui.port.releases import does_table_write
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
@@ -21,6 +23,7 @@ from tui.widgets.line import Line
 _READING = ("seq-read", "rand-read")
 _COMPARED = ("writethrough", "writeback", "writearound")
 _MODES = {False: N_("in one cache mode"), True: N_("in three cache modes")}
+_BOTH = N_("on both drives of the array, one by one")
 _OWN_MODES = N_("in cache modes of its own")
 _POWER = {"cold": N_("cold: off, wake by clock"), "warm": N_("warm: restart")}
 _CHARTS = {
@@ -45,73 +48,6 @@ _ON = (
     _Layout(N_("files on ext4"), "ext4", writes=True),
     _Layout(N_("files on xfs"), "xfs", writes=True),
     _Layout(N_("files on btrfs"), "btrfs", writes=True),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class _Offer:
-    """One kind of workload as the form offers it."""
-
-    kind: str
-    label: str
-    does: str
-    key: str
-    setting: str
-    layouts: tuple[_Layout, ...]
-    offered: str = ""
-    """What the form begins with where a plan has no default."""
-    narrows_tests: bool = False
-    """Whether only reading means leaving out the tests that write."""
-    has_modes: bool = False
-    """Whether it can compare cache modes of an array."""
-
-
-OFFERS = (
-    _Offer(
-        kind="lottery",
-        label=N_("Lottery"),
-        does=N_("files drawn by tickets: who answers, drive or RAM?"),
-        key="file_size",
-        setting=N_("File size"),
-        layouts=(_BARE_READING, *_ON),
-    ),
-    _Offer(
-        kind="fio",
-        label=N_("fio"),
-        does=N_("sequential and random, read and write"),
-        key="size",
-        setting=N_("Size"),
-        layouts=(_BARE_READING, _BARE, *_ON),
-        narrows_tests=True,
-        has_modes=True,
-    ),
-    _Offer(
-        kind="matrix",
-        label=N_("Matrix"),
-        does=N_("file sizes by record sizes by operations"),
-        key="free_ram",
-        setting=N_("Free RAM"),
-        offered="1G",
-        layouts=_ON,
-    ),
-    _Offer(
-        kind="sweep",
-        label=N_("Sweep"),
-        does=N_("working sets from a quarter to twice a cache"),
-        key="cache_size",
-        setting=N_("Cache size"),
-        offered="1G",
-        layouts=(_BARE_READING, _BARE, *_ON),
-        narrows_tests=True,
-    ),
-    _Offer(
-        kind="sql",
-        label=N_("SQL"),
-        does=N_("five timed phases of a database"),
-        key="data_size",
-        setting=N_("Data size"),
-        layouts=_ON,
-    ),
 )
 
 
@@ -188,30 +124,56 @@ class BootRow(TestRow):
         return self.query_one(f"#{field_id}", Field).value.strip()
 
 
-class SizedRow(WorkloadRow):
-    """A workload of one size on the bare drive or in files."""
+class KindRow(WorkloadRow):
+    """A workload by its declared keys: fields, values that take turns, and where its data is."""
 
-    def __init__(self, offer: _Offer) -> None:
-        super().__init__(offer.kind, label=offer.label, does=offer.does)
-        self._offer = offer
-        self._layout = offer.layouts[0]
+    def __init__(self, kind: PlanKind) -> None:
+        super().__init__(kind.kind, label=kind.label, does=kind.does)
+        self._on_array = kind.on_array
+        self._shown = [each for each in self.keys.values() if each.in_row]
+        self._turned = {each.name: each.default for each in self._shown if each.turns}
+        self._narrows_tests = "tests" in self.keys
+        self._layouts = self._find_layouts()
+        self._layout = self._layouts[0] if self._layouts else None
         self._compares_modes = False
+
+    def _find_layouts(self) -> tuple[_Layout, ...]:
+        """On the bare drive it may only read where it does by itself, or with fewer tests."""
+        file_systems = self.keys["filesystem"].choices if "filesystem" in self.keys else ()
+        bare: tuple[_Layout, ...] = ()
+        if "none" in file_systems:
+            writes = does_table_write({"kind": self.kind, "filesystem": "none"})
+            bare = (_BARE_READING, _BARE) if self._narrows_tests else (_BARE_READING,)
+            bare = bare if self._narrows_tests or not writes else (_BARE,)
+        return (*bare, *(each for each in _ON if each.file_system in file_systems))
+
+    @override
+    def offer_places(self, places: tuple[Place, ...]) -> None:
+        super().offer_places(places if self._on_array else _leave_array_out(places))
 
     @override
     def compose_more(self) -> ComposeResult:
-        if self._offer.has_modes:
+        if "modes" in self.keys:
             yield Choice(_(_MODES[False]), id=f"{self.kind}-modes", name="modes")
 
     @override
     def compose_settings(self) -> ComposeResult:
-        offer = self._offer
-        yield Line(_(offer.setting), classes="setting")
-        yield self.compose_field(offer.key, offered=offer.offered, field_id=f"{offer.kind}-size")
-        yield Choice(_(self._layout.label), id=f"{offer.kind}-place", name="filesystem")
+        for each in self._shown:
+            if each.label:
+                yield Line(_(each.label), classes="setting")
+            if each.turns:
+                yield Choice(self._show_turned(each), id=f"{self.kind}-{each.name}", name=each.name)
+            else:
+                yield self.compose_field(each.name, offered=each.offered)
+        if self._layout is not None:
+            yield Choice(_(self._layout.label), id=f"{self.kind}-place", name="filesystem")
+
+    def _show_turned(self, key: PlanKey) -> str:
+        return _(next(text for value, text in key.turns if value == self._turned[key.name]))
 
     @override
     def turn(self, choice: Choice) -> None:
-        if choice.name == "filesystem":
+        if choice.name == "filesystem" and self._layout is not None:
             self._layout = find_next(self._list_layouts(), self._layout)
             if self._layout.file_system == "none":
                 self.forget("tests")  # it says which, between them
@@ -220,19 +182,24 @@ class SizedRow(WorkloadRow):
         elif choice.name == "modes":
             self._compares_modes = not self._compares_modes and not self.forget("modes")
             self._show_state()
+        elif choice.name in self._turned:
+            key = self.keys[choice.name]
+            values = [value for value, _text in key.turns]
+            self._turned[key.name] = find_next(values, self._turned[key.name])
+            choice.relabel(self._show_turned(key))
         else:
             super().turn(choice)
 
     def _list_layouts(self) -> list[_Layout]:
         """Those that say what is done: a job of one's own may read alone, or must write."""
-        offer, own = self._offer, self.list_own()
-        if not offer.narrows_tests:
-            return [*offer.layouts]
+        own = self.list_own()
+        if not self._narrows_tests:
+            return [*self._layouts]
         bare: PlanTable = {"kind": self.kind, **own, "filesystem": "none", "tests": _READING}
         must_write, has_job = does_table_write(bare), bool(own.get("options"))
         return [
             each
-            for each in offer.layouts
+            for each in self._layouts
             if each.file_system != "none"
             or each.writes == must_write
             or (each.writes and not has_job)
@@ -241,33 +208,44 @@ class SizedRow(WorkloadRow):
     @override
     def fill(self, settings: PlanTable | None) -> None:
         if settings:
-            self._layout = self._find_layout(settings)
-            self.query_one(f"#{self.kind}-place", Choice).relabel(_(self._layout.label))
+            for each in self._shown:
+                if each.turns:
+                    told = settings.get(each.name, "")
+                    if told in [value for value, _text in each.turns]:
+                        self._turned[each.name] = told
+                    choice = self.query_one(f"#{self.kind}-{each.name}", Choice)
+                    choice.relabel(self._show_turned(each))
+            if self._layout is not None:
+                self._layout = self._find_layout(settings, self._layout)
+                self.query_one(f"#{self.kind}-place", Choice).relabel(_(self._layout.label))
             self._compares_modes = settings.get("modes") == _COMPARED
         super().fill(settings)
         if self._compares_modes:
             self.forget("modes")
 
-    def _find_layout(self, settings: PlanTable) -> _Layout:
+    def _find_layout(self, settings: PlanTable, offered: _Layout) -> _Layout:
         """The one that comes nearest; the offered one where nothing is said."""
-        fitting = [
-            each for each in self._offer.layouts if each.file_system == settings.get("filesystem")
-        ]
+        fitting = [each for each in self._layouts if each.file_system == settings.get("filesystem")]
         writes = does_table_write({"kind": self.kind, **settings})
         wanted = [each for each in fitting if each.writes or not writes]
-        return next(iter([*wanted, *fitting]), self._layout)
+        return next(iter([*wanted, *fitting]), offered)
 
     @override
     def read_settings(self) -> PlanTable:
-        offer = self._offer
         table: dict[str, PlanValue] = {}
-        if offer.narrows_tests and not self._layout.writes:
+        if self._narrows_tests and self._layout is not None and not self._layout.writes:
             table["tests"] = _READING
-        table[offer.key] = self.query_one(Field).value.strip()
-        table["filesystem"] = self._layout.file_system
+        for each in self._shown:
+            table[each.name] = self._turned[each.name] if each.turns else self._read(each)
+        if self._layout is not None:
+            table["filesystem"] = self._layout.file_system
         if self._is_on_array_alone() and self._compares_modes:
             table["modes"] = _COMPARED
         return table
+
+    def _read(self, key: PlanKey) -> PlanValue:
+        text = self.query_one(f"#{self.kind}-{key.name.replace('_', '-')}", Field).value.strip()
+        return read_value(key, text) if key.shape == "number" and text else text
 
     @override
     def shorten(self, table: PlanTable) -> PlanTable:
@@ -279,8 +257,16 @@ class SizedRow(WorkloadRow):
     @override
     def _show_state(self) -> None:
         super()._show_state()
-        if self._offer.has_modes:
+        if "modes" in self.keys:
             modes = self.query_one(f"#{self.kind}-modes", Choice)
             has_own = "modes" in self.list_own()
             modes.relabel(_(_OWN_MODES if has_own else _MODES[self._compares_modes]))
             modes.display = self._is_on_array_alone()
+
+
+def _leave_array_out(places: tuple[Place, ...]) -> tuple[Place, ...]:
+    return tuple(
+        Place(_(_BOTH), tuple(each for each in place.on if each != ARRAY)) if place.on else place
+        for place in places
+        if place.on != (ARRAY,)
+    )

@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
+from appliance.kinds import KINDS, load
 from appliance.plan.compose import quote
 from appliance.plan.model import ALL_TABLES
 from appliance.toml.fields import Key
 from tui.model.draft import PlanElement, PlanValue
-from tui.model.plan_keys import PlanKey
+from tui.model.plan_keys import PlanKey, PlanKind
 
 _LAST = ("seed", "on")
 _SWITCH = ("false", "true")
@@ -50,7 +51,17 @@ def _describe(key: Key) -> PlanKey:
         key.allowed.bounds,
         is_whole=key.allowed.is_whole,
         words=key.brief,
+        in_row=key.in_row is not None,
+        label=key.in_row.label if key.in_row else "",
+        offered=key.in_row.offered if key.in_row else "",
+        turns=tuple(key.in_row.words.items()) if key.in_row else (),
     )
+
+
+def read_kinds() -> tuple[PlanKind, ...]:
+    """All kinds of workload, in the order of the form."""
+    plans = ((kind, load(kind, "keys")) for kind in KINDS)
+    return tuple(PlanKind(kind, each.label, each.does, each.on_array) for kind, each in plans)
 
 
 def show_value(value: PlanValue) -> str:

@@ -1,0 +1,1 @@
+"""The flush workload: small writes, each made safe before the next."""

@@ -1,0 +1,38 @@
+"""The section of the flush workload: how long a write takes until it is safe. Pure."""
+
+from collections.abc import Iterable, Iterator
+
+from appliance.report.blocks import format_latency, format_number
+from appliance.report.boots.findings import Finding
+from appliance.report.figures import Figure, StepFigures, Workload
+from appliance.report.section import Row, Section, all_tellable, compare
+from appliance.samples.variants import OTHER
+
+
+def _read_rows(step: StepFigures) -> Iterator[Row]:
+    for figure in _find_own(step):
+        yield "flushed writes", "IOPS", True, figure.get("iops"), (figure,)
+
+
+def _judge(workload: Workload) -> Iterable[Finding]:
+    told = []
+    for step in workload.steps:
+        for figure in _find_own(step):
+            if all_tellable([figure]) and figure.get("iops"):
+                rate, p99 = figure.get("iops"), format_latency(figure.get("lat_p99_ns"))
+                told.append((f"{step.label}: {format_number(rate)} a second (p99 {p99})", [figure]))
+    if told:
+        yield compare("flush, writes made safe one by one", told)
+
+
+def _find_own(step: StepFigures) -> list[Figure]:
+    return [each for each in step.figures if each.variant != OTHER and "iops" in each.values]
+
+
+SECTION = Section(
+    title="Flush",
+    note="Small writes, each flushed before the next, with the state of the caches: what a commit"
+    " of a database waits for.",
+    read_rows=_read_rows,
+    judge=_judge,
+)
