@@ -293,7 +293,9 @@ def _describe_power(boots: Sequence[BootRow]) -> str:
         "cold": "cold (power-off, then power-on)",
         "warm": "warm (restart without power-off)",
     }
-    return ", ".join(names[power] for power in sorted({boot.power for boot in boots})) or _DASH
+    # A word that the stick has spoilt is shown as it is.
+    powers = sorted({boot.power for boot in boots})
+    return ", ".join(names.get(power, power) for power in powers) or _DASH
 
 
 def _describe_page_cache(all_series: Sequence[Series]) -> str:

@@ -10,5 +10,5 @@ def timestamp(seconds: float | None = None) -> str:
 
 
 def parse_timestamp(text: str) -> float:
-    """Seconds since the epoch of a stored time."""
+    """Seconds since the epoch of a stored time. Raises ValueError where it is damaged."""
     return datetime.fromisoformat(text).timestamp()

@@ -171,7 +171,10 @@ def _count_failed(steps: Sequence[StepRow]) -> dict[str, Figure]:
     said: dict[str, list[str]] = {"drive": [], "other": []}
     for step in ran:
         if step.state == "failed":
-            said[step.blame].append(f"{step.kind}: {step.reason}")
+            # Of a word that the stick has spoilt it is not known whose fault it is.
+            said[step.blame if step.blame in said else "other"].append(
+                f"{step.kind}: {step.reason}"
+            )
         elif step.state == "skipped":
             said["other"].append(_describe_skipped(step))
     return {

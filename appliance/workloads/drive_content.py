@@ -11,7 +11,8 @@ from typing import override
 
 from appliance.drives.clear import Place, list_places
 from appliance.drives.own_uuid import is_own
-from appliance.errors import StepFailedError
+from appliance.errors import RefusedError, StepFailedError
+from appliance.phrases import N_
 from appliance.run import run
 from appliance.units import printable
 from appliance.workloads.drive_ends import DriveEnds, read_ends
@@ -121,16 +122,27 @@ def format_content(content: DriveContent) -> str:
 
 
 def parse_content(text: str | None) -> DriveContent | None:
-    """What was stored; None where nothing was, or by a version that knew less. Pure."""
-    if text is None or not text.startswith("{"):
+    """What was stored; None where nothing was, or by a version that knew less. Pure.
+
+    Raises RefusedError where the stick has spoilt it: nothing shows then whose content the drive
+    carries.
+    """
+    # One bit that turned spoils one of the brackets.
+    if text is None or not (text.startswith("{") or text.endswith("}")):
         return None
-    stored = json.loads(text)
-    return DriveContent(
-        sha256=stored["sha256"],
-        tables=frozenset(stored["tables"]),
-        signatures=frozenset(Signature(*each) for each in stored["signatures"]),
-        making=frozenset(stored["making"]),
-    )
+    try:
+        stored = json.loads(text)
+        return DriveContent(
+            sha256=stored["sha256"],
+            tables=frozenset(stored["tables"]),
+            signatures=frozenset(Signature(*each) for each in stored["signatures"]),
+            making=frozenset(stored["making"]),
+        )
+    except (ValueError, LookupError, TypeError) as error:
+        raise RefusedError(
+            N_("what the drive carried when it was released is damaged on the stick"),
+            hint=N_("nothing was written; if it may be erased as it is now, start the plan again"),
+        ) from error
 
 
 def describe_change(found: DriveContent, noted: DriveContent) -> str:

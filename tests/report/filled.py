@@ -28,6 +28,7 @@ from appliance.store.power_offs import (
 from appliance.store.processor_load import add_load
 from appliance.store.requests import insert_request
 from appliance.store.surface import insert_ranges
+from appliance.workloads.drive_content import DriveContent, Signature, format_content
 from tests.databases import seal
 from tests.report.database import make_boots, make_database
 from tests.report.judged import (
@@ -47,6 +48,11 @@ PLAN = (
     'version = 1\n[campaign]\nname = "x"\n[[drive]]\nserial = "LAB-GOOD-1"\nrole = "target"\n'
     '[[workload]]\nkind = "surface"\n'
 )
+CONTENT = format_content(
+    DriveContent(
+        sha256="00ff", tables=frozenset({"a"}), signatures=frozenset({Signature("ext4", "b", 0)})
+    )
+)
 
 
 def fill_database(path: Path) -> sqlite3.Connection:
@@ -60,6 +66,7 @@ def fill_database(path: Path) -> sqlite3.Connection:
     good = drive_id(connection, GOOD.serial)
     with transaction(connection):
         connection.execute("UPDATE campaign SET plan_toml = ?", (PLAN,))
+        connection.execute("UPDATE campaign_drive SET released_content = ?", (CONTENT,))
         add_conditions(connection, {disk.serial: "6.0 Gb/s" for disk in disks})
         smart = read_smart("ata-412")
         for disk in disks:

@@ -140,6 +140,6 @@ def _seconds_between(before: str, after: str) -> float | None:
     """None where one of them is not known."""
     try:
         span = datetime.fromisoformat(after) - datetime.fromisoformat(before)
-    except ValueError:
+    except (ValueError, TypeError):  # or damaged: one without its time zone
         return None
     return span.total_seconds()

@@ -129,9 +129,13 @@ def hours_up(host: Host, before: HealthRow | None) -> float:
 
     0 where the machine has been off in between, or may have been.
     """
-    if before is None or parse_timestamp(before.at) < host.clock.kernel_started_at():
+    try:
+        before_s = parse_timestamp(before.at) if before else 0.0
+    except ValueError:  # a time that the stick has spoilt
         return 0.0
-    return (parse_timestamp(timestamp()) - parse_timestamp(before.at)) / _SECONDS_PER_HOUR
+    if before_s < host.clock.kernel_started_at():
+        return 0.0
+    return (parse_timestamp(timestamp()) - before_s) / _SECONDS_PER_HOUR
 
 
 def add_hours_doubt(health: Health, before: HealthRow | None, up_hours: float) -> Health:

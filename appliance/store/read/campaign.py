@@ -52,9 +52,12 @@ _BOOTS = """
            c.power_cycles_before, s.power_cycles_after, coalesce(s.at, c.armed_at) AS at, s.boot_s,
            s.firmware_s, s.loader_s, s.kernel_s, s.initrd_s, s.userspace_s, s.session_s,
            s.io_quiet_s, s.read_bytes, s.read_ios, s.wake_skew_s,
-           coalesce(s.cold_proof, iif(c.power = 'warm', 'warm', 'unproven')) AS cold_proof,
+           CASE WHEN c.id IN {damaged} THEN 'unproven'
+                ELSE coalesce(s.cold_proof, iif(c.power = 'warm', 'warm', 'unproven'))
+           END AS cold_proof,
            iif(c.id IN {damaged}, ?, coalesce(s.cold_reason, c.reason)) AS cold_reason,
-           s.page_cache, iif(c.id IN {damaged}, 0, coalesce(s.valid, 0)) AS valid, c.trained
+           iif(c.id IN {damaged}, 'partial', s.page_cache) AS page_cache,
+           iif(c.id IN {damaged}, 0, coalesce(s.valid, 0)) AS valid, c.trained
     FROM cycle c
     LEFT JOIN boot_sample s ON s.cycle_id = c.id
     WHERE c.campaign_id = ? ORDER BY c.position
@@ -354,7 +357,7 @@ def _select_boot_times(
         campaign_id,
     )
     return tuple(
-        record | {"valid": 0, "cold_reason": DAMAGED}
+        record | {"valid": 0, "cold_proof": "unproven", "cold_reason": DAMAGED}
         if (record["drive_serial"], record["cycle"], record["charted"]) in boots
         else record
         for record in records

@@ -25,10 +25,12 @@ MAX_ACTIVITY = 3600
 _RESULTS = """
     SELECT r.step_id, r.device, coalesce(d.identity, '') AS drive_serial,
            coalesce(cd.role, '') AS drive_role, t.kind AS workload, r.variant, r.metric, r.unit,
-           r.value, r.page_cache, r.page_cache_proof,
+           r.value, iif(r.id IN {damaged}, 'partial', r.page_cache) AS page_cache,
+           iif(r.id IN {damaged}, 'unproven', r.page_cache_proof) AS page_cache_proof,
            iif(r.id IN {damaged}, ?, r.proof_reason) AS proof_reason, r.ballast_bytes,
            r.drive_state, r.array_mode, r.array_dirty_bytes,
-           iif(r.id IN {damaged}, 0, r.valid) AS valid, r.at, r.began_cold
+           iif(r.id IN {damaged}, 0, r.valid) AS valid, r.at,
+           iif(r.id IN {damaged}, '', r.began_cold) AS began_cold
     FROM result r
     JOIN step t ON t.id = r.step_id
     LEFT JOIN drive d ON d.id = t.drive_id

@@ -1,10 +1,14 @@
 """What is stored of a drive's content, and what is told of a change."""
 
+from contextlib import suppress
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from appliance.drives.clear import Place
 from appliance.drives.own_uuid import make_table_uuid
-from appliance.errors import StepFailedError
+from appliance.errors import RefusedError, StepFailedError
 from appliance.workloads.drive_content import (
     DriveContent,
     Signature,
@@ -14,6 +18,7 @@ from appliance.workloads.drive_content import (
     parse_content,
     parse_signatures,
 )
+from tests.plan_examples import STEADY
 
 _EXT4 = Signature("ext4", "aaaa", 1080)
 _NOTED = DriveContent(
@@ -69,3 +74,23 @@ def test_a_mark_with_partitions_is_foreign_even_where_it_was_noted() -> None:
 def test_what_wipefs_never_says_is_a_failure(text: str) -> None:
     with pytest.raises(StepFailedError, match="no usable list of signatures"):
         parse_signatures(text, _PLACES)
+
+
+@STEADY
+@given(at=st.integers(0, 1 << 16), bit=st.integers(0, 7))
+def test_a_bit_that_turned_in_what_was_noted_makes_no_drive_look_untouched(
+    at: int, bit: int
+) -> None:
+    """It is refused as damaged, or noted as other content than is found: never as nothing noted."""
+    text = bytearray(format_content(_NOTED).encode())
+    text[at % len(text)] ^= 1 << bit
+    with suppress(RefusedError):
+        assert parse_content(text.decode(errors="replace")) is not None
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "{}", '{"sha256": ""}', "[]}", '{"sha256": "", "tables": 1}']
+)
+def test_what_was_noted_and_is_damaged_is_told(text: str) -> None:
+    with pytest.raises(RefusedError, match="damaged on the stick"):
+        parse_content(text)
