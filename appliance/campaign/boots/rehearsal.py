@@ -7,6 +7,7 @@ from appliance.campaign.boots.next_boot import DEFAULT_WAKE_MARGIN_S, Outcome
 from appliance.campaign.context import COUNTDOWN_S, CampaignContext, leave, load_campaign, pause
 from appliance.campaign.log import record
 from appliance.campaign.requests.handlers import name_stop
+from appliance.campaign.start_records import describe_uncounted
 from appliance.phrases import N_
 from appliance.store.boots import select_cycles
 from appliance.store.campaigns import count_power_action, update_rehearsed, update_wake_margin
@@ -30,6 +31,9 @@ def rehearse(context: CampaignContext, campaign_id: int) -> Outcome | None:
     if campaign.wake_margin_s is not None or not cold or not context.host.power.can_wake():
         return None
     if campaign.rehearsed_at is None:
+        if uncounted := describe_uncounted(context.connection, campaign, context.host):
+            pause(context, campaign_id, uncounted)
+            return Outcome.FORGOTTEN
         if context.countdown(
             "reboot", N_("restarting once to learn how long a shutdown takes"), COUNTDOWN_S
         ):

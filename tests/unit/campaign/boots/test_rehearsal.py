@@ -1,5 +1,6 @@
 """Learning how long a shutdown takes, by one restart."""
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from appliance.campaign.boots.next_boot import Outcome
 from appliance.campaign.boots.rehearsal import rehearse
 from appliance.campaign.log import record
-from appliance.store.clock import parse_timestamp
+from appliance.store.clock import parse_timestamp, timestamp
 from tests.unit.campaign.world import World
 
 
@@ -25,6 +26,20 @@ def test_the_first_call_restarts_once_and_notes_it_before(world: World) -> None:
     assert campaign.power_actions == 1
     assert campaign.rehearsed_at is not None
     assert campaign.wake_margin_s is None
+
+
+def test_a_bios_machine_does_not_rehearse_for_ever(world: World) -> None:
+    """A stick that forgets that it did shows the same campaign at each start, ever older."""
+    world.make_campaign(wake_margin_s=None)
+    world.firmware = "bios"
+    context = world.context()
+    record(context, "campaign-resumed", campaign_id=1)
+    at = timestamp(time.time() - 2 * 3600)
+    context.connection.execute("UPDATE event SET boot_id = 'boot-9', at = ?", (at,))
+    record(context, "stick-back")
+    assert rehearse(context, 1) is Outcome.FORGOTTEN
+    assert world.campaign().state == "paused"
+    assert "reboot" not in world.log
 
 
 @pytest.mark.parametrize(
