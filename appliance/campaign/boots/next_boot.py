@@ -66,7 +66,7 @@ def start_next_boot(context: CampaignContext, campaign_id: int) -> Outcome:
         campaign = load_campaign(context, campaign_id)
         cycle = next_cycle(select_cycles(context.connection, campaign_id))
         if cycle is None:
-            return Outcome.FINISHED
+            return _find_end(context, campaign)
         if hold := _find_hold(context, campaign):
             outcome, reason = hold
             pause(context, campaign_id, reason)
@@ -89,6 +89,18 @@ def start_next_boot(context: CampaignContext, campaign_id: int) -> Outcome:
             pause(context, campaign_id, uncounted)
             return Outcome.FORGOTTEN
         return _arm_and_leave(context, campaign, cycle, row, departure)
+
+
+def _find_end(context: CampaignContext, campaign: CampaignRow) -> Outcome:
+    """Whether the appliance may follow: GRUB's note of the last boot may come back as any other."""
+    if context.this_boot.slot is None or context.this_boot.firmware != "bios":
+        return Outcome.FINISHED
+    lost = find_lost_actions(campaign, context.host)
+    uncounted = describe_uncounted(context.connection, campaign, context.host)
+    if not lost and not uncounted:
+        return Outcome.FINISHED
+    pause(context, campaign.id, describe_lost_actions(lost) if lost else uncounted)
+    return Outcome.FORGOTTEN
 
 
 def _find_hold(context: CampaignContext, campaign: CampaignRow) -> tuple[Outcome, str] | None:

@@ -16,6 +16,7 @@ from appliance.campaign.context import COUNTDOWN_S, CampaignContext, leave, load
 from appliance.campaign.drives.work import SHORT_S, side_work
 from appliance.campaign.log import record
 from appliance.campaign.requests.handlers import name_stop
+from appliance.campaign.start_records import describe_uncounted, note_power_action
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, StepFailedError
 from appliance.phrases import N_, Phrase
@@ -75,6 +76,9 @@ def rehearse(context: CampaignContext, campaign_id: int) -> Outcome | None:
     is_asleep = known is not None and known.result == "asleep"
     wants_one = known is None and campaign.wake_margin_s is None
     if wants_one or (is_asleep and campaign.power_on_by == "asked"):  # and resumed since
+        if uncounted := describe_uncounted(context.connection, campaign, context.host):
+            pause(context, campaign_id, uncounted)
+            return Outcome.FORGOTTEN
         return begin_trial(context, campaign_id)
     return _conclude(context, campaign, known)
 
@@ -159,6 +163,9 @@ def _switch_off(context: CampaignContext, trial: WakeTrialRow, took_s: float) ->
     )
     if context.countdown("power-off", then, _READ_COUNTDOWN_S):
         return _stop(context, trial.campaign_id, trial)
+    if trial.campaign_id is not None:
+        count_power_action(context.connection, trial.campaign_id)
+        note_power_action(context.connection, context.host)  # the alarm's second tells the count
     try:
         alarm_at = power.arm_alarm(margin_s)
     except (StepFailedError, OSError) as error:
@@ -174,8 +181,6 @@ def _switch_off(context: CampaignContext, trial: WakeTrialRow, took_s: float) ->
             alarm_at=timestamp(alarm_at),
             counts_before=counts,
         )
-        if trial.campaign_id is not None:
-            count_power_action(context.connection, trial.campaign_id)
         record(
             context,
             "wake-margin",

@@ -373,6 +373,21 @@ def test_boots_that_a_stick_forgets_end_by_the_mark_in_the_clock(booted: World) 
     assert not _measure_later(booted, kept, hours=8 * 24)
 
 
+@pytest.mark.usefixtures("by_bios")
+def test_the_last_boot_does_not_come_again_for_ever_either(booted: World) -> None:
+    """The appliance would follow; the stick that forgets brings the same boot."""
+    booted.keeps_mark = True
+    with closing(open_database(booted.path)) as connection:
+        connection.execute("DELETE FROM cycle WHERE state = 'planned'")
+    booted.mark = booted.campaign().power_actions
+    kept = booted.path.read_bytes()
+    assert not _measure_again(booted, kept)
+    assert booted.log[-1] == "reboot"
+    assert not _measure_again(booted, kept)
+    assert booted.campaign().reason.startswith("1 restarts of it are missing")
+    assert booted.log[-1] == "power-off"
+
+
 def _let_settle(world: World, kept: bytes) -> bytes:
     world.path.write_bytes(kept)
     with closing(open_database(world.path)) as connection:

@@ -1,5 +1,6 @@
 """Whether the machine wakes by its clock: a restart, a power-off, and what the next start tells."""
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from appliance.campaign.log import record
 from appliance.campaign.requests.handlers import Asked, carry_out
 from appliance.campaign.resume import resume_campaign
 from appliance.errors import PlanError, RefusedError, StepFailedError
-from appliance.store.clock import parse_timestamp
+from appliance.store.clock import parse_timestamp, timestamp
 from appliance.store.requests import insert_request, select_request
 from appliance.store.wake_trials import (
     WakeTrialRow,
@@ -74,6 +75,20 @@ def test_it_restarts_and_then_switches_off_each_counted_and_stored_before(world:
     trial = under_way(world)
     assert (trial.margin_s, trial.read_counts()) == (60, {HDD.identity: 7})
     assert parse_timestamp(trial.alarm_at or "") == _ALARM_S + 60
+
+
+def test_a_bios_machine_does_not_rehearse_for_ever(world: World) -> None:
+    """A stick that forgets that it did shows the same campaign at each start, ever older."""
+    world.make_campaign(wake_margin_s=None)
+    world.firmware = "bios"
+    context = world.context()
+    record(context, "campaign-resumed", campaign_id=1)
+    at = timestamp(time.time() - 2 * 3600)
+    context.connection.execute("UPDATE event SET boot_id = 'boot-9', at = ?", (at,))
+    record(context, "stick-back")
+    assert rehearse(context, 1) is Outcome.FORGOTTEN
+    assert world.campaign().state == "paused"
+    assert "reboot" not in world.log
 
 
 @pytest.mark.parametrize(
