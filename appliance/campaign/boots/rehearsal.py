@@ -76,9 +76,6 @@ def rehearse(context: CampaignContext, campaign_id: int) -> Outcome | None:
     is_asleep = known is not None and known.result == "asleep"
     wants_one = known is None and campaign.wake_margin_s is None
     if wants_one or (is_asleep and campaign.power_on_by == "asked"):  # and resumed since
-        if uncounted := describe_uncounted(context.connection, campaign, context.host):
-            pause(context, campaign_id, uncounted)
-            return Outcome.FORGOTTEN
         return begin_trial(context, campaign_id)
     return _conclude(context, campaign, known)
 
@@ -109,6 +106,11 @@ def _ask(context: CampaignContext, campaign_id: int, found: str) -> Outcome:
 
 def begin_trial(context: CampaignContext, campaign_id: int | None) -> Outcome:
     """Restart, for a campaign or because a person asked for it."""
+    if campaign_id is not None:
+        campaign = load_campaign(context, campaign_id)
+        if uncounted := describe_uncounted(context.connection, campaign, context.host):
+            pause(context, campaign_id, uncounted)
+            return Outcome.FORGOTTEN
     then = N_("restarting once to learn how long a shutdown takes")
     if context.countdown("reboot", then, COUNTDOWN_S):
         return _stop(context, campaign_id)
