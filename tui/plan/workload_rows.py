@@ -170,7 +170,7 @@ class BootRow(TestRow):
         if settings:
             power = settings.get("power", self._power)
             self._power = (
-                ", ".join(sorted(map(str, power))) if isinstance(power, list) else str(power)
+                ", ".join(sorted(map(str, power))) if isinstance(power, tuple) else str(power)
             )
             self._charts = str(settings.get("charts", self._charts))
             self.query_one("#power", Choice).relabel(_(_POWER[self._power]))
@@ -190,7 +190,7 @@ class BootRow(TestRow):
         if not self.on:
             return None
         several = self._power.split(", ")
-        power: PlanValue = several if len(several) > 1 else self._power
+        power: PlanValue = tuple(several) if len(several) > 1 else self._power
         values = (int(self._value("cycles")), power, self._value("set"), self._charts)
         return dict(zip(BOOT_KEYS, values, strict=True))
 
