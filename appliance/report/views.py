@@ -18,6 +18,7 @@ from appliance.report.answer import (
 from appliance.report.arrays.section import ArrayView, make_array
 from appliance.report.blocks import ChartView, LegendView, SectionView, StepView
 from appliance.report.boots.charts import draw_boot_times, draw_recordings
+from appliance.report.boots.doubts import find_doubts
 from appliance.report.boots.findings import RULES, Finding, find_findings
 from appliance.report.boots.serial_findings import find_serial_findings
 from appliance.report.boots.views import (
@@ -29,7 +30,6 @@ from appliance.report.boots.views import (
     view_boots,
     view_drive,
 )
-from appliance.report.boots.wakes import find_wake_findings
 from appliance.report.conditions import ConditionsView, find_condition_findings, make_conditions
 from appliance.report.figures import MEMBERS, Workload, group_workloads
 from appliance.report.health import HealthView, make_health
@@ -173,7 +173,7 @@ def make_report(
             *find_findings(all_series, timed=has_boots),
             *find_workload_findings(workloads),
             *beside,
-            *find_wake_findings(rows),
+            *find_doubts(rows),
             *find_condition_findings(rows),
         )
     )

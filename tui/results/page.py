@@ -388,7 +388,13 @@ def _describe_boots(drive: CampaignDrive, longest: float, width: int) -> str:
             lines.append(shorten(f"{what}{say(boot.cold_reason)}", width))
             continue
         charted = " " + _("CHARTED") if boot.charted else ""
-        lines.append(what + draw_bar(boot.boot_s, longest, width - len(what) - 8) + charted)
+        if boot.kernel_errors:
+            charted = " " + _("KERNEL ERRORS")
+        lines.append(
+            what
+            + draw_bar(boot.boot_s, longest, width - len(what) - max(8, len(charted)))
+            + charted
+        )
     return "\n".join(lines)
 
 

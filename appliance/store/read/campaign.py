@@ -24,6 +24,7 @@ BOOT_TIMES = (
     "campaign_id", "drive_serial", "drive_role", "cycle", "power", "cold_proof", "cold_reason",
     "valid", "charted", "boot_s", "firmware_s", "loader_s", "kernel_s", "initrd_s", "userspace_s",
     "session_s", "io_quiet_s", "read_bytes", "read_ios", "wake_skew_s", "at", "trained",
+    "drive_celsius", "cpu_celsius", "kernel_errors",
 )  # fmt: skip
 """The columns of the view `boot_times`."""
 
@@ -46,7 +47,8 @@ _BOOTS = """
            s.io_quiet_s, s.read_bytes, s.read_ios, s.wake_skew_s,
            coalesce(s.cold_proof, iif(c.power = 'warm', 'warm', 'unproven')) AS cold_proof,
            iif(x.value IS NULL, coalesce(s.cold_reason, c.reason), ?) AS cold_reason, s.page_cache,
-           iif(x.value IS NULL, coalesce(s.valid, 0), 0) AS valid, c.trained
+           iif(x.value IS NULL, coalesce(s.valid, 0), 0) AS valid, c.trained,
+           s.drive_celsius, s.cpu_celsius, coalesce(s.kernel_errors, '') AS kernel_errors
     FROM cycle c
     LEFT JOIN boot_sample s ON s.cycle_id = c.id
     LEFT JOIN json_each(?) x ON x.value = c.id
@@ -132,6 +134,9 @@ class BootRow:
     page_cache: str | None
     valid: int
     trained: int
+    drive_celsius: float | None
+    cpu_celsius: float | None
+    kernel_errors: str
 
     @property
     def is_timed(self) -> bool:
