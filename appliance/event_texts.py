@@ -72,6 +72,7 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     ),
     N_("install-failed"): (N_("{drive}: {what}"),),
     N_("kaltstart-mended"): (_WHAT,),
+    N_("kernel-errors"): (_OF_CYCLE,),
     N_("keyboard-not-loaded"): (N_("the keys are those of {layout}: {what}"),),
     N_("merged"): (_WHAT,),
     N_("no-alarm"): (

@@ -144,7 +144,13 @@ def start_campaign(
     )
     booted = plan.booted_drives
     cycles = (
-        plan_cycles(drives=len(booted), cycles=boot.cycles, charts=boot.charts, train=boot.train)
+        plan_cycles(
+            drives=len(booted),
+            cycles=boot.cycles,
+            charts=boot.charts,
+            train=boot.train,
+            powers=boot.power,
+        )
         if boot
         else ()
     )
@@ -185,7 +191,7 @@ def start_campaign(
                 cycle=cycle.cycle,
                 charted=cycle.charted,
                 trained=cycle.trained,
-                power=boot.power if boot else "cold",
+                power=cycle.power,
             )
         for position, (workload_index, place) in enumerate(plan_steps(plan)):
             insert_step(

@@ -1,8 +1,8 @@
 """The states of a campaign and the choice of the next boot. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import batched
 
 from appliance.store.boots import CycleRow
 
@@ -23,10 +23,16 @@ class PlannedCycle:
     cycle: int
     charted: bool
     trained: bool
+    power: str
 
 
 def plan_cycles(
-    *, drives: int, cycles: int, charts: str, train: int = 0
+    *,
+    drives: int,
+    cycles: int,
+    charts: str,
+    train: int = 0,
+    powers: Collection[str] = ("cold",),
 ) -> tuple[PlannedCycle, ...]:
     """All boots in their order: drives take turns, so that drift hits all alike.
 
@@ -35,16 +41,25 @@ def plan_cycles(
     learns would learn from one in between, and the second timed boot would be its third.
     `train` untimed boots come first and are numbered with the timed ones: the first of these is
     not the drive's first boot, and is never taken for it.
+
+    Of more than one of `powers` a turn has one boot each, a warm one right after the cold one:
+    before another drive's cold boot this one loses its power too, and with it what its RAM holds.
     """
     charted = {"none": 0, "first-last": min(2, cycles), "all": cycles}[charts]
-    rounds = [
-        *((cycle, False, cycle <= train) for cycle in range(1, train + cycles + 1)),
-        *((cycle, True, False) for cycle in range(1, charted + 1)),
-    ]
-    return tuple(
-        PlannedCycle(position, drive_index, *boot)
-        for position, (boot, drive_index) in enumerate(product(rounds, range(drives)))
+    powers = sorted(powers)
+    runs = (
+        (range(1, train + 1), False, True),
+        (range(train + 1, train + cycles + 1), False, False),
+        (range(1, charted + 1), True, False),
     )
+    boots = (
+        (drive_index, cycle, with_chart, trains, power)
+        for numbers, with_chart, trains in runs
+        for turn in batched(numbers, len(powers), strict=False)
+        for drive_index in range(drives)
+        for cycle, power in zip(turn, powers, strict=False)
+    )
+    return tuple(PlannedCycle(position, *boot) for position, boot in enumerate(boots))
 
 
 def max_power_actions(cycles: int, *, power_offs: int = 0) -> int:

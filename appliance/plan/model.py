@@ -17,6 +17,7 @@ from appliance.plan.writes import TESTED_ROLES, Work, find_causes, list_works
 from appliance.samples.variants import CacheMode
 from appliance.toml.fields import (
     Table,
+    each_once,
     either,
     flag,
     key,
@@ -144,10 +145,11 @@ class Boot:
     """The boot test: how often, how, and what a boot reads."""
 
     cycles: int = key(whole(1, 1000), default=10, says="Timed boots per drive.")
-    power: Literal["cold", "warm"] = key(
-        one_of("cold", "warm"),
+    power: tuple[Literal["cold", "warm"], ...] = key(
+        each_once(one_of("cold", "warm"), '"cold", "warm" or ["cold", "warm"]', or_one=True),
         default="cold",
-        says="cold: the machine powers off between boots; warm: it reboots.",
+        says="cold: the machine powers off between boots; warm: it reboots; "
+        "both in a list: each drive's boots alternate, a warm one after each cold one.",
     )
     mode: Literal["install"] = key(
         one_of("install", later={"replay": NOT_YET}),

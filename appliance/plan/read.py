@@ -111,7 +111,7 @@ def describe_plan(plan: Plan) -> str:
         )
     if plan.boot is not None:
         cycles = plan.boot.cycles
-        boots = f"{cycles} {plan.boot.power} boot{'' if cycles == 1 else 's'}"
+        boots = f"{cycles} {_join(sorted(plan.boot.power))} boot{'' if cycles == 1 else 's'}"
         parts.append(f"{boots} of {_list_booted(plan)}" if plan.array else f"{boots} each")
         if plan.boot.train:
             parts.append(f"{plan.boot.train} untimed before them")

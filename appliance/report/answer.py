@@ -131,7 +131,8 @@ def _answer_by_boots(all_series: Sequence[Series], chart: ChartView | None) -> A
     elif flat:
         said.append(f"No gain{large} from repeating: {_list_times(flat)}.")
     if trained:
-        said.append(f"After boots that were not timed: {_list_times(trained)}.")
+        after = "After boots that were not timed" if trained[0].trained else "Settled"
+        said.append(f"{after}: {_list_times(trained)}.")
     if open_:
         said.append(f"Not decided{'' if said else ' yet'}: {_list_times(open_)}.")
     proof = _say_proofs(all_series)

@@ -148,15 +148,18 @@ def _list_series(rows: CampaignRows) -> list[Record]:
     """What the boots of each drive add up to (`findings.RULES`); None is what they do not show."""
     booted = {boot.drive_id for boot in rows.boots}
     drives = [drive for drive in rows.drives if drive.id in booted]
-    all_series = [make_series(drive, rows.boots) for drive in drives]
+    all_series = [each for drive in drives for each in make_series(drive, rows.boots)]
+    by_id = {drive.id: drive for drive in drives}
     records: list[Record] = []
-    for drive, series in zip(drives, all_series, strict=True):
+    for series in all_series:
+        drive = by_id[series.drive_id]
         interval, gain = series.interval_s, series.find_gain(all_series)
         drift_s = series.drift_s
         records.append(
             {
                 "drive_serial": drive.serial,
                 "drive_role": drive.role,
+                "power": series.power,
                 "valid_boots": len(series.boot_s),
                 "settled_from": series.settled_from,
                 "settled_median_s": series.settled_s,

@@ -38,11 +38,24 @@ class Series:
     """cold | warm: what was asked for before each value of `boot_s`."""
     trained: int = 0
     """Untimed boots that were made before these."""
+    drive_id: int = 0
+    drive_label: str = ""
+    """Without the power, where that is in `label`: the drive has another series then."""
 
     @property
     def spread(self) -> float | None:
         """The largest distance of any value from the median of all, as a share of it."""
         return stats.find_spread(self.boot_s)
+
+    @property
+    def power(self) -> str:
+        """How its boots were begun, cold | warm; empty without a boot."""
+        return self.powers[0] if self.powers else ""
+
+    @property
+    def is_told_apart(self) -> bool:
+        """Whether the drive was booted cold and warm, and these are the ones or the others."""
+        return self.label != self.drive_label != ""
 
     @property
     def from_first_boot(self) -> bool:
@@ -94,11 +107,11 @@ class Series:
         """
         if not self.from_first_boot or not self.later_boot_s:
             return None
-        controls = [other for other in all_series if other.role == "control" and other is not self]
+        controls = find_controls(all_series, self.power)
         return stats.find_gain(
             self.boot_s[0],
             self.later_boot_s,
-            controls=[other.later_boot_s for other in controls],
+            controls=[other.later_boot_s for other in controls if other is not self],
         )
 
     @property
@@ -127,28 +140,46 @@ def _find_trend(cycles: tuple[int, ...], boot_s: tuple[float, ...]) -> stats.Tre
     return stats.find_trend([(float(x), y) for x, y in zip(cycles, boot_s, strict=True)])
 
 
-def make_series(drive: DriveRow, boots: Sequence[BootRow]) -> Series:
-    """The series of `drive` out of all boots of its campaign."""
-    timed = sorted(
-        (boot for boot in boots if boot.drive_id == drive.id and boot.is_timed),
-        key=lambda boot: boot.cycle,
+def find_controls(all_series: Sequence[Series], power: str) -> list[Series]:
+    """What is held against the boots of other drives: those of control drives, begun alike."""
+    return [one for one in all_series if one.role == "control" and one.power == power]
+
+
+def make_series(drive: DriveRow, boots: Sequence[BootRow]) -> tuple[Series, ...]:
+    """The series of `drive` out of all boots of its campaign: one of its cold, one of its warm."""
+    own = [boot for boot in boots if boot.drive_id == drive.id]
+    timed = sorted((boot for boot in own if boot.is_timed), key=lambda boot: boot.cycle)
+    trained = sum(bool(boot.trained) and boot.has_sample for boot in own)
+    powers = sorted({boot.power for boot in timed}) or [""]
+    label = label_booted(drive)
+    return tuple(
+        _make_series(
+            drive,
+            [boot for boot in timed if boot.power == power],
+            label=f"{label}, {power}" if len(powers) > 1 else label,
+            trained=trained,
+        )
+        for power in powers
     )
+
+
+def _make_series(drive: DriveRow, timed: Sequence[BootRow], *, label: str, trained: int) -> Series:
     valid = [(boot, boot.boot_s) for boot in timed if boot.valid and boot.boot_s is not None]
     return Series(
-        label=label_booted(drive),
+        label=label,
         role=drive.role,
         cycles=tuple(boot.cycle for boot, _ in valid),
         boot_s=tuple(boot_s for _, boot_s in valid),
         planned=len(timed),
         failed=sum(boot.state == "failed" for boot in timed),
         skipped=sum(boot.state == "skipped" for boot in timed),
-        trained=sum(
-            boot.drive_id == drive.id and bool(boot.trained) and boot.has_sample for boot in boots
-        ),
         given_up=drive.failed_reason,
         proofs=tuple((boot.cold_proof, boot.cold_reason) for boot, _ in valid),
         page_caches=tuple(boot.page_cache or "unknown" for boot, _ in valid),
         powers=tuple(boot.power for boot, _ in valid),
+        trained=trained,
+        drive_id=drive.id,
+        drive_label=label_booted(drive),
     )
 
 

@@ -14,7 +14,7 @@ from appliance.report.figures import ARRAY, MEMBERS, Figure, StepFigures, Worklo
 from appliance.report.section import Places, find_section, name_kind, read_values
 from appliance.report.series import Series, label_booted, make_series
 from appliance.report.workload_tables import read_keys
-from appliance.store.read.campaign import BootRow, CampaignRows, DriveRow
+from appliance.store.read.campaign import CampaignRows, DriveRow
 from appliance.toml.fields import read_alone
 from appliance.units import format_drive_size
 
@@ -74,9 +74,10 @@ def read_sides(rows: CampaignRows) -> tuple[Side, ...]:
     tokens[ARRAY] = _join_members(rows.drives)
     found: dict[str, tuple[str, list[Samples]]] = {}
     for drive in rows.drives:
-        series = make_series(drive, rows.boots)
-        if series.boot_s:
-            samples = _read_boots(rows, drive, series)
+        for series in make_series(drive, rows.boots):
+            if not series.boot_s:
+                continue
+            samples = _read_boots(rows, series)
             # A backing drive is booted with its array.
             is_array = drive.role == "backing"
             identity = ARRAY if is_array else drive.identity
@@ -145,11 +146,10 @@ def _join_places(one: Places | None, other: Places | None) -> Places | None:
     return one and other and replace(one, names=one.names + other.names)
 
 
-def _read_boots(rows: CampaignRows, drive: DriveRow, series: Series) -> Samples:
-    booted = [boot for boot in rows.boots if boot.drive_id == drive.id and _is_timed(boot)]
+def _read_boots(rows: CampaignRows, series: Series) -> Samples:
     conditions = {
         **_read_boot_table(rows.campaign.plan_toml),
-        "power": ", ".join(dict.fromkeys(boot.power for boot in booted)),
+        "power": series.power,
         COLD_START: ", ".join(sorted({proof for proof, _ in series.proofs})),
         PAGE_CACHE: ", ".join(sorted(set(series.page_caches))),
     }
@@ -160,10 +160,6 @@ def _read_boots(rows: CampaignRows, drive: DriveRow, series: Series) -> Samples:
         conditions=conditions,
         missing="" if series.settled_boot_s else f"the boots of {series.label} have not settled",
     )
-
-
-def _is_timed(boot: BootRow) -> bool:
-    return bool(boot.valid) and boot.is_timed and boot.boot_s is not None
 
 
 @lru_cache(maxsize=32)

@@ -18,6 +18,7 @@ from appliance.report.answer import (
 from appliance.report.arrays.section import ArrayView, make_array
 from appliance.report.blocks import ChartView, LegendView, SectionView, StepView
 from appliance.report.boots.charts import draw_boot_times, draw_recordings
+from appliance.report.boots.doubts import find_doubts
 from appliance.report.boots.findings import RULES, Finding, find_findings
 from appliance.report.boots.serial_findings import find_serial_findings
 from appliance.report.boots.views import (
@@ -29,7 +30,6 @@ from appliance.report.boots.views import (
     view_boots,
     view_drive,
 )
-from appliance.report.boots.wakes import find_wake_findings
 from appliance.report.conditions import ConditionsView, find_condition_findings, make_conditions
 from appliance.report.figures import MEMBERS, Workload, group_workloads
 from appliance.report.health import HealthView, make_health
@@ -144,7 +144,7 @@ def make_report(
     steps = make_steps(workloads, raw_steps=raw_steps)
     has_boots = bool(rows.boots) or not steps
     drives = tuple(drive for drive in rows.drives if _has_column(drive, rows))
-    all_series = tuple(make_series(drive, rows.boots) for drive in drives)
+    all_series = tuple(each for drive in drives for each in make_series(drive, rows.boots))
     summaries = tuple(summarise(series, all_series) for series in all_series)
     beside = _compare_drives(rows, earlier)
     cycles = max((boot.cycle for boot in rows.boots), default=0)
@@ -158,6 +158,7 @@ def make_report(
         )
         for wanted in (0, 1)
     )
+    colors = {drive.id: view.color for drive, (view, _) in zip(drives, timed, strict=True)}
     verdicts = make_verdicts(rows)
     is_judged = _is_judged(verdicts, workloads)
     sections = make_sections(workloads)
@@ -167,7 +168,11 @@ def make_report(
         sections,
         verdicts,
         is_judged=is_judged,
-        boots=_chart_boots(all_series, cycles=cycles, colors=[drive.color for drive, _ in timed]),
+        boots=_chart_boots(
+            all_series,
+            cycles=cycles,
+            colors=[colors[series.drive_id] for series in all_series],
+        ),
     )
     results, more_results, doubts = split_findings(
         (
@@ -176,7 +181,7 @@ def make_report(
             *find_findings(all_series, timed=has_boots),
             *find_workload_findings(workloads),
             *beside,
-            *find_wake_findings(rows),
+            *find_doubts(rows),
             *find_condition_findings(rows),
         )
     )
@@ -267,7 +272,7 @@ def _chart_recordings(
         (d for d in rows.drives if _has_column(d, rows)), timed, strict=True
     ):
         boots = [
-            (f"charted boot {boot.cycle}", recordings[boot.id])
+            (f"charted boot {boot.cycle}, {boot.power}", recordings[boot.id])
             for boot in sorted(rows.boots, key=lambda boot: boot.cycle)
             if boot.drive_id == drive.id and boot.id in recordings
         ]

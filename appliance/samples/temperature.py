@@ -24,6 +24,8 @@ _MILLI = 1000
 # to work at, temp1_crit what breaks it. nvme: temp1_max is where it begins to slow itself down and
 # temp1_crit where it does all it can against the heat (Documentation/hwmon/drivetemp.rst;
 # nvme_hwmon_ops).
+_CPU_SENSORS = frozenset({"coretemp", "k10temp", "k8temp", "via_cputemp", "cpu_thermal"})
+"""Whose temp1 is that of the whole processor (Documentation/hwmon/coretemp.rst, k10temp.rst)."""
 _LIMITS = {"drivetemp": ("temp1_max", "temp1_crit"), "nvme": ("temp1_crit", "temp1_max")}
 
 
@@ -52,6 +54,16 @@ def find_sensor(block: Path) -> Sensor | None:
             if found.exists():
                 return Sensor(found, _read_limit(folder))
     return None
+
+
+def read_cpu_celsius(hwmon: Path = Path("/sys/class/hwmon")) -> float | None:
+    """Of the hottest processor; None where no sensor of one is known."""
+    found = [
+        _read_celsius(folder / "temp1_input")
+        for folder in sorted(hwmon.glob("hwmon*"))
+        if sysfs.read_text(folder / "name") in _CPU_SENSORS
+    ]
+    return max((celsius for celsius in found if celsius is not None), default=None)
 
 
 def _read_limit(folder: Path) -> float | None:

@@ -54,6 +54,11 @@ class BootSample:
     read_bytes: int
     read_ios: int
     wake_skew_s: float | None
+    drive_celsius: float | None = None
+    """Of the drive, or of the array's hottest, right after the boot; None without a sensor."""
+    cpu_celsius: float | None = None
+    kernel_errors: str = ""
+    """What the kernel reported of errors of the drive; empty without one."""
 
 
 def insert_cycle(
@@ -244,9 +249,9 @@ def insert_sample(
             INSERT INTO boot_sample (cycle_id, boot_id, at, boot_s, firmware_s, loader_s, kernel_s,
                 initrd_s,
                 userspace_s, session_s, io_quiet_s, read_bytes, read_ios, wake_skew_s, cold_proof,
-                    cold_reason,
+                    cold_reason, drive_celsius, cpu_celsius, kernel_errors,
                 page_cache, valid)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'cold', 1)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'cold', 1)
             """,
             (
                 cycle_id,
@@ -258,6 +263,9 @@ def insert_sample(
                 sample.wake_skew_s,
                 cold_proof,
                 cold_reason,
+                sample.drive_celsius,
+                sample.cpu_celsius,
+                sample.kernel_errors,
             ),
         )
     connection.execute("UPDATE cycle SET state = 'done', reason = '' WHERE id = ?", (cycle_id,))

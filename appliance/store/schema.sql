@@ -191,6 +191,8 @@ CREATE TABLE cycle (
 
 -- What a boot measured. Committed before the drives are asked for their counts, which are added
 -- afterwards: cold_proof is 'unproven' until then. Of a boot that is not timed, no time is stored.
+-- drive_celsius, cpu_celsius: right after the boot; NULL without a sensor. kernel_errors: what the
+-- kernel reported of errors of the drive in it.
 CREATE TABLE boot_sample (
     cycle_id INTEGER PRIMARY KEY REFERENCES cycle (id),
     boot_id TEXT NOT NULL,
@@ -210,6 +212,9 @@ CREATE TABLE boot_sample (
     cold_reason TEXT NOT NULL,
     power_cycles_after INTEGER,
     cache_power_cycles_after INTEGER,
+    drive_celsius REAL,
+    cpu_celsius REAL,
+    kernel_errors TEXT NOT NULL DEFAULT '',
     page_cache TEXT NOT NULL
         CHECK (page_cache IN ('cold', 'partial', 'warm', 'bypass', 'bounded')),
     valid INTEGER NOT NULL CHECK (valid IN (0, 1)),
@@ -509,7 +514,7 @@ SELECT c.campaign_id, d.identity AS drive_serial, cd.role AS drive_role, c.cycle
        coalesce(s.cold_reason, c.reason) AS cold_reason, coalesce(s.valid, 0) AS valid, c.charted,
        s.boot_s, s.firmware_s, s.loader_s, s.kernel_s, s.initrd_s, s.userspace_s, s.session_s,
        s.io_quiet_s, s.read_bytes, s.read_ios, s.wake_skew_s, coalesce(s.at, c.armed_at) AS at,
-       c.trained
+       c.trained, s.drive_celsius, s.cpu_celsius, coalesce(s.kernel_errors, '') AS kernel_errors
 FROM cycle c
 JOIN drive d ON d.id = c.drive_id
 JOIN campaign_drive cd ON cd.campaign_id = c.campaign_id AND cd.drive_id = c.drive_id

@@ -97,6 +97,32 @@ def test_secure_boot_runs_a_cold_campaign_with_chart_and_rehearsal(out: Path) ->
     assert [line.fields["result"] for line in result.lines_of("wake-trial")] == ["wakes"]
 
 
+@pytest.mark.long
+def test_untimed_boots_come_before_cold_and_warm_ones_in_turn(out: Path) -> None:
+    boot = 'cycles = 2\ntrain = 1\npower = ["cold", "warm"]\nwake_margin = 60\ncharts = "none"'
+    plan = _plan(["LAB-NVME-1"], boot)
+    drives = [ModelledDrive(serial="LAB-NVME-1", bus="nvme")]
+    result = run_campaign(Trial(out=out, plan=plan, drives=drives))
+
+    assert result.ok, f"{result.outcome}: {result.reason}"
+    assert result.lines_of("campaign-done")[-1].fields["samples"] == "2"
+    assert [
+        (row.cycle, row.power, row.trained, row.valid, row.boot_s is None)
+        for row in result.boot_times()
+    ] == [(1, "cold", 1, 1, True), (2, "cold", 0, 1, False), (3, "warm", 0, 1, False)]
+    assert [line.fields.get("trained") for line in result.lines_of("cycle-done")] == [
+        "1",
+        None,
+        None,
+    ]
+    # The warm boot is a restart: the machine goes off for the two cold ones only.
+    assert result.power_ons == 3
+    assert result.report is not None
+    page = (result.report / "report.html").read_text()
+    assert "2 of 2 boots measured, 1 of 1 before them made and not timed" in page
+    assert "as at its first boot" not in page
+
+
 def _plan(serials: list[str], boot: str, *, boot_set: str = "4M") -> str:
     head = 'version = 1\n[campaign]\nname = "firmware"\nautostart = true\non_finish = "poweroff"\n'
     drives = "".join(f'[[drive]]\nserial = "{s}"\nerase = "{s}"\n' for s in serials)

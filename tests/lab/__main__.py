@@ -90,7 +90,8 @@ def _check_files(drives: Sequence[ModelledDrive]) -> None:
 
 def _sum_up(result: Result, *, plan: Path, out: Path, again: str) -> None:
     for row in result.boot_times():
-        seconds = "failed" if row.boot_s is None else f"{row.boot_s:.1f} s"
+        without = "not timed" if row.trained and row.valid else "failed"
+        seconds = without if row.boot_s is None else f"{row.boot_s:.1f} s"
         charted = " charted" if row.charted else ""
         _say(f"  {printable(row.drive_serial)}  cycle {row.cycle}{charted}  {seconds}")
     effort = f"{result.power_ons} power-ons, {result.seconds / 60:.1f} min"

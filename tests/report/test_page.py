@@ -164,6 +164,52 @@ def test_boots_that_train_a_drive_are_shown_and_in_no_figure(tmp_path: Path) -> 
     assert "1 earlier boot" in untimed  # the first timed one knows of it
 
 
+def _alternate(*pairs: tuple[float, float], proven: bool = True) -> list[Boot]:
+    times = [boot_s for pair in pairs for boot_s in pair]
+    return [
+        Boot(
+            cycle,
+            boot_s,
+            power="cold" if cycle % 2 else "warm",
+            cold_proof=("proven" if cycle % 2 else "warm") if proven else "unproven",
+        )
+        for cycle, boot_s in enumerate(times, start=1)
+    ]
+
+
+PAIRS = ((46.0, 20.1), (27.2, 20.2), (27.3, 20.0), (27.1, 20.1), (27.2, 20.2), (27.3, 20.1))
+
+
+def test_cold_and_warm_boots_are_in_no_figure_together(tmp_path: Path) -> None:
+    disk = Disk("A", "hybrid", boots=_alternate(*PAIRS))
+    folder = _export(tmp_path, [disk])
+    words = _read(folder).words
+    series = json.loads((folder / "results.json").read_text())["boot_series"]
+    assert [(each["power"], each["valid_boots"]) for each in series] == [("cold", 6), ("warm", 6)]
+    assert series[0]["settled_median_s"] == pytest.approx(27.2)
+    assert series[1]["settled_median_s"] == pytest.approx(20.1)
+    assert series[0]["gain"] == pytest.approx(46.0 / 27.2)
+    assert series[1]["gain"] is None
+    assert "each follows a cold boot, so no gain over a first one can be stated" in words
+    assert "warm boots take 20.1 s against 27.2 s, 6 and 5 settled boots: 1.35 times" in words
+
+
+@pytest.mark.parametrize(
+    ("boots", "told"),
+    [
+        (_alternate(*PAIRS, proven=False), "not of all is it proven"),
+        (_alternate(*PAIRS[:4]), "both must have settled in 5 boots or more"),
+    ],
+)
+def test_cold_and_warm_boots_are_compared_only_where_both_are_proven_and_settled(
+    tmp_path: Path, boots: list[Boot], told: str
+) -> None:
+    words = _read(_export(tmp_path, [Disk("A", "hybrid", boots=boots)])).words
+    assert f"cold and warm boots are not compared: {told}" in words
+    assert "warm boots take" not in words
+    assert ("cold: unproven" in words, "warm: unproven" in words) == (len(boots) > 8,) * 2
+
+
 def test_charted_boots_count_as_earlier_boots(tmp_path: Path) -> None:
     boots = [Boot(1, 20.0), Boot(1, 25.0, charted=1), Boot(2, 20.0)]
     words = _read(_export(tmp_path, [Disk("A", "disk", boots=boots)])).words

@@ -93,6 +93,7 @@ FITTING = {
     + _HDD
     + _BOOT
     + "wake_margin = 45.5\n",
+    "cold and warm": _ALONE + _BOOT.replace('"warm"', '["cold", "warm"]') + "train = 3\n",
     "an end": _HEAD + 'on_finish = "poweroff"\n' + _HDD + _workload("selftest"),
     "surface and self-test": _ALONE
     + _workload("surface", "sample = 0.25", 'max_unreadable = "1M"')

@@ -128,3 +128,20 @@ async def test_page_results_has_it_below_the_table(engine: FakeEngine) -> None:
         await press(pilot, "4")
         text = text_of(pilot, "#results")
     assert f"  {SSHD.serial} against {HDD.serial}: 2.00 times faster, 1.99 to 2.01 (n = 8" in text
+
+
+def test_the_cold_and_the_warm_boots_of_a_drive_are_two_series() -> None:
+    times = (40.0, 20.0, 27.0, 20.1, 27.1, 20.0, 27.0, 20.1, 27.1, 20.0, 27.0, 20.1)
+    mixed = booted("A", *times)
+    mixed = replace(
+        mixed,
+        boots=tuple(
+            replace(boot, power="cold" if boot.cycle % 2 else "warm") for boot in mixed.boots
+        ),
+    )
+    cold, warm = mixed.by_power
+    assert (cold.times_s, warm.times_s) == (times[::2], times[1::2])
+    assert mixed.times_s == cold.times_s
+    told = describe(mixed)[0]
+    assert "A, warm against A, cold: not compared" in told
+    assert booted("B", 20.0, 20.1).by_power[0].booted == "B"

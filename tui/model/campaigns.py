@@ -3,7 +3,7 @@
 Every text is one line, except where its name starts with `raw_` or is `toml`, or where it says so.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from appliance.store.read.overview import BootRow, CampaignDriveRow, CampaignRow
 from appliance.store.steps import StepRow
@@ -21,6 +21,8 @@ class CampaignDrive(CampaignDriveRow):
     boots: tuple[BootRow, ...]
     quartiles_s: tuple[float, float, float] | None = None
     """Of `times_s`: lower quartile, median, upper quartile; None where they are too few."""
+    power: str = ""
+    """Where it was booted cold and warm, and these are the ones or the others."""
 
     @property
     def kind(self) -> str:
@@ -30,12 +32,33 @@ class CampaignDrive(CampaignDriveRow):
     @property
     def booted(self) -> str:
         """What was booted: the cycles of an array belong to its backing drive."""
-        return f"{_(ARRAY)} ({self.identity})" if self.role == "backing" else self.identity
+        what = f"{_(ARRAY)} ({self.identity})" if self.role == "backing" else self.identity
+        return f"{what}, {_(self.power)}" if self.power else what
+
+    @property
+    def by_power(self) -> "tuple[CampaignDrive, ...]":
+        """One for its cold and one for its warm boots, where it has both."""
+        powers = sorted({boot.power for boot in self.boots if boot.counts})
+        if len(powers) < 2:
+            return (self,)
+        return tuple(
+            replace(
+                self,
+                power=power,
+                boots=tuple(boot for boot in self.boots if boot.power == power),
+                quartiles_s=None,
+            )
+            for power in powers
+        )
 
     @property
     def times_s(self) -> tuple[float, ...]:
-        """The valid, uncharted times in order: what may be compared."""
-        return tuple(boot.boot_s for boot in self.boots if boot.counts and boot.boot_s is not None)
+        """The valid times in order, what may be compared: of cold and warm boots the cold ones."""
+        counted = [boot for boot in self.boots if boot.counts]
+        power = min((boot.power for boot in counted), default="")
+        return tuple(
+            boot.boot_s for boot in counted if boot.power == power and boot.boot_s is not None
+        )
 
 
 @dataclass(frozen=True, slots=True)

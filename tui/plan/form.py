@@ -311,7 +311,7 @@ class CampaignForm(Dialog[ComposedCampaign]):
         hints = []
         if boot.on and self._array() is not None:
             hints.append(_("The small system is also installed on the array and booted from it."))
-        if boot.on and boot.power == "cold" and not self._can_wake:
+        if boot.on and "cold" in boot.power and not self._can_wake:
             hints.append(_("NOTE: this machine does not wake itself; you are asked how to go on."))
         chosen = [row for row in self.query(WorkloadRow) if row.on]
         if chosen and not any(row.list_own() for row in chosen):

@@ -25,7 +25,12 @@ _COMPARED = ("writethrough", "writeback", "writearound")
 _MODES = {False: N_("in one cache mode"), True: N_("in three cache modes")}
 _BOTH = N_("on both drives of the array, one by one")
 _OWN_MODES = N_("in cache modes of its own")
-_POWER = {"cold": N_("cold: off, wake by clock"), "warm": N_("warm: restart")}
+_POWER = {
+    "cold": N_("cold: off, wake by clock"),
+    "warm": N_("warm: restart"),
+    "cold, warm": N_("cold and warm in turn"),
+}
+"""Several as they are joined."""
 _CHARTS = {
     "first-last": N_("charts: first-last"),
     "none": N_("charts: none"),
@@ -84,7 +89,7 @@ class BootRow(TestRow):
 
     @property
     def power(self) -> str:
-        """`cold` or `warm`."""
+        """`cold`, `warm` or `cold, warm`."""
         return self._power
 
     @override
@@ -99,7 +104,10 @@ class BootRow(TestRow):
     @override
     def fill(self, settings: PlanTable | None) -> None:
         if settings:
-            self._power = str(settings.get("power", self._power))
+            power = settings.get("power", self._power)
+            self._power = (
+                ", ".join(sorted(map(str, power))) if isinstance(power, tuple) else str(power)
+            )
             self._charts = str(settings.get("charts", self._charts))
             self.query_one("#power", Choice).relabel(_(_POWER[self._power]))
             self.query_one("#charts", Choice).relabel(_(_CHARTS[self._charts]))
@@ -117,7 +125,9 @@ class BootRow(TestRow):
         """What was chosen, once `find_mistake` found none; None where it is left out."""
         if not self.on:
             return None
-        values = (int(self._value("cycles")), self._power, self._value("set"), self._charts)
+        several = self._power.split(", ")
+        power: PlanValue = tuple(several) if len(several) > 1 else self._power
+        values = (int(self._value("cycles")), power, self._value("set"), self._charts)
         return dict(zip(BOOT_KEYS, values, strict=True))
 
     def _value(self, field_id: str) -> str:

@@ -18,16 +18,16 @@ def find_boot_ratios(
     drives: Sequence[CampaignDrive],
 ) -> tuple[tuple[BootRatio, ...], tuple[str, ...]]:
     """Each drive beside the fastest one, and what has not settled; nothing where none has."""
-    booted = [drive for drive in drives if drive.times_s]
+    booted = [each for drive in drives for each in drive.by_power if each.times_s]
     settled = [(drive, boot_s) for drive in booted if (boot_s := _find_settled_s(drive))]
     if len(booted) < 2 or not settled:
         return (), ()
     settled.sort(key=lambda each: stats.find_median(each[1]) or 0.0)
     others = settled[-1:] if len(settled) > _MANY else settled[1:]
-    known = {drive.identity for drive, _boot_s in settled}
+    known = {drive.booted for drive, _boot_s in settled}
     return (
         tuple(_compare(settled[0], other) for other in others),
-        tuple(drive.booted for drive in booted if drive.identity not in known),
+        tuple(drive.booted for drive in booted if drive.booted not in known),
     )
 
 

@@ -235,7 +235,8 @@ def describe_results(campaign: Campaign, width: int, side_ratios: Sequence[SideR
         blocks.append(_("No boot of this campaign has finished yet."))
     if has_boots:
         blocks += describe_boot_ratios(campaign, width)
-        blocks += draw_boots(campaign.drives, width)
+        apart = [each for drive in campaign.drives for each in drive.by_power]
+        blocks += draw_boots(apart, width)
     if campaign.steps:
         blocks += describe_comparisons(campaign, width)
         blocks += describe_side_ratios(side_ratios, width)
@@ -347,8 +348,10 @@ def _describe_matrix(drives: tuple[CampaignDrive, ...], width: int) -> str:
             lines.append(f"{shorten(drive.booted, name):{name}}  {cells}")
         blocks.append("\n".join(lines))
     head = "".join(f"{_(word):>{columns}}" for word, columns in _FIGURES)
+    apart = [each for drive in booted for each in drive.by_power]
+    name = min(max(name, *(len(each.booted) for each in apart)), 28)
     lines = [f"{'':{name}}  {head}"]
-    for drive in booted:
+    for drive in apart:
         row = "".join(
             f"{text:>{columns}}"
             for text, (_word, columns) in zip(_sum_up(drive), _FIGURES, strict=True)
@@ -389,7 +392,13 @@ def _describe_boots(drive: CampaignDrive, longest: float, width: int) -> str:
             lines.append(shorten(f"{what}{say(boot.cold_reason)}", width))
             continue
         charted = " " + _("CHARTED") if boot.charted else ""
-        lines.append(what + draw_bar(boot.boot_s, longest, width - len(what) - 8) + charted)
+        if boot.kernel_errors:
+            charted = " " + _("KERNEL ERRORS")
+        lines.append(
+            what
+            + draw_bar(boot.boot_s, longest, width - len(what) - max(8, len(charted)))
+            + charted
+        )
     return "\n".join(lines)
 
 

@@ -11,7 +11,9 @@ from appliance.reference_os.install import mount_session_set, root_partuuid
 from appliance.reference_os.session_set import read_session_set
 from appliance.run import run
 from appliance.samples.diskstats import DiskStats, parse_stat
+from appliance.samples.kernel_errors import find_kernel_names, read_kernel_errors
 from appliance.samples.startup import PROPERTIES, Startup, parse_startup
+from appliance.samples.temperature import find_sensor, read_cpu_celsius
 from appliance.store.boots import BootSample
 
 _FINISH_TIMEOUT_S = 1800
@@ -20,6 +22,7 @@ _QUIET_TIMEOUT_S = 10.0
 _POLL_S = 0.2
 _BY_PARTUUID = Path("/dev/disk/by-partuuid")
 _DEVICES = Path("/sys/dev/block")
+_BLOCKS = Path("/sys/class/block")
 # A link to /dev/block/MAJOR:MINOR: what the root was mounted from before systemd laid an overlay in
 # RAM over it, where nothing else shows it any more. run() in src/volatile-root/volatile-root.c.
 _MOUNTED_ROOT = Path("/run/systemd/volatile-root")
@@ -44,6 +47,10 @@ def take_sample(host: Host, slot: int) -> BootSample:
             f"the session set on /dev/{disk} cannot be read: {error}",
             blame=blame_of(error) if isinstance(error, OSError) else "drive",
         ) from error
+    blocks = _list_blocks(disk)
+    _load_sensors()
+    sensors = (find_sensor(block) for block in blocks)
+    warm = [sensor.read_celsius() for sensor in sensors if sensor is not None]
     return BootSample(
         boot_id=host.this_boot.boot_id,
         boot_s=startup.finish_s + session_s,
@@ -57,7 +64,23 @@ def take_sample(host: Host, slot: int) -> BootSample:
         read_bytes=stats.read_bytes,
         read_ios=stats.read_ios,
         wake_skew_s=None,
+        drive_celsius=max((each for each in warm if each is not None), default=None),
+        cpu_celsius=read_cpu_celsius(),
+        kernel_errors=read_kernel_errors(
+            [name for block in blocks for name in find_kernel_names(block)]
+        ),
     )
+
+
+def _load_sensors() -> None:
+    # Only after the boot: neither this nor what it asks of the drive may be in the times.
+    run(["modprobe", "--quiet", "drivetemp"], check=False)
+
+
+def _list_blocks(disk: str) -> tuple[Path, ...]:
+    """The disk in /sys; of an array what it is made of as well."""
+    block = _BLOCKS / disk
+    return block, *sorted(_BLOCKS / part.name for part in block.glob("slaves/*"))
 
 
 def find_root_disk(slot: int) -> str:
@@ -97,7 +120,7 @@ def _wait_for_startup() -> Startup:
 
 
 def _read_stats(disk: str) -> DiskStats:
-    return parse_stat(Path("/sys/class/block", disk, "stat").read_text())
+    return parse_stat((_BLOCKS / disk / "stat").read_text())
 
 
 def _wait_for_quiet(disk: str, clock: Clock) -> float | None:

@@ -18,7 +18,11 @@ from appliance.workloads.raw_files import seal, sync_folder, unseal, write_durab
 
 _NAME = "kaltstart/kept-sample.json"
 _MAX_BYTES = 1 << 16
-_MAY_BE_MISSING = frozenset({"firmware_s", "loader_s", "io_quiet_s", "wake_skew_s"})
+_MAY_BE_MISSING = frozenset(
+    {"firmware_s", "loader_s", "io_quiet_s", "wake_skew_s", "drive_celsius", "cpu_celsius"}
+)
+_TEXTS = frozenset({"boot_id", "kernel_errors"})
+_MAY_BE_NEGATIVE = frozenset({"wake_skew_s", "drive_celsius", "cpu_celsius"})
 _WHOLE = frozenset({"read_bytes", "read_ios"})
 _TOO_LARGE = 1 << 63
 """No column of the database takes a whole number of that size."""
@@ -160,7 +164,7 @@ def _parse_sample(found: object) -> BootSample:
     if not isinstance(found, dict) or set(found) != {field.name for field in fields(BootSample)}:
         raise ValueError(_NAME)
     for name, value in found.items():
-        if name == "boot_id":
+        if name in _TEXTS:
             _text(value)
         elif not (value is None and name in _MAY_BE_MISSING):
             _check_number(name, value)
@@ -172,7 +176,7 @@ def _check_number(name: str, value: object) -> None:
         isinstance(value, int if name in _WHOLE else int | float)
         and not isinstance(value, bool)
         and abs(value) < _TOO_LARGE
-        and (value >= 0 or name == "wake_skew_s")
+        and (value >= 0 or name in _MAY_BE_NEGATIVE)
     )
     if not is_right:
         raise ValueError(f"{_NAME}: {name}")

@@ -98,6 +98,16 @@ def store_sample(
             **({} if cycle.trained else {"seconds": f"{sample.boot_s:.3f}"}),
             campaign_id=campaign.id,
         )
+        if sample.kernel_errors:
+            record(
+                context,
+                "kernel-errors",
+                drive=row.identity,
+                cycle=cycle.cycle,
+                what=sample.kernel_errors,
+                campaign_id=campaign.id,
+                level="warning",
+            )
     total = max(
         planned.cycle
         for planned in select_cycles(context.connection, campaign.id)

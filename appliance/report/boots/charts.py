@@ -38,7 +38,7 @@ def draw_boot_times(
                 for cycle, (proof, _) in zip(series.cycles, series.proofs, strict=True)
                 if proof != "proven"
             ),
-            gap=1.5,
+            gap=2.5 if series.is_told_apart else 1.5,
         )
         for number, (series, color) in enumerate(
             zip(all_series, colors or range(len(all_series)), strict=True)

@@ -6,8 +6,9 @@ A sentence is derived from data and from nothing else. What is not proven is cal
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from appliance.report.series import Series
+from appliance.report.series import Series, find_controls
 from appliance.statistics import stats
+from appliance.statistics.ratio import find_ratio
 
 _TOLERANCE = f"{stats.TOLERANCE * 100:.0f} %"
 _GAIN = 1.0 + stats.TOLERANCE
@@ -63,16 +64,21 @@ def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[
     # What the stick was made to find comes first.
     found.sort(key=lambda finding: finding.kind != "gain")
     found += [finding for series in all_series for finding in _judge_drift(series)]
+    found += _compare_powers(all_series)
     found += _judge_coldness(all_series)
     found += [
-        Finding("remark", series.label, f"the campaign went on without it: {series.given_up}.")
+        Finding(
+            "remark",
+            series.drive_label or series.label,
+            f"the campaign went on without it: {series.given_up}.",
+        )
         for series in all_series
         if series.given_up
     ]
     found += [
         Finding(
             "flat",
-            series.label,
+            series.drive_label or series.label,
             f"{_say_first(series.trained)} not timed, so that the drive had learned before the"
             " timed ones.",
             is_aside=True,
@@ -99,7 +105,45 @@ def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[
         for series in all_series
         if series.skipped
     ]
-    return tuple(found)
+    # What is of the drive is told once, and not of its cold and of its warm boots.
+    return tuple(dict.fromkeys(found))
+
+
+def _compare_powers(all_series: Sequence[Series]) -> list[Finding]:
+    """Of a drive that was booted both ways the warm boots beside the cold ones."""
+    told_apart = [series for series in all_series if series.is_told_apart]
+    cold = {series.drive_label: series for series in told_apart if series.power == "cold"}
+    return [
+        _compare_power(cold[warm.drive_label], warm)
+        for warm in told_apart
+        if warm.power == "warm" and warm.drive_label in cold
+    ]
+
+
+def _compare_power(cold: Series, warm: Series) -> Finding:
+    label = cold.drive_label
+    proofs = ({proof for proof, _ in cold.proofs}, {proof for proof, _ in warm.proofs})
+    if proofs != ({"proven"}, {"warm"}):
+        why = "not of all is it proven that the drive lost its power, or kept it."
+        return Finding("proof", label, f"cold and warm boots are not compared: {why}")
+    ratio = find_ratio(cold.settled_boot_s, warm.settled_boot_s)
+    if ratio is None or ratio.interval is None:
+        why = f"both must have settled in {_LEAST} boots or more."
+        return Finding("remark", label, f"cold and warm boots are not compared: {why}")
+    counts = f"{len(warm.settled_boot_s)} and {len(cold.settled_boot_s)} settled boots"
+    times = f"{warm.settled_s or 0.0:.1f} s against {cold.settled_s or 0.0:.1f} s, {counts}"
+    if not ratio.is_seen:
+        said = f"no difference larger than {_percent(ratio.hidden or 0.0)} between warm and cold"
+        return Finding("flat", label, f"{said} boots ({times}): its RAM adds nothing that is seen.")
+    shown = ratio if ratio.value > 1.0 else ratio.inverse
+    low, high = (shown.interval.low, shown.interval.high) if shown.interval else (0.0, 0.0)
+    return Finding(
+        "flat",
+        label,
+        f"warm boots take {times}: {shown.value:.2f} times ({low:.2f} to {high:.2f})"
+        f" {'less' if shown is ratio else 'more'}. A power-off empties the drive's RAM and a"
+        " restart does not: what the cold boots gain is not from its RAM.",
+    )
 
 
 def judge_learning(series: Series, all_series: Sequence[Series]) -> Finding:
@@ -119,11 +163,17 @@ def judge_learning(series: Series, all_series: Sequence[Series]) -> Finding:
     gain = series.find_gain(all_series)
     if gain is None:
         why = "was not timed" if series.trained else "is missing"
+        is_later = series.is_told_apart and series.power == "warm" and not series.trained
+        no_gain = (
+            "each follows a cold boot, so no gain over a first one can be stated"
+            if is_later
+            else f"its first boot {why}, so no gain over it can be stated"
+        )
         return Finding(
-            "flat" if series.trained else "remark",
+            "flat" if series.trained or is_later else "remark",
             label,
-            f"settled from boot {series.settled_from} on at {series.settled_s or 0.0:.1f} s; its"
-            f" first boot {why}, so no gain over it can be stated.",
+            f"settled from boot {series.settled_from} on at {series.settled_s or 0.0:.1f} s;"
+            f" {no_gain}.",
         )
     return _judge_gain(series, all_series, gain=gain)
 
@@ -247,8 +297,8 @@ def _weigh(series: Series, gain: stats.Gain, all_series: Sequence[Series]) -> tu
         return "It is a control drive, so this may be the machine and not the drive.", False
     controls = [
         (other, other.spread)
-        for other in all_series
-        if other.role == "control" and len(other.boot_s) > 1 and other.spread is not None
+        for other in find_controls(all_series, series.power)
+        if len(other.boot_s) > 1 and other.spread is not None
     ]
     if not controls:
         said = "No control drive has two boots, so a change of the machine itself is not ruled out."

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from appliance.report.boots.wakes import say_early
+from appliance.report.boots.doubts import say_doubts
 from appliance.report.series import Series, label_booted
 from appliance.report.steps import format_time
 from appliance.store.read.campaign import BootRow, DriveRow
@@ -95,6 +95,8 @@ PARTS = (
     "read",
     "reads",
     "wake skew",
+    "drive °C",
+    "CPU °C",
 )
 """Headings of `BootView.parts`."""
 
@@ -131,7 +133,7 @@ def view_boots(
             share=round(100 * (boot.boot_s or 0.0) / slowest, 1) if slowest else 0.0,
             proof=boot.cold_proof if boot.has_sample else "",
             reason=boot.cold_reason if boot.has_sample else boot.reason,
-            doubt=say_early(boot),
+            doubt=say_doubts(boot),
             power=boot.power,
             page_cache=boot.page_cache or _DASH,
             drive_state=_describe_drive_state(boot, own),
@@ -185,6 +187,10 @@ def _format_parts(boot: BootRow) -> tuple[str, ...]:
         _DASH if boot.read_bytes is None else f"{boot.read_bytes / (1 << 20):.1f} MiB",
         _DASH if boot.read_ios is None else str(boot.read_ios),
         _DASH if boot.wake_skew_s is None else f"{boot.wake_skew_s:+.1f}",
+        *(
+            _DASH if celsius is None else f"{celsius:.0f}"
+            for celsius in (boot.drive_celsius, boot.cpu_celsius)
+        ),
     )
 
 

@@ -37,7 +37,7 @@ class BootCounts:
     """The timed boots of a drive by itself."""
 
     boot_s: tuple[float, ...]
-    """Of the valid ones, in their order."""
+    """Of the valid ones, in their order; of a drive booted cold and warm the cold ones."""
     done: int
     failed: int
     """By the drive's fault."""
@@ -121,7 +121,7 @@ def select_boot_counts(
     """The timed boots of a drive; those of an array, which stand under its backing drive, not."""
     rows = connection.execute(
         """
-        SELECT c.state, s.boot_s, coalesce(s.valid, 0), c.blame, c.reason FROM cycle c
+        SELECT c.state, s.boot_s, coalesce(s.valid, 0), c.blame, c.reason, c.power FROM cycle c
         JOIN campaign_drive cd ON cd.campaign_id = c.campaign_id AND cd.drive_id = c.drive_id
         LEFT JOIN boot_sample s ON s.cycle_id = c.id
         WHERE c.campaign_id = ? AND c.drive_id = ? AND NOT c.charted AND NOT c.trained
@@ -131,8 +131,9 @@ def select_boot_counts(
         (campaign_id, drive_id),
     ).fetchall()
     excused = [row[4] for row in rows if row[0] == "failed" and row[3] != "drive"]
+    power = min((row[5] for row in rows), default="")
     return BootCounts(
-        boot_s=tuple(row[1] for row in rows if row[1] is not None and row[2]),
+        boot_s=tuple(row[1] for row in rows if row[1] is not None and row[2] and row[5] == power),
         done=sum(row[0] == "done" for row in rows),
         failed=sum(row[0] == "failed" and row[3] == "drive" for row in rows),
         excused=len(excused),

@@ -68,6 +68,7 @@ class BootRow:
     boot_s: float | None
     at: str
     trained: bool = False
+    kernel_errors: str = ""
 
     @property
     def counts(self) -> bool:
@@ -118,7 +119,8 @@ _DRIVES = """
 """
 _BOOTS = """
     SELECT campaign_id, drive_serial, cycle, charted, power, cold_proof, cold_reason, valid, boot_s,
-           coalesce(at, '') AS at, trained
+           coalesce(at, '') AS at, trained,
+           kernel_errors
     FROM boot_times WHERE campaign_id = ? ORDER BY drive_serial, charted, cycle
 """
 _EVENTS = """

@@ -48,6 +48,8 @@ def booted(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
         monkeypatch.setattr(module, "find_root_disk", lambda _: "sda")
     startup = Startup(None, None, 2.0, 6.0, 12.5, 20.5)
     monkeypatch.setattr(boot_sample, "_wait_for_startup", lambda: startup)
+    monkeypatch.setattr(boot_sample, "_load_sensors", lambda: None)
+    monkeypatch.setattr(boot_sample, "read_kernel_errors", lambda _: "")
     monkeypatch.setattr(boot_sample, "mount_session_set", Path)
     monkeypatch.setattr(boot_sample, "read_session_set", lambda _: 8 << 20)
     monkeypatch.setattr(boot_sample, "_read_stats", lambda _: DiskStats(9000, 300 << 20, 0, 0))

@@ -69,6 +69,17 @@ def test_untimed_boots_come_first_and_are_numbered_with_the_timed_ones() -> None
     assert told == ["1a-", "1b-", "2a-", "2b-", "3a", "3b", "4a", "4b", "1a+", "1b+", "2a+", "2b+"]
 
 
+@pytest.mark.parametrize("powers", [("cold", "warm"), ("warm", "cold")])
+def test_a_warm_boot_follows_the_cold_one_of_the_same_drive(powers: tuple[str, ...]) -> None:
+    """With another drive's cold boot in between it would have lost what its RAM holds."""
+    plan = plan_cycles(drives=2, cycles=3, charts="first-last", train=2, powers=powers)
+    told = [
+        f"{each.cycle}{'ab'[each.drive_index]}{each.power[0]}{'+' * each.charted}" for each in plan
+    ]
+    turns = ["1ac 2aw 1bc 2bw", "3ac 4aw 3bc 4bw", "5ac 5bc", "1ac+ 2aw+ 1bc+ 2bw+"]
+    assert told == " ".join(turns).split()
+
+
 @pytest.mark.parametrize("charts", ["none", "first-last", "all"])
 def test_no_boot_is_planned_twice(charts: str) -> None:
     plan = planned(drives=3, cycles=5, charts=charts)

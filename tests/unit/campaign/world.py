@@ -170,7 +170,7 @@ class World:
         cycles: int = 2,
         charts: str = "none",
         train: int = 0,
-        power: str = "cold",
+        power: str | Sequence[str] = "cold",
         wake_margin_s: float | None = 60,
         power_actions: int | None = None,
         plan_toml: str = "",
@@ -180,7 +180,13 @@ class World:
     ) -> int:
         """Store a campaign with its drives here; one that runs is installed, slot by slot."""
         booted = [index for index in range(len(drives)) if not roles or roles[index] != "cache"]
-        planned = plan_cycles(drives=len(booted), cycles=cycles, charts=charts, train=train)
+        planned = plan_cycles(
+            drives=len(booted),
+            cycles=cycles,
+            charts=charts,
+            train=train,
+            powers=[power] if isinstance(power, str) else power,
+        )
         connection = open_database(self.path)
         with transaction(connection):
             self.campaign_id = insert_campaign(
@@ -219,7 +225,7 @@ class World:
                     cycle=cycle.cycle,
                     charted=cycle.charted,
                     trained=cycle.trained,
-                    power=power,
+                    power=cycle.power,
                 )
             update_campaign_state(connection, self.campaign_id, state)
         connection.close()

@@ -81,6 +81,21 @@ def test_a_boot_that_trains_the_drive_is_valid_and_not_timed(world: World) -> No
     assert "boot_s" not in fields
 
 
+def test_what_was_watched_is_stored_with_the_boot(world: World) -> None:
+    said = "I/O error, dev sda, sector 8"
+    world.make_campaign()
+    start_measured(world)
+    context = world.context(slot=1)
+    due = _find_due(context, 1)
+    assert due is not None
+    sample = replace(SAMPLE, drive_celsius=31.0, cpu_celsius=52.5, kernel_errors=said)
+    store_sample(context, due, BootedDrives(HDD), sample)
+    (boot,) = world.boots()
+    assert (boot["drive_celsius"], boot["cpu_celsius"], boot["valid"]) == (31.0, 52.5, 1)
+    assert boot["kernel_errors"] == said
+    assert world.events()[-1] == ("kernel-errors", f"LAB-HDD-1 cycle 1: {said}")
+
+
 def test_a_drive_that_hangs_costs_the_proof_and_not_the_sample(world: World) -> None:
     def read_power_cycles(drive: Drive) -> PowerCycles:
         raise KeyboardInterrupt  # the plug is pulled
@@ -127,6 +142,9 @@ def test_all_of_a_sample_is_stored(world: World) -> None:
         "read_ios": 9000,
         "wake_skew_s": 7.25,
         "trained": 0,
+        "drive_celsius": None,
+        "cpu_celsius": None,
+        "kernel_errors": "",
     }
     with world.looking() as connection:
         after = connection.execute("SELECT power_cycles_after FROM boot_sample").fetchone()[0]

@@ -1,11 +1,11 @@
-"""A boot that began before its alarm is a doubt on that boot, and no other one is."""
+"""What speaks against a boot is a doubt on that boot, and on no other."""
 
 import sqlite3
 from pathlib import Path
 
 import pytest
 
-from appliance.report.boots.wakes import find_wake_findings
+from appliance.report.boots.doubts import find_doubts
 from appliance.report.export import export_campaign
 from appliance.store.read.campaign import select_campaign
 
@@ -25,7 +25,7 @@ def test_the_clocks_own_seconds_and_slow_firmware_are_no_doubt(
     lab: sqlite3.Connection, skew_s: float | None
 ) -> None:
     set_skew(lab, 2, skew_s)
-    assert find_wake_findings(select_campaign(lab, campaign_id=1)) == ()
+    assert find_doubts(select_campaign(lab, campaign_id=1)) == ()
 
 
 def test_early_boots_are_named_with_how_early_they_were(
@@ -33,7 +33,7 @@ def test_early_boots_are_named_with_how_early_they_were(
 ) -> None:
     set_skew(lab, 2, -12.3)
     set_skew(lab, 5, -31.0)
-    (found,) = find_wake_findings(select_campaign(lab, campaign_id=1))
+    (found,) = find_doubts(select_campaign(lab, campaign_id=1))
     assert (found.kind, found.subject) == ("remark", "LAB-HDD-1")
     assert found.text == (
         "boot 2 began 12 s before its alarm, boot 5 began 31 s before its alarm: something else"
@@ -46,3 +46,36 @@ def test_early_boots_are_named_with_how_early_they_were(
     # In the table of boots and in that of their parts, on these boots alone.
     assert text.count('<span class="sub">began 12 s before its alarm</span>') == 1
     assert text.count("; began 31 s before its alarm</td>") == 1
+
+
+@pytest.mark.parametrize(
+    ("skew_s", "told"),
+    [
+        (5400.0, "boot 2 began 5400 s after its alarm: the alarm did not switch the machine on"),
+        (-7200.0, "boot 2 the clock jumped back by 3540 s or more: when the machine was switched"),
+    ],
+)
+def test_a_late_alarm_and_a_clock_that_jumped_are_told(
+    lab: sqlite3.Connection, skew_s: float, told: str
+) -> None:
+    set_skew(lab, 2, skew_s)
+    (found,) = find_doubts(select_campaign(lab, campaign_id=1))
+    assert found.kind == "remark"
+    assert found.text.startswith(told)
+
+
+def test_kernel_errors_of_the_drive_mark_the_boot(
+    lab: sqlite3.Connection, raw: Path, tmp_path: Path
+) -> None:
+    said = "I/O error, dev sda, sector 2048"
+    lab.execute(
+        "UPDATE boot_sample SET kernel_errors = ?, drive_celsius = 41.4, checksum = NULL"
+        " WHERE cycle_id = (SELECT min(id) FROM cycle)",
+        (said,),
+    )
+    (found,) = find_doubts(select_campaign(lab, campaign_id=1))
+    assert found.text == f"boot 1: the kernel reported {said}."
+    page = export_campaign(lab, campaign_id=1, reports=tmp_path / "reports", raw=raw)
+    text = (page / "report.html").read_text()
+    assert text.count('<span class="sub">kernel errors of the drive</span>') == 1
+    assert "<td>41</td>" in text

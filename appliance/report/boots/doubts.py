@@ -1,0 +1,77 @@
+"""What speaks against a single boot: not started by its alarm, or with errors of its drive. Pure.
+
+A machine that is on before its alarm was off for a shorter time than planned: that alone does not
+make the figure wrong, but nobody knows what else was done to it. An error of the drive costs time.
+"""
+
+from collections.abc import Sequence
+
+from appliance.report.boots.findings import Finding
+from appliance.report.series import label_booted
+from appliance.store.read.campaign import BootRow, CampaignRows
+
+_CLOCK_S = 1.0
+"""The hardware clock tells full seconds: what it reads is up to one less than the time.
+
+A kernel that starts at the alarm is so at most that much before it (drivers/rtc/sysfs.c,
+since_epoch). Firmware and loader come in between: later is no sign of anything, up to `_LATE_S`.
+"""
+_LATE_S = 900.0
+"""No firmware takes as long, with all drives of a server to be found."""
+_LONGEST_MARGIN_S = 3660.0
+"""No alarm is set further ahead (`wake_margin`): what is earlier, the clock itself was changed."""
+
+
+def say_doubts(boot: BootRow) -> str:
+    """The doubts about one boot; empty where there is none."""
+    errors = "kernel errors of the drive" if boot.kernel_errors else ""
+    return "; ".join(filter(None, (_say_wake(boot), errors)))
+
+
+def _say_wake(boot: BootRow) -> str:
+    skew_s = boot.wake_skew_s
+    if skew_s is None or -_CLOCK_S <= skew_s <= _LATE_S:
+        return ""
+    if skew_s > 0.0:
+        return f"began {skew_s:.0f} s after its alarm"
+    if skew_s < -_LONGEST_MARGIN_S:
+        return f"the clock jumped back by {-skew_s - _LONGEST_MARGIN_S:.0f} s or more"
+    return f"began {-skew_s:.0f} s before its alarm"
+
+
+def find_doubts(rows: CampaignRows) -> tuple[Finding, ...]:
+    """Of each drive one about early boots, about late ones, about the clock, about errors."""
+    found = []
+    for drive in rows.drives:
+        label = label_booted(drive)
+        own = sorted(
+            (boot for boot in rows.boots if boot.drive_id == drive.id),
+            key=lambda boot: (boot.charted, boot.cycle),
+        )
+        odd = [boot for boot in own if _say_wake(boot)]
+        for sign, why in _WHY.items():
+            if boots := [boot for boot in odd if sign in _say_wake(boot)]:
+                found.append(Finding("remark", label, f"{_list(boots)}: {why}"))
+        found += [
+            Finding("remark", label, f"{_name(boot)}: the kernel reported {boot.kernel_errors}.")
+            for boot in own
+            if boot.kernel_errors
+        ]
+    return tuple(found)
+
+
+_WHY = {
+    "before its alarm": "something else than the clock switched the machine on, and it was off for"
+    " a shorter time than planned.",
+    "after its alarm": "the alarm did not switch the machine on, and something else did later; or"
+    " its clock was set forward.",
+    "jumped back": "when the machine was switched on is not known.",
+}
+
+
+def _list(boots: Sequence[BootRow]) -> str:
+    return ", ".join(f"{_name(boot)} {_say_wake(boot)}" for boot in boots)
+
+
+def _name(boot: BootRow) -> str:
+    return f"{'charted ' if boot.charted else ''}boot {boot.cycle}"

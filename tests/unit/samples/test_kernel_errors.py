@@ -1,0 +1,67 @@
+"""Only errors of the drive are a boot's kernel errors, by any name that the kernel has for it."""
+
+from pathlib import Path
+
+import pytest
+
+from appliance.samples.kernel_errors import describe_errors, find_kernel_names
+
+_ATA = "devices/pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block/sda"
+_NVME = "devices/pci0000:00/0000:00:04.0/nvme/nvme0/nvme0n1"
+
+
+def names(tmp_path: Path, device: str) -> tuple[str, ...]:
+    folder = tmp_path / device
+    folder.mkdir(parents=True)
+    link = tmp_path / folder.name
+    link.symlink_to(folder)
+    return find_kernel_names(link)
+
+
+@pytest.mark.parametrize(
+    ("device", "text"),
+    [
+        (_ATA, "I/O error, dev sda, sector 2048 op 0x0:(READ)"),
+        (_ATA, "Buffer I/O error on dev sda2, logical block 0"),
+        (_ATA, "ata1.00: exception Emask 0x0 SAct 0x4 SErr 0x0 action 0x0"),
+        (_ATA, "ata1: hard resetting link"),
+        (_ATA, "sd 0:0:0:0: [sda] tag#2 FAILED Result: hostbyte=DID_OK"),
+        (_NVME, "nvme nvme0: controller is down; will reset"),
+        (_NVME, "I/O error, dev nvme0n1, sector 8"),
+        (_NVME, "Buffer I/O error on dev nvme0n1p2, logical block 0"),
+    ],
+)
+def test_errors_of_the_drive_are_told(tmp_path: Path, device: str, text: str) -> None:
+    record = f"3,812,5120394,-;{text}\n SUBSYSTEM=scsi\n DEVICE=+scsi:0:0:0:0\n"
+    assert describe_errors([record], names(tmp_path, device)) == text
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "3,1,1,-;I/O error, dev sdb, sector 2048",
+        "3,1,1,-;I/O error, dev sdaa, sector 2048",
+        "3,1,1,-;ata10.00: exception Emask 0x0",
+        "3,1,1,-;sd 10:0:0:0: [sdb] FAILED",
+        "6,1,1,-;sd 0:0:0:0: [sda] Attached SCSI disk",
+        "4,1,1,-;sd 0:0:0:0: [sda] No Caching mode page found",
+        "11,1,1,-;a program says that sda has an I/O error",
+        "not a record",
+        "",
+    ],
+)
+def test_nothing_else_is(tmp_path: Path, record: str) -> None:
+    assert describe_errors([record], names(tmp_path, _ATA)) == ""
+
+
+def test_a_timeout_is_told_though_it_is_a_warning_only(tmp_path: Path) -> None:
+    text = "nvme nvme0: I/O tag 5 (1005) opcode 0x2 (I/O Cmd) QID 1 timeout, completion polled"
+    assert describe_errors([f"4,1,1,-;{text}"], names(tmp_path, _NVME)) == text
+
+
+def test_many_are_counted_and_nothing_acts_on_a_terminal(tmp_path: Path) -> None:
+    records = [f"3,{n},1,-;I/O error, dev sda, sector {n}\x1b[2J" for n in range(8)]
+    told = describe_errors(records, names(tmp_path, _ATA))
+    assert told.count("; ") == 5
+    assert told.endswith("; 3 more")
+    assert "\x1b" not in told
