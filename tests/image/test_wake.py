@@ -27,7 +27,9 @@ charts = "none"
 """
 _CHOOSE = """\
 cat > choose.py << 'PYTHON'
+import json
 import time
+from pathlib import Path
 
 from appliance.stick.partitions import DATABASE
 from appliance.store.campaigns import select_unfinished_campaign
@@ -35,10 +37,11 @@ from appliance.store.clock import timestamp
 from appliance.store.connect import open_database
 from appliance.store.requests import insert_request
 
+STATUS = Path("/run/kaltstart/status.json")
 while True:
-    time.sleep(1)
-    if not DATABASE.exists():
-        continue  # also in the measured boot, which mounts it at its end
+    time.sleep(2)
+    if not STATUS.exists() or json.loads(STATUS.read_text())["phase"] != "idle":
+        continue  # power may be about to go, and the stick must be let go of
     connection = open_database(DATABASE)
     campaign = select_unfinished_campaign(connection)
     if campaign and (campaign.state, campaign.power_on_by) == ("paused", "asked"):

@@ -130,7 +130,7 @@ async def test_the_form_says_what_is_missing(engine: FakeEngine) -> None:
         await settle(pilot)
         await press(pilot, "2", "n")
         form = pilot.app.screen
-        assert "switch it on by hand" in text_of(pilot, "#hint")
+        assert "you are asked how to go on" in text_of(pilot, "#hint")
         form.query_one("#continue").focus()
         await press(pilot, "enter")
         assert text_of(pilot, "#problem") == "Select at least one drive (Space)."

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from appliance.campaign import power
+from appliance.campaign import power, this_boot
 from appliance.campaign.grubenv import format_grubenv, parse_grubenv
 from appliance.campaign.this_boot import ThisBoot
 from appliance.errors import StepFailedError, StickError
@@ -380,3 +380,21 @@ def test_power_stays_on_where_the_last_write_fails(
     with pytest.raises(OSError, match="Input/output error"):
         power.cut_power(fail, abrupt=True)
     assert not any("poweroff" in command for command in firmware.commands)
+
+
+@pytest.mark.parametrize(
+    ("told", "machine"),
+    [
+        ("4C4C4544-0043-4A10-8056-B2C04F4B5232\n", "4c4c4544-0043-4a10-8056-b2c04f4b5232"),
+        ("03000200-0400-0500-0006-000700080009\n", ""),  # of every board of that maker
+        (None, ""),
+    ],
+)
+def test_a_machine_is_known_by_its_uuid_if_that_is_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str | None, machine: str
+) -> None:
+    file = tmp_path / "product_uuid"
+    if told is not None:
+        file.write_text(told)
+    monkeypatch.setattr(this_boot, "_MACHINE_UUID", file)
+    assert this_boot.read_this_boot().machine == machine
