@@ -47,9 +47,11 @@ _READ_STICK = (
     "--sysname-match=dm-*",
 )
 # As when they are plugged in: the guard makes them read-only. Whoever lists drives waits for it.
+# With a UUID: what was read-only by our mark, and is forgotten, does not protect itself.
 _READ_OTHERS = (
     "udevadm",
     "trigger",
+    "--uuid",
     "--action=add",
     "--subsystem-match=block",
     "--attr-nomatch=dm/name",

@@ -12,6 +12,7 @@ import pytest
 from appliance.caches import direct
 from appliance.campaign.drives.ownership import leave_mark
 from appliance.drives.clear import Place
+from appliance.drives.file_system import read_file_system_uuid
 from appliance.drives.own_uuid import make_file_system_uuid, make_table_uuid
 from appliance.run import run
 from appliance.workloads.drive_content import (
@@ -157,3 +158,18 @@ def test_what_a_fio_wrote_is_hardly_ever_a_signature(drive: Path) -> None:
     for at in (0, _DRIVE_BYTES - (2 << 20)):
         _write(drive, at, random.randbytes(2 << 20))
     assert _look(drive).signatures == frozenset()
+
+
+@pytest.mark.parametrize("kind", ["ext4", "btrfs"])
+def test_a_dos_table_beside_a_file_system_leaves_its_uuid_and_is_seen(
+    drive: Path, kind: str
+) -> None:
+    """As another computer makes it: its partitions begin at 1 MiB."""
+    own = make_file_system_uuid()
+    options = ["-q", "-F", "-U", own] if kind == "ext4" else ["-q", "-f", "-U", own]
+    run([f"mkfs.{kind}", *options, str(drive)])
+    assert describe_foreign(_look(drive), DriveContent(), {own}) == ""
+    command = ["sfdisk", "--lock=no", "--wipe=never", "--wipe-partitions=never", str(drive)]
+    run(command, stdin="label: dos\nstart=2048, type=7\n")
+    assert read_file_system_uuid(str(drive)) == own, "which is all that a mount needs"
+    assert describe_foreign(_look(drive), DriveContent(), {own}).startswith("dos ")

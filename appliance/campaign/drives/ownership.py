@@ -181,13 +181,13 @@ def check_drive_marks(
         hand=hand,
     )
     if has_made:
+        # It shows below another system's partition table as well, which leaves the first MiB alone.
+        _check_nothing_else(context, campaign_id, row, _read_content(context, drive, hand))
         return True
     has_left = bool(row.install_uuid or row.mark_uuid or row.mark_sha256 or row.written_over)
     noted = parse_content(row.noted_content)
     if has_left or noted is not None:
-        found = hand.do(
-            partial(context.host.drives.read_content, drive.path), "looking at what it carries"
-        )
+        found = _read_content(context, drive, hand)
         if has_left:
             _check_left(row, found, noted, has_doubt=bool(drive.serial_doubt), blame=blame)
         elif noted is not None:
@@ -195,6 +195,19 @@ def check_drive_marks(
     if noted is None:
         _check_content(row, drive)
     return has_left
+
+
+def _read_content(context: CampaignContext, drive: Drive, hand: DriveThread) -> DriveContent:
+    read = partial(context.host.drives.read_content, drive.path)
+    return hand.do(read, "looking at what it carries")
+
+
+def _check_nothing_else(
+    context: CampaignContext, campaign_id: int, row: CampaignDriveRow, found: DriveContent
+) -> None:
+    """Beside the file system of this campaign. Raises RefusedError."""
+    made = select_file_system(context.connection, campaign_id, row.drive_id)
+    _check_foreign(row, describe_foreign(found, DriveContent(), {made.uuid} if made else ()))
 
 
 def _check_left(
@@ -230,7 +243,12 @@ def _check_left(
         own |= {uuid for uuid in _list_uuids(found) if is_own(uuid)}
         if not row.written_over:
             own |= _list_uuids(found)
-    if foreign := describe_foreign(found, noted or DriveContent(), own):
+    _check_foreign(row, describe_foreign(found, noted or DriveContent(), own))
+
+
+def _check_foreign(row: CampaignDriveRow, foreign: str) -> None:
+    """Raises RefusedError where anything is."""
+    if foreign:
         raise RefusedError(
             Phrase(
                 N_(

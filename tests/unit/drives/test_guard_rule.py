@@ -42,6 +42,17 @@ def test_it_is_noted_before_our_own_mark_is_set() -> None:
     assert "attr{ro}" in order[0]
 
 
+def test_a_drive_that_udev_has_forgotten_does_not_pass_for_write_protected() -> None:
+    """It is read-only by our mark: udev had no rules while the stick was pulled out."""
+    lines = [line for line in statements() if 'KALTSTART_SEEN}!="1"' in line]
+    assert [line.rpartition(", ")[2] for line in lines] == [
+        'ENV{KALTSTART_WRITE_PROTECTED}="$attr{ro}"',
+        'ENV{KALTSTART_WRITE_PROTECTED}="0"',
+    ]
+    # The kernel's own events, and those at the start, have none with a hyphen.
+    assert 'ENV{SYNTH_UUID}=="*-*"' in lines[1]
+
+
 def test_every_jump_has_its_label() -> None:
     text = "\n".join(statements())
     assert set(re.findall(r'GOTO="(\w+)"', text)) == set(re.findall(r'LABEL="(\w+)"', text))

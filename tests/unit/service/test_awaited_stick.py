@@ -193,6 +193,7 @@ def test_udev_reads_its_rules_again_before_it_reads_the_stick(
     assert {"--action=change", "--settle", "--sysname-match=sdd*"} <= {*stick}
     assert "--sysname-match=dm-*" in stick, "the link of the root is gone too"
     assert {"--action=add", "--attr-nomatch=dm/name"} <= {*others}, "the guard sees them added"
+    assert "--uuid" in others, "and knows that it may have made them read-only itself"
 
 
 def test_systemd_is_not_left_with_a_failed_unit(

@@ -78,3 +78,6 @@ def mark(machine: ArrayMachine, drive_id: int, path: str) -> None:
     )
     connection.close()
     machine.on_drive[path] = "the file system"
+    for drive in machine.world.drives:
+        if drive.path == path:
+            machine.world.carry(drive, "")

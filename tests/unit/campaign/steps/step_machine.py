@@ -259,6 +259,10 @@ class Machine:
             self.log.append(f"make {kind}")
             self.made += 1
             self.on_drive[target.path] = uuid
+            for drive in self.world.drives:
+                if drive.path == target.path:
+                    self.world.carry(drive, "")
+            self.world.signatures.pop(target.path, None)
 
         for target, name, replacement in (
             (environment, "_held", held),

@@ -216,6 +216,29 @@ def test_a_step_never_goes_on_upon_a_file_system_that_is_another_one(machine: Ma
     assert machine.on_drive[HDD.path] == "somebody-elses"
 
 
+@pytest.mark.parametrize("next_filesystem", ["ext4", ""], ids=["the same", "the bare drive"])
+def test_what_somebody_has_put_beside_a_file_system_is_not_overwritten(
+    machine: Machine, next_filesystem: str
+) -> None:
+    """A DOS table and what is in its partitions leave the superblock of an ext4 as it was."""
+    connection = open_database(machine.world.path)
+    connection.execute("DELETE FROM step")
+    connection.close()
+    machine.plans = (lottery(), lottery(next_filesystem))
+    machine.add_steps(HDD)
+
+    def pause_and_use() -> None:
+        table = Signature("dos", "185d1c37-0a0b0c0d", 510)
+        machine.world.signatures[HDD.path] = {Signature("ext4", "uuid-1", 1080), table}
+
+    machine.during["two"] = pause_and_use
+    machine.run()
+    first, second = machine.steps()
+    assert (first.state, second.state) == ("done", "failed")
+    assert "dos 185d1c37-0a0b0c0d at byte 510" in second.reason
+    assert machine.rows("SELECT blame FROM step")[1] == ("other",)
+
+
 def test_a_drive_that_is_not_here_waits_and_fails_last(machine: Machine) -> None:
     machine.world.drives = machine.world.drives[1:]
     machine.run()
