@@ -141,7 +141,10 @@ def _telling_unreadable() -> Iterator[None]:
 
 
 def _note_mended(diary: Diary, mended: Sequence[Mended]) -> None:
-    for row in mended[:_MAX_TOLD]:
+    # Verdicts are withheld by what the log says is lost: all of that.
+    lost = [row for row in mended if row.event == "sample-lost"]
+    others = [row for row in mended if row.event != "sample-lost"]
+    for row in (*lost, *others[:_MAX_TOLD]):
         record(
             diary,
             row.event,
@@ -149,8 +152,8 @@ def _note_mended(diary: Diary, mended: Sequence[Mended]) -> None:
             campaign_id=row.campaign_id,
             level="warning" if row.event.endswith("-restored") else "error",
         )
-    if len(mended) > _MAX_TOLD:
-        count = len(mended) - _MAX_TOLD
+    if len(others) > _MAX_TOLD:
+        count = len(others) - _MAX_TOLD
         record(diary, "sample-damaged", count=count, level="error")
 
 

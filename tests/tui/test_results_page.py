@@ -1,7 +1,7 @@
 import pytest
 
 from appliance.store.steps import insert_results, update_step_ended
-from appliance.store.verdicts import upsert_judging_problem
+from appliance.store.verdicts import upsert_judging, upsert_judging_problem
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.measured import FIO, SQL, add_array_steps, add_field_test, add_steps, scaled
@@ -122,6 +122,19 @@ async def test_what_judged_no_drive_does_not_begin_with_verdicts(engine: FakeEng
         engine.connection.execute("UPDATE verdict SET checksum = NULL, verdict = 'reject'")
         await settle(pilot)
         assert text_of(pilot, "#results").startswith("Verdicts\n")
+
+
+async def test_a_verdict_that_the_stick_has_damaged_is_not_shown_as_one(engine: FakeEngine) -> None:
+    campaign_id = engine.add_campaign("boots", state="done", cycles=1, boots={HDD: [99.5]})
+    upsert_judging(engine.connection, campaign_id, policy="ours", origin="built-in", text="")
+    engine.judge(campaign_id, HDD, "reject", "reallocated sectors: 5")
+    engine.connection.execute("UPDATE verdict SET verdict = 'accept'")
+    async with KaltstartApp(engine.port()).run_test(size=(120, 50)) as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        text = " ".join(text_of(pilot, "#results").split())
+        assert f"Not judged: {HDD.serial}: its verdict is damaged on the stick" in text
+        assert "accept" not in text
 
 
 async def test_the_report_is_written_again_and_its_place_is_told(engine: FakeEngine) -> None:
