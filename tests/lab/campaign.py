@@ -158,7 +158,8 @@ class Result:
             connection.row_factory = sqlite3.Row
             rows = connection.execute(
                 "SELECT drive_serial, drive_role, cycle, power, cold_proof, cold_reason,"
-                " valid, charted, boot_s, session_s, read_bytes, wake_skew_s, trained FROM boot_times"
+                " valid, charted, boot_s, session_s, read_bytes, wake_skew_s, trained"
+                " FROM boot_times"
                 " ORDER BY campaign_id, drive_serial, charted, cycle"
             ).fetchall()
         return [BootTime(**dict(row)) for row in rows]
