@@ -130,6 +130,7 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     N_("still-asked"): (N_("{drive} is still being asked what it is"),),
     N_("switches-released"): (_WHAT,),
     N_("take-apart"): (_WHAT,),
+    N_("temperature-differs"): (_WHAT,),
     N_("trouble-after-the-end"): (_WHAT,),
     N_("unexpected-boot"): (N_("slot {slot}"),),
     N_("verdict"): (N_("{drive}: {verdict}, by {policy} ({origin})"),),

@@ -32,6 +32,7 @@ _PURPOSES = {
     "autostart": N_("The plan on the stick starts in {count} s - press any key to stop it"),
     "resume": N_("The campaign continues in {count} s - press any key to stop it"),
     "power-off": N_("The machine is powered off in {count} s - press any key to stop it"),
+    "temperature": N_("Waiting for a drive's temperature: {count} s - press any key to stop it"),
     "reboot": N_("The machine restarts in {count} s - press any key to stop it"),
 }
 _ENGINE_SAYS = (

@@ -27,6 +27,7 @@ from appliance.drives.file_system import detach_mounts, read_file_system_uuid
 from appliance.drives.model import Drive
 from appliance.drives.probe import find_drives, find_settled_drives, read_number, read_serial
 from appliance.drives.unlock import Unlocked, close_guard, unlocked
+from appliance.samples.temperature import find_sensor
 from appliance.stick.partitions import RUN
 from appliance.workloads.drive_content import DriveContent, read_content
 from appliance.workloads.drive_ends import DriveEnds, read_ends
@@ -108,6 +109,8 @@ class DriveAccess:
     read_signs: Callable[[Sequence[str]], Mapping[str, Signs]]
     ask_identity: AskIdentity
     read_power_cycles: Callable[[Drive], PowerCycles]
+    read_celsius: Callable[[Drive], float | None]
+    """By the kernel's sensor; None without one."""
     read_ends: Callable[[str], DriveEnds]
     read_content: Callable[[str], DriveContent]
     read_file_system_uuid: Callable[[str], str]
@@ -137,6 +140,12 @@ class Host:
     """The folder in RAM in which engine and interface tell each other what goes on."""
 
 
+def read_celsius(drive: Drive) -> float | None:
+    """How warm the drive is, by the kernel's sensor."""
+    sensor = find_sensor(Path("/sys/class/block", drive.name))
+    return None if sensor is None else sensor.read_celsius()
+
+
 def read_host() -> Host:
     """The machine that this program runs on."""
     return Host(
@@ -151,6 +160,7 @@ def read_host() -> Host:
             read_signs=read_signs,
             ask_identity=ask_identity,
             read_power_cycles=read_power_cycles,
+            read_celsius=read_celsius,
             read_ends=read_ends,
             read_content=read_content,
             read_file_system_uuid=read_file_system_uuid,

@@ -165,6 +165,7 @@ def start_campaign(
             max_attempts=MAX_ATTEMPTS,
             wake_margin_s=boot.wake_margin_s if boot else None,
             settle_s=boot.settle_s if boot else 0,
+            temperature_band=boot.temperature_band if boot else 0,
         )
         ids: dict[str, int] = {}
         for (planned, drive), slot in zip(chosen, slots, strict=False):

@@ -178,6 +178,12 @@ class Boot:
         default=0,
         says="Idle seconds before each power-off: time for what a drive does on its own.",
     )
+    temperature_band: int = key(
+        whole(0, 50, of="kelvins"),
+        default=0,
+        says="Wait before each boot, at most half an hour, until the drive is this close to its "
+        "temperature before its first boot, in K. 0: do not wait.",
+    )
     train: int = key(
         whole(0, 1000),
         default=0,

@@ -134,6 +134,21 @@ def select_known_count(
     return None if row is None else KnownCount(int(row["count"]), int(row["boots"]))
 
 
+def select_first_celsius(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int
+) -> float | None:
+    """How warm the drive was before the first of its boots that was made; None: not known."""
+    row = connection.execute(
+        """
+        SELECT celsius_before FROM cycle
+        WHERE campaign_id = ? AND drive_id = ? AND state = 'done' AND celsius_before IS NOT NULL
+        ORDER BY position LIMIT 1
+        """,
+        (campaign_id, drive_id),
+    ).fetchone()
+    return None if row is None else float(row[0])
+
+
 def update_armed(
     connection: sqlite3.Connection,
     cycle_id: int,
@@ -142,6 +157,7 @@ def update_armed(
     boot_id: str,
     power_cycles_before: int | None,
     cache_power_cycles_before: int | None = None,
+    celsius_before: float | None = None,
 ) -> None:
     """The next boot is to be this cycle; one more attempt is used up."""
     connection.execute(
@@ -149,10 +165,18 @@ def update_armed(
         UPDATE cycle SET state = 'armed', attempts = attempts + 1, entry = ?, armed_at = ?,
             armed_boot_id = ?,
                alarm_at = NULL, left_at = NULL, power_cycles_before = ?,
-               cache_power_cycles_before = ?, reason = ''
+               cache_power_cycles_before = ?, celsius_before = ?, reason = ''
         WHERE id = ?
         """,
-        (entry, timestamp(), boot_id, power_cycles_before, cache_power_cycles_before, cycle_id),
+        (
+            entry,
+            timestamp(),
+            boot_id,
+            power_cycles_before,
+            cache_power_cycles_before,
+            celsius_before,
+            cycle_id,
+        ),
     )
 
 

@@ -27,6 +27,8 @@ class CampaignRow:
     wake_margin_s: float | None
     """None until the rehearsal has shown how long a shutdown takes."""
     settle_s: int
+    temperature_band: int
+    """In K; 0: any temperature will do."""
     power_on_by: str
     """clock | asked | people: see `schema.sql`"""
     pause_asked_at: str | None
@@ -140,13 +142,15 @@ def insert_campaign(
     max_attempts: int,
     wake_margin_s: float | None,
     settle_s: int = 0,
+    temperature_band: int = 0,
 ) -> int:
     """A new campaign in state `preparing`; return its id."""
     row = connection.execute(
         """
         INSERT INTO campaign (name, plan_toml, plan_sha256, state, on_finish, max_power_actions,
-                              max_attempts, wake_margin_s, settle_s, created_at)
-        VALUES (?, ?, ?, 'preparing', ?, ?, ?, ?, ?, ?) RETURNING id
+                              max_attempts, wake_margin_s, settle_s, temperature_band,
+                              created_at)
+        VALUES (?, ?, ?, 'preparing', ?, ?, ?, ?, ?, ?, ?) RETURNING id
         """,
         (
             name,
@@ -157,6 +161,7 @@ def insert_campaign(
             max_attempts,
             wake_margin_s,
             settle_s,
+            temperature_band,
             timestamp(),
         ),
     ).fetchone()

@@ -36,6 +36,7 @@ CREATE TABLE drive (
 -- power_on_by: what switches the machine on again, its clock or people; 'asked': the clock was not
 -- seen to do it, and a person is asked what to do.
 -- settle_s: how long the machine is idle before each boot, with the drive under power.
+-- temperature_band: how far from its first boot's temperature a drive may begin another; 0: any.
 -- pause_asked_at: a person wants it to pause at its next safe point.
 CREATE TABLE campaign (
     id INTEGER PRIMARY KEY,
@@ -50,6 +51,7 @@ CREATE TABLE campaign (
     max_attempts INTEGER NOT NULL,
     wake_margin_s REAL,
     settle_s INTEGER NOT NULL DEFAULT 0,
+    temperature_band INTEGER NOT NULL DEFAULT 0,
     power_on_by TEXT NOT NULL DEFAULT 'clock' CHECK (power_on_by IN ('clock', 'asked', 'people')),
     pause_asked_at TEXT,
     created_at TEXT NOT NULL,
@@ -163,7 +165,7 @@ CREATE TABLE wake_trial (
 -- machine is to be this one. Skipped: a person gave it up before it was ever tried.
 -- charted: recorded with a boot chart, which perturbs. trained: before the timed ones, and not timed
 -- itself, so that the drive has learned. left_at: when power was asked to go; NULL
--- while the boot that armed it goes on. blame: whose fault a failure is (errors.Blame).
+-- while the boot that armed it goes on. celsius_before: of the drive when it was armed. blame: whose fault a failure is (errors.Blame).
 CREATE TABLE cycle (
     id INTEGER PRIMARY KEY,
     campaign_id INTEGER NOT NULL REFERENCES campaign (id),
@@ -183,6 +185,7 @@ CREATE TABLE cycle (
     armed_boot_id TEXT NOT NULL DEFAULT '',
     alarm_at TEXT,
     left_at TEXT,
+    celsius_before REAL,
     power_cycles_before INTEGER,
     cache_power_cycles_before INTEGER,
     UNIQUE (campaign_id, drive_id, cycle, charted),

@@ -53,6 +53,11 @@ SETTINGS = (
     ),
     FurtherSetting(
         "boot",
+        "temperature_band",
+        N_("Before each boot wait until the drive is this close to its first, in K; 0: no."),
+    ),
+    FurtherSetting(
+        "boot",
         "train",
         N_("Untimed boots before the timed ones: a drive that learns has learned."),
     ),

@@ -33,6 +33,7 @@ from appliance.reference_os.install import entry_name
 from appliance.store.boots import (
     CycleRow,
     select_cycles,
+    select_first_celsius,
     select_known_count,
     update_alarm,
     update_armed,
@@ -51,6 +52,11 @@ _SPARE_POWER_ONS = 10
 By people who look into the firmware's setup, mains power that comes back twice, a plug."""
 
 
+_TEMPERATURE_WAIT_S = 1800
+_TEMPERATURE_POLL_S = 30
+"""A drive cools by a degree in a minute or two."""
+
+
 class Outcome(Enum):
     """What became of the attempt to go on."""
 
@@ -62,6 +68,7 @@ class Outcome(Enum):
 
 def start_next_boot(context: CampaignContext, campaign_id: int) -> Outcome:
     """Arm the next measured boot and let power go."""
+    waited_s = 0
     while True:
         campaign = load_campaign(context, campaign_id)
         cycle = next_cycle(select_cycles(context.connection, campaign_id))
@@ -88,6 +95,17 @@ def start_next_boot(context: CampaignContext, campaign_id: int) -> Outcome:
         ):
             pause(context, campaign_id, uncounted)
             return Outcome.FORGOTTEN
+        why = _explain_wait(context, campaign, row, departure.celsius)
+        if why and waited_s < _TEMPERATURE_WAIT_S:
+            waited_s += _TEMPERATURE_POLL_S
+            if context.countdown("temperature", why, _TEMPERATURE_POLL_S):
+                pause(context, campaign_id, name_stop(context.connection, campaign_id))
+                return Outcome.PAUSED
+            continue
+        if why:
+            record(
+                context, "temperature-differs", what=why, campaign_id=campaign_id, level="warning"
+            )
         return _arm_and_leave(context, campaign, cycle, row, departure)
 
 
@@ -101,6 +119,22 @@ def _find_end(context: CampaignContext, campaign: CampaignRow) -> Outcome:
         return Outcome.FINISHED
     pause(context, campaign.id, describe_lost_actions(lost) if lost else uncounted)
     return Outcome.FORGOTTEN
+
+
+def _explain_wait(
+    context: CampaignContext, campaign: CampaignRow, row: CampaignDriveRow, celsius: float | None
+) -> str:
+    """Why the next boot would begin at another temperature than the drive's first; or empty."""
+    first = select_first_celsius(context.connection, campaign.id, row.drive_id)
+    allowed = campaign.temperature_band
+    if not allowed or first is None or celsius is None or abs(celsius - first) <= allowed:
+        return ""
+    return Phrase(
+        N_("{drive} is at {celsius} °C, and was at {first} °C before its first boot"),
+        drive=row.identity,
+        celsius=f"{celsius:.0f}",
+        first=f"{first:.0f}",
+    )
 
 
 def _find_hold(context: CampaignContext, campaign: CampaignRow) -> tuple[Outcome, str] | None:
@@ -168,6 +202,7 @@ class _Departure:
     booted: BootedDrives
     power_cycles: PowerCycles
     cache_power_cycles: int | None
+    celsius: float | None
 
 
 def _look(context: CampaignContext, campaign_id: int, row: CampaignDriveRow) -> _Departure:
@@ -193,7 +228,10 @@ def _look(context: CampaignContext, campaign_id: int, row: CampaignDriveRow) -> 
             )
             for drive in booted.all
         ]
-    return _Departure(booted, counts[0], counts[1].count if len(counts) > 1 else None)
+        celsius = hand.do(
+            partial(context.host.drives.read_celsius, booted.all[0]), "reading its temperature"
+        )
+    return _Departure(booted, counts[0], counts[1].count if len(counts) > 1 else None, celsius)
 
 
 def _fail(
@@ -246,6 +284,7 @@ def _arm_and_leave(
             boot_id=context.this_boot.boot_id,
             power_cycles_before=departure.power_cycles.count,
             cache_power_cycles_before=departure.cache_power_cycles,
+            celsius_before=departure.celsius,
         )
         count_power_action(context.connection, campaign.id)
         record(

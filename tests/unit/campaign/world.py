@@ -94,6 +94,7 @@ class World:
     sets: dict[str, str] = field(default_factory=dict)
     """UUIDs of the arrays' sets that drives belong to, by path."""
     counts: dict[str, int] = field(default_factory=dict)
+    celsius: dict[str, float] = field(default_factory=dict)
     count_source: str = "ATA attribute 12"
     ends: dict[str, str] = field(default_factory=dict)
     """By path, what stands for the checksum of a drive's ends."""
@@ -333,6 +334,7 @@ class World:
             read_signs=lambda _: {},
             ask_identity=self.ask_identity,
             read_power_cycles=self.read_power_cycles,
+            read_celsius=lambda drive: self.celsius.get(drive.path),
             read_ends=self.read_ends,
             read_content=self.read_content,
             read_file_system_uuid=lambda _: "",

@@ -64,6 +64,56 @@ def test_a_drive_is_left_alone_for_as_long_as_the_plan_asks_for(
     assert "power-off" not in world.log
 
 
+def test_a_drive_is_waited_for_until_it_is_as_warm_as_before_its_first_boot(world: World) -> None:
+    world.make_campaign()
+    context = world.context()
+    context.connection.execute("UPDATE campaign SET temperature_band = 3")
+    context.connection.execute(
+        "UPDATE cycle SET state = 'done', celsius_before = 30 WHERE position = 0"
+    )
+    context.connection.execute("UPDATE cycle SET state = 'done' WHERE position = 1")
+    world.celsius = {HDD.path: 36.0}
+    waits: list[str] = []
+
+    def countdown(purpose: str, then: str, _seconds: int) -> bool:
+        waits.append(f"{purpose} {then}")
+        world.celsius[HDD.path] -= 1.0
+        return False
+
+    assert start_next_boot(replace(context, countdown=countdown), 1) is Outcome.LEAVING
+    said = "temperature LAB-HDD-1 is at {} °C, and was at 30 °C before its first boot"
+    assert waits[:3] == [said.format(celsius) for celsius in (36, 35, 34)]
+    assert [each.split()[0] for each in waits[3:]] == ["power-off"]
+    with world.looking() as connection:
+        query = "SELECT celsius_before FROM cycle WHERE position = 2"
+        assert connection.execute(query).fetchone()[0] == 33.0
+
+
+@pytest.mark.parametrize("key", [False, True])
+def test_it_is_waited_for_in_vain_only_for_so_long_and_a_key_ends_it(
+    world: World, *, key: bool
+) -> None:
+    world.make_campaign()
+    context = world.context()
+    context.connection.execute("UPDATE campaign SET temperature_band = 3")
+    context.connection.execute(
+        "UPDATE cycle SET state = 'done', celsius_before = 30 WHERE position = 0"
+    )
+    context.connection.execute("UPDATE cycle SET state = 'done' WHERE position = 1")
+    world.celsius = {HDD.path: 50.0}
+    waited: list[int] = []
+
+    def countdown(purpose: str, _then: str, seconds: int) -> bool:
+        waited.append(seconds if purpose == "temperature" else 0)
+        return key
+
+    outcome = start_next_boot(replace(context, countdown=countdown), 1)
+    assert outcome is (Outcome.PAUSED if key else Outcome.LEAVING)
+    assert sum(waited) == (30 if key else 1800)
+    events = [event for event, _ in world.events()]
+    assert ("temperature-differs" in events) is not key
+
+
 def test_the_database_is_closed_before_power_goes(world: World) -> None:
     said: list[str] = []
 
