@@ -70,8 +70,9 @@ class CampaignDriveRow:
     serial_doubt: str = ""
     """Why its serial number may be other drives' too; empty where it is its own."""
     noted_content: str | None = None
-    """What was on it when it was released, or when this campaign last began to write to it, see
-    `workloads.drive_content`; None while what it was left with tells enough."""
+    """What was on it when it was released, when this campaign last began to write to it, or when
+    its reference OS was whole, see `workloads.drive_content`; None while what it was left with
+    tells enough."""
 
     @property
     def identity(self) -> str:
@@ -320,16 +321,21 @@ def update_campaign_state(
 
 
 def update_installed(
-    connection: sqlite3.Connection, campaign_id: int, drive_id: int, *, install_uuid: str
+    connection: sqlite3.Connection,
+    campaign_id: int,
+    drive_id: int,
+    *,
+    install_uuid: str,
+    content: str | None = None,
 ) -> None:
     """The reference OS is on the drive, whole, in the partition table with this GUID."""
     connection.execute(
         """
         UPDATE campaign_drive SET installed_at = ?, install_uuid = ?, mark_uuid = '',
-        mark_sha256 = '', written_over = 0, released_content = NULL
+        mark_sha256 = '', written_over = 0, released_content = ?
         WHERE campaign_id = ? AND drive_id = ?
         """,
-        (timestamp(), install_uuid, campaign_id, drive_id),
+        (timestamp(), install_uuid, content, campaign_id, drive_id),
     )
 
 

@@ -173,3 +173,14 @@ def test_a_dos_table_beside_a_file_system_leaves_its_uuid_and_is_seen(
     run(command, stdin="label: dos\nstart=2048, type=7\n")
     assert read_file_system_uuid(str(drive)) == own, "which is all that a mount needs"
     assert describe_foreign(_look(drive), DriveContent(), {own}).startswith("dos ")
+
+
+def test_a_partition_that_is_added_changes_the_ends_and_not_the_tables_number(drive: Path) -> None:
+    command = ["sfdisk", "--lock=no", "--wipe=never", str(drive)]
+    run(command, stdin="label: gpt\nsize=64MiB\nsize=64MiB\n")
+    before = read_ends(str(drive))
+    assert read_ends(str(drive)) == before
+    run([*command, "--append"], stdin="size=64MiB\n")
+    after = read_ends(str(drive))
+    assert after.table_uuids == before.table_uuids
+    assert after.sha256 != before.sha256

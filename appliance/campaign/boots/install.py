@@ -107,6 +107,7 @@ def _install(
     def tell(label: str, done_bytes: int, total_bytes: int) -> None:
         progress(f"{row.identity}: {label}", done_bytes, total_bytes)
 
+    content: str | None = None
     if array is not None:
         members = find_members(context, campaign_id, tell=context.tell)
         with drive_work(context, campaign_id, members, tell=tell) as hand:
@@ -153,4 +154,8 @@ def _install(
                 # From the first write on: what was refused before it is nobody's mark.
                 with marks.noted_if_cut(install_uuid):
                     hand.do(install, N_("clearing the drive"))
-    update_installed(context.connection, campaign_id, row.drive_id, install_uuid=install_uuid)
+                # Boots write nothing: whoever adds a partition is somebody else.
+                content = marks.read_ends()
+    update_installed(
+        context.connection, campaign_id, row.drive_id, install_uuid=install_uuid, content=content
+    )

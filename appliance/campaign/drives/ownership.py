@@ -3,7 +3,8 @@
 Its reference OS, a file system, or an empty partition table: a step on the bare drive makes one
 before it writes and one when it has ended, and so has a drive that is taken out of an array. Where
 such a step, or the making of one of the others, ends in its middle, both ends of the drive are
-noted as they are. All of it is read from the medium each time.
+noted as they are, and so are those of an installation that has ended: whoever adds a partition to
+its table leaves the GUID. All of it is read from the medium each time.
 
 A mark is forgotten in the database before it is overwritten, so one that is known and not there
 means another disk: the serial number of a USB dock stays when the disk in it is changed. Only of a
@@ -130,6 +131,20 @@ class DriveMarks:
             noted_content=format_content(content) if content else None,
         )
 
+    def read_ends(self) -> str | None:
+        """What both its ends are now, as it is stored; None where it does not give them.
+
+        Raises DriveSilentError.
+        """
+        read = partial(self.context.host.drives.read_ends, self.path)
+        try:
+            ends = self.hand.do(read, "looking at what it carries", must=True)
+        except DriveSilentError:
+            raise
+        except StepFailedError:
+            return None
+        return format_content(DriveContent(sha256=ends.sha256)) if ends.sha256 else None
+
     def _read(self) -> DriveContent:
         """Nothing where it cannot be read. Raises DriveSilentError."""
         read = partial(self.context.host.drives.read_content, self.path)
@@ -224,6 +239,8 @@ def _check_left(
             f"drive {row.identity} no longer carries its reference OS", blame="drive"
         )
     if not row.mark_uuid and not row.mark_sha256 and not row.written_over:
+        if noted and noted.sha256 and noted.sha256 != found.sha256:
+            _check_foreign(row, "its partition table is another one than the installation left")
         return
     own = {row.mark_uuid, *(noted.making if noted else ())} - {""}
     is_known = row.mark_uuid in found.tables or row.mark_sha256 == found.sha256

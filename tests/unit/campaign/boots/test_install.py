@@ -18,7 +18,7 @@ from appliance.plan.model import ArrayPlan
 from appliance.progress import Progress
 from appliance.reference_os.install import root_partuuid
 from appliance.store.campaigns import CampaignDriveRow
-from appliance.workloads.drive_content import Signature
+from appliance.workloads.drive_content import Signature, parse_content
 from tests.unit.campaign.world import HDD, SSD, STICK, World, install_uuid
 
 PLAN = """
@@ -300,6 +300,20 @@ def test_an_array_is_installed_in_its_backing_drives_place_and_its_cache_not_at_
         installer.calls[0]["install_uuid"],
     ]
     assert [row.failed_reason for row in world.drive_rows()] == ["", "", ""]
+
+
+def test_both_ends_are_known_as_the_installation_left_them(
+    world: World, installer: Installer
+) -> None:
+    world.make_campaign([HDD], plan_toml=PLAN, state="preparing")
+    world.drives = (HDD,)
+    world.ends[HDD.path] = "as installed"
+    prepared(world)
+    (row,) = world.drive_rows()
+    assert len(installer.calls) == 1
+    noted = parse_content(row.noted_content)
+    assert noted is not None
+    assert noted.sha256 == "as installed"
 
 
 @pytest.mark.parametrize("doubt", ["", BRIDGE])

@@ -239,6 +239,23 @@ def test_what_somebody_has_put_beside_a_file_system_is_not_overwritten(
     assert machine.rows("SELECT blame FROM step")[1] == ("other",)
 
 
+@pytest.mark.parametrize("now", ["as installed", "with one partition more"])
+def test_a_partition_beside_the_reference_os_is_not_overwritten(bare: Machine, now: str) -> None:
+    """Its table keeps its GUID. What is in the partition need not be known."""
+    connection = open_database(bare.world.path)
+    connection.execute(
+        "UPDATE campaign_drive SET install_uuid = ?, released_content = ? WHERE drive_id = 1",
+        (install_uuid(1), format_content(DriveContent(sha256="as installed"))),
+    )
+    connection.close()
+    _put(bare, install_uuid(1), now)
+    bare.run()
+    assert _did_write(bare) == (now == "as installed")
+    if now != "as installed":
+        said = bare.steps()[0].reason
+        assert "its partition table is another one than the installation left" in said
+
+
 def test_a_drive_that_is_not_here_waits_and_fails_last(machine: Machine) -> None:
     machine.world.drives = machine.world.drives[1:]
     machine.run()
