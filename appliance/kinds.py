@@ -9,6 +9,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Literal
 
+type Part = Literal["keys", "workload", "report"]
+
 KINDS = (
     "lottery",
     "fio",
@@ -26,9 +28,15 @@ _DECLARES = {"keys": "PLAN", "workload": "make_workload", "report": "SECTION"}
 
 
 @cache
-def load(kind: str, part: Literal["keys", "workload", "report"]) -> Any:  # noqa: ANN401 - by name
+def load(kind: str, part: Part) -> Any:  # noqa: ANN401 - by name
     """What that module of a kind declares; raises KeyError for what is no kind."""
     if kind not in KINDS:
         raise KeyError(kind)
     module = import_module(f"appliance.workloads.{kind}.{part}")
     return getattr(module, _DECLARES[part])
+
+
+def load_all(part: Part) -> None:
+    """That module of every kind: once the stick is pulled out, none can be read any more."""
+    for kind in KINDS:
+        load(kind, part)

@@ -11,7 +11,6 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from appliance import sysfs
@@ -68,12 +67,7 @@ class DirectFile:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self._fd)
 
     def read_all(self, buffer: mmap.mmap, *, poll: Callable[[int], None] | None = None) -> int:

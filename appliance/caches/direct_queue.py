@@ -11,7 +11,6 @@ import os
 import time
 from collections import deque
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 from appliance.caches.direct import make_buffer
@@ -105,12 +104,7 @@ class DirectQueue:
             raise StepFailedError(f"io_setup failed: {os.strerror(-found)}", blame="other")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # fs/aio.c, io_destroy: it waits for the requests that are under way.
         self._library.io_destroy(self._context)
 

@@ -21,7 +21,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from appliance import sysfs
@@ -73,12 +72,7 @@ class Consoles:
                 termios.tcflush(descriptor, termios.TCIFLUSH)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for path in tuple(self._open):
             self.remove(path)
 
@@ -207,13 +201,8 @@ class Listener:
         self._consoles.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._consoles.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self._consoles.__exit__()
 
     def say(self, text: str) -> None:
         """Write a line where no interface shows it."""

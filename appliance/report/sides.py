@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from appliance.kinds import load_all
 from appliance.plan.model import TABLES
 from appliance.report.blocks import find_ram_share, say_start
 from appliance.report.figures import ARRAY, MEMBERS, Figure, StepFigures, Workload, group_workloads
@@ -17,6 +18,8 @@ from appliance.report.workload_tables import read_keys
 from appliance.store.read.campaign import CampaignRows, DriveRow
 from appliance.toml.fields import read_alone
 from appliance.units import format_drive_size
+
+load_all("report")  # with this module: once the stick is pulled out, none can be read any more
 
 BOOTS = "settled boots"
 PAGE_CACHE = "page cache"

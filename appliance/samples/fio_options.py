@@ -182,8 +182,3 @@ def check_option(key: str, value: str) -> str:
 def _largest_block(value: str) -> int:
     sizes = re.split("[-,:]", re.sub("/[0-9]*", "", value))
     return max(parse_size(each.upper()) for each in sizes)
-
-
-def allowed_options() -> tuple[str, ...]:
-    """The names a plan may use, for its manual."""
-    return tuple(_ALLOWED)

@@ -6,8 +6,6 @@ Pure data. A counter that is known to be nonsense carries a doubt and is never j
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-EXACT_UNITS = frozenset({"1", "B", "h"})
-"""Units of counters that only ever rise, as opposed to shares."""
 # Beyond of these, a limit is none: drives say 0 or 255 where they have nothing to say.
 _LOWEST_LIMIT, _HIGHEST_LIMIT = 30.0, 120.0
 

@@ -71,6 +71,7 @@ from appliance.errors import (
     StepFailedError,
     StickError,
 )
+from appliance.kinds import load_all
 from appliance.phrases import N_, Phrase, join_phrases
 from appliance.plan.read import parse_plan
 from appliance.progress import tell_nobody
@@ -364,6 +365,7 @@ class Appliance:
     def _run_campaign(self, campaign_id: int) -> None:
         """As far as it goes in this boot. Trouble on the way pauses it."""
         self.screen.show("running", "Campaign", campaign_id=campaign_id)
+        load_all("workload")
         keep_in_ram()  # a step drops what is not held there, and the stick may be pulled out
         try:
             self.host.power.restart_after_panic(wanted=self._may_restart(campaign_id))

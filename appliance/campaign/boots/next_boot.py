@@ -87,12 +87,7 @@ def start_next_boot(context: CampaignContext, campaign_id: int) -> Outcome:
         except StepFailedError as error:
             pause(context, campaign_id, error.message)
             return Outcome.PAUSED
-        if forgotten := find_forgotten_power_ons(context, row, campaign_id, departure.power_cycles):
-            pause(context, campaign_id, forgotten)
-            return Outcome.FORGOTTEN
-        if not _is_counted_elsewhere(context, cycle, row, departure.power_cycles) and (
-            uncounted := describe_uncounted(context.connection, campaign, context.host)
-        ):
+        if uncounted := _find_uncounted(context, campaign, cycle, row, departure.power_cycles):
             pause(context, campaign_id, uncounted)
             return Outcome.FORGOTTEN
         why = _explain_wait(context, campaign, row, departure.celsius)
@@ -182,6 +177,21 @@ def find_forgotten_power_ons(
         count=more,
         stored=known.boots,
     )
+
+
+def _find_uncounted(
+    context: CampaignContext,
+    campaign: CampaignRow,
+    cycle: CycleRow,
+    row: CampaignDriveRow,
+    count: PowerCycles,
+) -> str:
+    """Why the machine must not restart by itself, for want of a count that holds; or empty."""
+    if forgotten := find_forgotten_power_ons(context, row, campaign.id, count):
+        return forgotten
+    if _is_counted_elsewhere(context, cycle, row, count):
+        return ""
+    return describe_uncounted(context.connection, campaign, context.host)
 
 
 def _is_counted_elsewhere(

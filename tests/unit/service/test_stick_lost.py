@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from appliance.campaign.context import leave
 from appliance.campaign.status import Status
 from appliance.campaign.steps.attempt import StoppedByPersonError
 from appliance.errors import StepFailedError, StickError
+from appliance.kinds import load
 from appliance.service import engine, open_stick, screen
 from appliance.service.awaited_stick import AwaitedStick
 from appliance.service.drive_watch import DriveList
@@ -241,3 +243,21 @@ def test_a_bug_is_still_a_bug(
     assert crashes == [caught.value], "the journal is in RAM"
     assert shown[-1]["message"].startswith("Internal error: OperationalError")
     assert world.campaign().state == "paused"
+
+
+def test_how_workloads_run_is_in_memory_before_the_stick_can_go(
+    serve_with: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = "appliance.workloads.flush.workload"
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    load.cache_clear()
+    found = []
+
+    def look(appliance: Appliance) -> None:
+        found.append(module in sys.modules)
+        _close(appliance)
+        raise StoppedByPersonError
+
+    with pytest.raises(StickError):
+        serve_with(look)
+    assert found == [True]
