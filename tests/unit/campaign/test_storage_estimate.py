@@ -197,14 +197,14 @@ def test_a_surface_and_a_verify_of_a_large_disk_are_days_of_activity() -> None:
     found = estimate_storage(plan, [_LARGE])
     # Four times 20 TB: 222 hours at 100 MB/s, 74 at the fastest.
     assert found.rows_bytes == pytest.approx(800_000 * 111, rel=0.05)
-    assert found.least_bytes == pytest.approx(4 * 20e12 / 300e6 * 91, rel=0.05)
+    assert found.least_bytes == pytest.approx(4 * 20e12 / 300e6 * 106, rel=0.05)
     assert found.report_bytes == pytest.approx(800_000 * module.ACTIVITY_GZ_BYTES, rel=0.1)
 
 
 def test_a_sweep_takes_its_whole_time_in_any_case() -> None:
     text = _workload("sweep", 'set_sizes = ["8M", "16M"]\ntests = ["seq-read"]\nruntime = 86400')
     found = estimate_storage(parse_plan(_plan(text)), [HDD])
-    assert found.least_bytes == pytest.approx(2 * 86_400 * 91, rel=0.01)
+    assert found.least_bytes == pytest.approx(2 * 86_400 * 106, rel=0.01)
 
 
 def test_a_step_on_an_array_records_three_devices() -> None:
@@ -215,7 +215,7 @@ def test_a_step_on_an_array_records_three_devices() -> None:
     sweep = 'set_sizes = ["8M"]\ntests = ["seq-read"]\nruntime = 86400\n'
     text = _plan("[array]\n", _workload("sweep", sweep + 'on = "array"'), drives=drives)
     found = estimate_storage(parse_plan(text), [HDD, SSD])
-    assert found.least_bytes == pytest.approx(3 * 86_400 * 91, rel=0.01)
+    assert found.least_bytes == pytest.approx(3 * 86_400 * 106, rel=0.01)
 
 
 def test_boots_take_little_but_for_their_charts() -> None:
