@@ -76,7 +76,7 @@ class MachineSetup:
     display: str = ""
     """QEMU's display device with its options; by default its standard PCI one."""
     processors: int = 1
-    """One is quickest where two machines share two processors: an emulated one that waits for
+    """One is quickest where machines share two processors: an emulated one that waits for
     another takes time from both."""
     icount_shift: int | None = None
     """An instruction takes 2^shift ns of the machine's own time, however quick or busy the host is:
