@@ -109,7 +109,8 @@ def _check_members(drives: _Drives) -> Iterator[Problem]:
 def _check_use(shape: Shape) -> Iterator[Problem]:
     """An array that nothing runs on would be made for nothing."""
     workloads = shape.workloads.values()
-    if "boot" in shape.plan.given or not workloads or shape.has_unknown_workloads:
+    is_booted = shape.boot is not None and shape.boot.value.mode == "install"
+    if is_booted or not workloads or shape.has_unknown_workloads:
         return
     if not any(ARRAY in each.value.on or "on" in each.broken for each in workloads):
         yield Problem(

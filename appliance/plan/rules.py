@@ -33,6 +33,8 @@ from appliance.toml.values import show_size, show_value
 _SEQUENTIAL_BYTES = 1 << 20
 _MAX_CELLS = 2000
 _MAX_SWEEP_PARTS = 1000
+MAX_REPLAYED_BYTES = 2 << 30
+"""Each read's time is stored: some 50,000 in each boot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,23 @@ def find_contradictions(shape: Shape) -> list[Problem]:
         for clash in _check_workload(each)
         if not each.broken & set(clash.keys)
     ]
-    return [*problems, *check_places(shape)]
+    return [*problems, *_check_boot(shape), *check_places(shape)]
+
+
+def _check_boot(shape: Shape) -> Iterator[Problem]:
+    """What is only for one of the modes."""
+    if shape.boot is None or "mode" in shape.boot.broken:
+        return
+    boot, given = shape.boot.value, shape.boot.given - shape.boot.broken
+    if boot.mode == "install":
+        if "trace" in given:
+            yield Problem(("boot", "trace"), 'is only for mode = "replay"')
+        return
+    if "charts" in given and boot.charts != "none":
+        yield Problem(("boot", "charts"), 'is for mode = "install"; a replay starts no system')
+    if "boot_set" in given and boot.boot_set_bytes > MAX_REPLAYED_BYTES:
+        told = f'must be at most "{show_size(MAX_REPLAYED_BYTES)}" with mode = "replay"'
+        yield Problem(("boot", "boot_set"), told)
 
 
 def _check_workload(workload: Reading[WorkloadPlan]) -> Iterator[_Clash]:

@@ -21,6 +21,8 @@ class CycleRow:
     charted: bool
     power: str
     """cold | warm"""
+    mode: str
+    """install | replay"""
     state: str
     """planned | armed | done | failed | skipped"""
     attempts: int
@@ -44,10 +46,10 @@ class BootSample:
     boot_s: float
     firmware_s: float | None
     loader_s: float | None
-    kernel_s: float
-    initrd_s: float
-    userspace_s: float
-    session_s: float
+    kernel_s: float | None
+    initrd_s: float | None
+    userspace_s: float | None
+    session_s: float | None
     io_quiet_s: float | None
     read_bytes: int
     read_ios: int
@@ -63,14 +65,15 @@ def insert_cycle(
     cycle: int,
     charted: bool,
     power: str,
+    mode: str = "install",
 ) -> None:
     """A planned boot."""
     connection.execute(
         """
-        INSERT INTO cycle (campaign_id, drive_id, position, cycle, charted, power)
-        VALUES (?, ?, ?, ?, ?, ?)
+        INSERT INTO cycle (campaign_id, drive_id, position, cycle, charted, power, mode)
+        VALUES (?, ?, ?, ?, ?, ?, ?)
         """,
-        (campaign_id, drive_id, position, cycle, int(charted), power),
+        (campaign_id, drive_id, position, cycle, int(charted), power, mode),
     )
 
 
@@ -78,8 +81,8 @@ def select_cycles(connection: sqlite3.Connection, campaign_id: int) -> tuple[Cyc
     """All cycles of a campaign, in the order in which they are to happen."""
     rows = connection.execute(
         """
-        SELECT id, campaign_id, drive_id, position, cycle, charted, power, state, attempts, entry,
-               armed_at, armed_boot_id, left_at, alarm_at, power_cycles_before, reason,
+        SELECT id, campaign_id, drive_id, position, cycle, charted, power, mode, state, attempts,
+               entry, armed_at, armed_boot_id, left_at, alarm_at, power_cycles_before, reason,
                cache_power_cycles_before
         FROM cycle WHERE campaign_id = ? ORDER BY position
         """,

@@ -52,6 +52,12 @@ SETTINGS = (
         N_("Idle seconds before each power-off, for what a drive does on its own."),
     ),
     FurtherSetting(
+        "boot",
+        "trace",
+        N_("A file on KALTSTART with the reads to replay."),
+        absent=N_("empty, the built-in list"),
+    ),
+    FurtherSetting(
         "array",
         "clean_timeout",
         N_("Seconds to wait for a clean array before each reading test."),

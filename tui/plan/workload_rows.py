@@ -23,6 +23,10 @@ _COMPARED = ("writethrough", "writeback", "writearound")
 _MODES = {False: N_("in one cache mode"), True: N_("in three cache modes")}
 _OWN_MODES = N_("in cache modes of its own")
 _POWER = {"cold": N_("cold: off, wake by clock"), "warm": N_("warm: restart")}
+_BOOT_MODES = {
+    "install": N_("installs a system, erases"),
+    "replay": N_("replays reads, erases nothing"),
+}
 _CHARTS = {
     "first-last": N_("charts: first-last"),
     "none": N_("charts: none"),
@@ -126,7 +130,9 @@ class BootRow(TestRow):
             on=True,
         )
         self._keys = {each.name: each for each in read_keys("boot")}
-        self._power, self._charts = (str(self._keys[each].default) for each in ("power", "charts"))
+        self._power, self._charts, self._mode = (
+            str(self._keys[each].default) for each in ("power", "charts", "mode")
+        )
 
     @override
     def compose(self) -> ComposeResult:
@@ -134,6 +140,7 @@ class BootRow(TestRow):
         with Horizontal(classes="line settings more"):
             yield Choice(_(_POWER[self._power]), id="power")
             yield Choice(_(_CHARTS[self._charts]), id="charts")
+            yield Choice(_(_BOOT_MODES[self._mode]), id="mode")
 
     @override
     def compose_settings(self) -> ComposeResult:
@@ -151,11 +158,19 @@ class BootRow(TestRow):
         """`cold` or `warm`."""
         return self._power
 
+    @property
+    def installs(self) -> bool:
+        """Whether it writes to the drives."""
+        return self.on and self._mode == "install"
+
     @override
     def turn(self, choice: Choice) -> None:
         if choice.id == "power":
             self._power = find_next(tuple(_POWER), self._power)
             choice.relabel(_(_POWER[self._power]))
+        elif choice.id == "mode":
+            self._mode = find_next(tuple(_BOOT_MODES), self._mode)
+            choice.relabel(_(_BOOT_MODES[self._mode]))
         else:
             self._charts = find_next(tuple(_CHARTS), self._charts)
             choice.relabel(_(_CHARTS[self._charts]))
@@ -165,6 +180,8 @@ class BootRow(TestRow):
         if settings:
             self._power = str(settings.get("power", self._power))
             self._charts = str(settings.get("charts", self._charts))
+            self._mode = str(settings.get("mode", self._mode))
+            self.query_one("#mode", Choice).relabel(_(_BOOT_MODES[self._mode]))
             self.query_one("#power", Choice).relabel(_(_POWER[self._power]))
             self.query_one("#charts", Choice).relabel(_(_CHARTS[self._charts]))
         super().fill(settings)
@@ -181,8 +198,12 @@ class BootRow(TestRow):
         """What was chosen, once `find_mistake` found none; None where it is left out."""
         if not self.on:
             return None
-        values = (int(self._value("cycles")), self._power, self._value("set"), self._charts)
-        return dict(zip(BOOT_KEYS, values, strict=True))
+        cycles, boot_set = int(self._value("cycles")), self._value("set")
+        values = (cycles, self._power, self._mode, boot_set, self._charts)
+        table = dict(zip(BOOT_KEYS, values, strict=True))
+        if self._mode == "replay" and self._charts != "none":
+            del table["charts"]  # no other system starts
+        return table
 
     def _value(self, field_id: str) -> str:
         return self.query_one(f"#{field_id}", Field).value.strip()

@@ -24,6 +24,7 @@ BOOT_TIMES = (
     "campaign_id", "drive_serial", "drive_role", "cycle", "power", "cold_proof", "cold_reason",
     "valid", "charted", "boot_s", "firmware_s", "loader_s", "kernel_s", "initrd_s", "userspace_s",
     "session_s", "io_quiet_s", "read_bytes", "read_ios", "wake_skew_s", "at",
+    "mode",
 )  # fmt: skip
 """The columns of the view `boot_times`."""
 
@@ -40,7 +41,8 @@ _DRIVES = """
 """
 # The defaults for a boot without a sample are those of the view boot_times.
 _BOOTS = """
-    SELECT c.id, c.drive_id, c.position, c.cycle, c.charted, c.power, c.state, c.attempts, c.reason,
+    SELECT c.id, c.drive_id, c.position, c.cycle, c.charted, c.power, c.mode, c.state, c.attempts,
+           c.reason,
            c.power_cycles_before, s.power_cycles_after, coalesce(s.at, c.armed_at) AS at, s.boot_s,
            s.firmware_s, s.loader_s, s.kernel_s, s.initrd_s, s.userspace_s, s.session_s,
            s.io_quiet_s, s.read_bytes, s.read_ios, s.wake_skew_s,
@@ -109,6 +111,8 @@ class BootRow:
     cycle: int
     charted: int
     power: str
+    mode: str
+    """install | replay"""
     state: str
     """planned | armed | done | failed | skipped"""
     attempts: int

@@ -167,6 +167,7 @@ class World:
         cycles: int = 2,
         charts: str = "none",
         power: str = "cold",
+        mode: str = "install",
         wake_margin_s: float | None = 60,
         power_actions: int | None = None,
         plan_toml: str = "",
@@ -202,7 +203,7 @@ class World:
                     released_model=drive.model,
                     released_size_bytes=drive.size_bytes,
                 )
-                if state == "running":
+                if state == "running" and mode == "install":
                     update_installed(
                         connection, self.campaign_id, ids[-1], install_uuid=install_uuid(slot)
                     )
@@ -215,6 +216,7 @@ class World:
                     cycle=cycle.cycle,
                     charted=cycle.charted,
                     power=power,
+                    mode=mode,
                 )
             update_campaign_state(connection, self.campaign_id, state)
         connection.close()

@@ -103,6 +103,7 @@ def test_all_of_a_sample_is_stored(world: World) -> None:
         "read_bytes": 300 << 20,
         "read_ios": 9000,
         "wake_skew_s": 7.25,
+        "mode": "install",
     }
     with world.looking() as connection:
         after = connection.execute("SELECT power_cycles_after FROM boot_sample").fetchone()[0]
