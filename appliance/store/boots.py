@@ -207,6 +207,7 @@ def insert_sample(
     *,
     cold_proof: str,
     cold_reason: str,
+    page_cache: str = "cold",
 ) -> None:
     """Store a sample and finish its cycle.
 
@@ -219,7 +220,7 @@ def insert_sample(
             userspace_s, session_s, io_quiet_s, read_bytes, read_ios, wake_skew_s, cold_proof,
                 cold_reason,
             page_cache, valid)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'cold', 1)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
         """,
         (
             cycle_id,
@@ -238,6 +239,7 @@ def insert_sample(
             sample.wake_skew_s,
             cold_proof,
             cold_reason,
+            page_cache,
         ),
     )
     seal(connection, "boot_sample", cycle_id)

@@ -64,6 +64,7 @@ def store_sample(
             sample,
             cold_proof="unproven",
             cold_reason=N_("the drive's power-cycle count was not read"),
+            page_cache="cold" if replay is None else "bypass",
         )
         if replay is not None:
             insert_replay(context.connection, cycle.id, replay)

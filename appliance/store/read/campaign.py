@@ -54,6 +54,21 @@ _BOOTS = """
     LEFT JOIN json_each(?) x ON x.value = c.id
     WHERE c.campaign_id = ? ORDER BY c.position
 """
+_REPLAYS = """
+    WITH shown AS (
+        SELECT c.id, c.drive_id, c.cycle, c.campaign_id,
+               row_number() OVER (PARTITION BY c.drive_id ORDER BY c.cycle) AS nth,
+               row_number() OVER (PARTITION BY c.drive_id ORDER BY c.cycle DESC) AS nth_last
+        FROM cycle c JOIN boot_sample s ON s.cycle_id = c.id
+        WHERE c.campaign_id = ? AND c.mode = 'replay' AND s.valid
+    )
+    SELECT b.drive_id, b.cycle, coalesce(l.origin, '') AS origin, l.version, l.seed, r.started_s,
+           r.before_read_ios, r.before_read_bytes, r.p50_ns, r.p95_ns, r.p99_ns, r.max_ns,
+           r.times_ns
+    FROM shown b JOIN replay r ON r.cycle_id = b.id
+    LEFT JOIN replay_list l ON l.campaign_id = b.campaign_id
+    WHERE b.nth <= 2 OR b.nth_last = 1 ORDER BY b.drive_id, b.cycle
+"""
 _EARLIER = """
     SELECT c.id FROM campaign c
     JOIN campaign_drive cd ON cd.campaign_id = c.id
@@ -138,6 +153,26 @@ class BootRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplayRow:
+    """The reads of a boot in replay mode: of each drive's first, second and last valid one."""
+
+    drive_id: int
+    cycle: int
+    origin: str
+    version: int | None
+    seed: int | None
+    started_s: float
+    before_read_ios: int
+    before_read_bytes: int
+    p50_ns: int
+    p95_ns: int
+    p99_ns: int
+    max_ns: int
+    times_ns: str
+    """A JSON list, in the order of the reads."""
+
+
+@dataclass(frozen=True, slots=True)
 class ArrayMadeRow:
     """An array that the campaign made of two of its drives."""
 
@@ -189,6 +224,7 @@ class CampaignRows:
     """The view `health`, one per counter."""
     conditions: tuple[ConditionRow, ...]
     """In the order in which they were noted."""
+    replays: tuple[ReplayRow, ...] = ()
     damaged: tuple[Damaged, ...] = ()
     """What the stick did not give back as it was stored. Not valid wherever it appears."""
 
@@ -221,6 +257,7 @@ def select_campaign(
                     campaign_id,
                 )
             ),
+            replays=tuple(read_rows(connection, ReplayRow, _REPLAYS, campaign_id)),
             boot_times=_select_boot_times(connection, campaign_id, damaged),
             drive_records=_select_drive_records(connection, drives),
             events=read_records(

@@ -59,7 +59,8 @@ def test_a_trace_is_read_in_each_of_its_forms() -> None:
     wanted = (ReadExtent(4096, 8192), ReadExtent(0, 512, 0.25))
     csv = "offset_bytes,length_bytes,wait_s\n# a comment\n\n4096, 8192\n0,512,0.25\n"
     assert parse_trace(csv, name="boot.csv").extents == wanted
-    lines = '{"offset_bytes": 4096, "length_bytes": 8192}\n' + (
+    lines = (
+        '{"offset_bytes": 4096, "length_bytes": 8192}\n'
         '{"offset_bytes": 0, "length_bytes": 512, "wait_s": 0.25}\n'
     )
     found = parse_trace(lines, name="boot.jsonl")
@@ -117,7 +118,7 @@ def test_many_bad_lines_are_not_all_named() -> None:
 
 
 def test_a_trace_without_a_read_is_none() -> None:
-    with pytest.raises(TraceError, match="boot.csv: it has no read in it"):
+    with pytest.raises(TraceError, match=r"boot\.csv: it has no read in it"):
         parse_trace("offset_bytes,length_bytes\n", name="boot.csv")
 
 
