@@ -24,8 +24,8 @@ _MODES = {False: N_("in one cache mode"), True: N_("in three cache modes")}
 _OWN_MODES = N_("in cache modes of its own")
 _POWER = {"cold": N_("cold: off, wake by clock"), "warm": N_("warm: restart")}
 _BOOT_MODES = {
-    "install": N_("installs a system, erases"),
-    "replay": N_("replays reads, erases nothing"),
+    "install": N_("mode: install"),
+    "replay": N_("mode: replay"),
 }
 _CHARTS = {
     "first-last": N_("charts: first-last"),
