@@ -170,8 +170,10 @@ def _join_places(one: Places | None, other: Places | None) -> Places | None:
 
 def _read_boots(rows: CampaignRows, drive: DriveRow, series: Series) -> Samples:
     booted = [boot for boot in rows.boots if boot.drive_id == drive.id and _is_timed(boot)]
+    lists = {each.list_sha256 for each in rows.replays if each.drive_id == drive.id}
     conditions = {
         **_read_boot_table(rows.campaign.plan_toml),
+        **({"list of reads": ", ".join(sorted(lists))} if lists else {}),
         "power": ", ".join(dict.fromkeys(boot.power for boot in booted)),
         COLD_START: ", ".join(sorted({proof for proof, _ in series.proofs})),
         PAGE_CACHE: ", ".join(sorted(set(series.page_caches))),

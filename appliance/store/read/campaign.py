@@ -62,8 +62,8 @@ _REPLAYS = """
         FROM cycle c JOIN boot_sample s ON s.cycle_id = c.id
         WHERE c.campaign_id = ? AND c.mode = 'replay' AND s.valid
     )
-    SELECT b.drive_id, b.cycle, coalesce(l.origin, '') AS origin, l.version, l.seed, r.started_s,
-           r.before_read_ios, r.before_read_bytes, r.p50_ns, r.p95_ns, r.p99_ns, r.max_ns,
+    SELECT b.drive_id, b.cycle, coalesce(l.origin, '') AS origin, l.version, l.seed, r.list_sha256,
+           r.started_s, r.before_read_ios, r.before_read_bytes, r.p50_ns, r.p95_ns, r.p99_ns, r.max_ns,
            r.times_ns
     FROM shown b JOIN replay r ON r.cycle_id = b.id
     LEFT JOIN replay_list l ON l.campaign_id = b.campaign_id
@@ -161,6 +161,7 @@ class ReplayRow:
     origin: str
     version: int | None
     seed: int | None
+    list_sha256: str
     started_s: float
     before_read_ios: int
     before_read_bytes: int
