@@ -49,6 +49,7 @@ def test_a_replay_shows_the_hybrid_and_writes_nothing(out: Path) -> None:
             # The head of a real disk, in the time of the emulated processor (see tests.lab.demo).
             drives=tuple(replace(each, curve=each.curve.quicker(2)) for each in DEFAULT_DRIVES),
             icount_shift=0,
+            from_start=True,
         )
     )
 

@@ -200,7 +200,7 @@ class BootRow(TestRow):
             return None
         cycles, boot_set = int(self._value("cycles")), self._value("set")
         values = (cycles, self._power, self._mode, boot_set, self._charts)
-        table = dict(zip(BOOT_KEYS, values, strict=True))
+        table: dict[str, PlanValue] = dict(zip(BOOT_KEYS, values, strict=True))
         if self._mode == "replay" and self._charts != "none":
             del table["charts"]  # no other system starts
         return table

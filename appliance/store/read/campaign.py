@@ -63,8 +63,8 @@ _REPLAYS = """
         WHERE c.campaign_id = ? AND c.mode = 'replay' AND s.valid
     )
     SELECT b.drive_id, b.cycle, coalesce(l.origin, '') AS origin, l.version, l.seed, r.list_sha256,
-           r.started_s, r.before_read_ios, r.before_read_bytes, r.p50_ns, r.p95_ns, r.p99_ns, r.max_ns,
-           r.times_ns
+           r.started_s, r.before_read_ios, r.before_read_bytes, r.p50_ns, r.p95_ns, r.p99_ns,
+           r.max_ns, r.times_ns
     FROM shown b JOIN replay r ON r.cycle_id = b.id
     LEFT JOIN replay_list l ON l.campaign_id = b.campaign_id
     WHERE b.nth <= 2 OR b.nth_last = 1 ORDER BY b.drive_id, b.cycle
