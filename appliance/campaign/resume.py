@@ -61,8 +61,10 @@ def resume_campaign(context: CampaignContext, campaign_id: int) -> None:
     running = select_unfinished_campaign(context.connection)
     if running is not None and running.state != "paused":
         raise RefusedError(f"campaign {running.id} is still {running.state}", hint="stop it first")
-    left = sum(cycle.state == "planned" for cycle in select_cycles(context.connection, campaign_id))
-    if left and (why := context.host.power.explain_no_entry(context.this_boot)):
+    cycles = select_cycles(context.connection, campaign_id)
+    planned = [cycle for cycle in cycles if cycle.state == "planned"]
+    left, installs = len(planned), any(cycle.mode == "install" for cycle in planned)
+    if installs and (why := context.host.power.explain_no_entry(context.this_boot)):
         raise RefusedError(why)
     # Not each of them wants the power off, but none more than once.
     verifying = sum(
@@ -74,7 +76,7 @@ def resume_campaign(context: CampaignContext, campaign_id: int) -> None:
         campaign_id,
         campaign.power_actions + max_power_actions(left, power_offs=verifying),
     )
-    installed = all(
+    installed = any(cycle.mode == "replay" for cycle in cycles) or all(
         row.installed_at or row.failed_reason
         for row in select_campaign_drives(context.connection, campaign_id)
     )

@@ -18,13 +18,20 @@ from appliance.drives.asked_identity import check_asked
 from appliance.drives.boot_modules import find_missing_modules
 from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
-from appliance.errors import KaltstartError, PlanError, RefusedError, StepFailedError
+from appliance.errors import KaltstartError, PlanError, RefusedError, StepFailedError, StickError
 from appliance.plan.read import Plan, find_conflicts, parse_plan
 from appliance.plan.workloads import ARRAY
 from appliance.problem import Problem
 from appliance.reference_os.install import SLOTS, needed_bytes, root_partuuid
 from appliance.run import StillRunningError
-from appliance.stick.partitions import Stick
+from appliance.samples.read_list import (
+    MAX_TRACE_BYTES,
+    ReadList,
+    TraceError,
+    make_list,
+    parse_trace,
+)
+from appliance.stick.partitions import FAT, Stick
 from appliance.store.boots import insert_cycle
 from appliance.store.campaigns import (
     NewDrive,
@@ -34,6 +41,7 @@ from appliance.store.campaigns import (
     select_unfinished_campaign,
 )
 from appliance.store.connect import transaction
+from appliance.store.replays import insert_read_list
 from appliance.store.steps import insert_step
 from appliance.units import printable
 from appliance.workloads.fio.classic import find_mistake_in_options
@@ -64,6 +72,7 @@ def check_plan(text: str, *, host: Host, drives: Sequence[Drive], stick: Stick) 
     Raises PlanError or RefusedError with everything that is wrong.
     """
     plan = parse_plan(text)
+    installs = plan.boot is not None and plan.boot.mode == "install"
     boot_set_bytes = plan.boot.boot_set_bytes if plan.boot else 0
     overhead_bytes = needed_bytes(boot_set_bytes) - boot_set_bytes
     problems = find_conflicts(
@@ -73,10 +82,12 @@ def check_plan(text: str, *, host: Host, drives: Sequence[Drive], stick: Stick) 
         root_bytes=overhead_bytes,
         ram_bytes=read_memory("MemTotal"),
     )
-    if plan.boot is not None:
+    if installs:
         problems += _find_unbootable(plan, drives)
         if no_entry := host.power.explain_no_entry(host.this_boot):
             problems += (Problem(("boot",), no_entry, kind="conflict"),)
+    if plan.boot is not None and plan.boot.mode == "replay":
+        problems += _find_unreadable_list(plan, drives)
     if refusal := check_room(plan, drives).refusal:
         problems += (Problem((), refusal, kind="conflict"),)
     if problems:
@@ -92,6 +103,79 @@ def check_plan(text: str, *, host: Host, drives: Sequence[Drive], stick: Stick) 
     if mistakes:
         raise PlanError("; ".join(map(str, mistakes)), problems=mistakes)
     return plan
+
+
+def read_replayed_list(plan: Plan, drives: Sequence[Drive]) -> ReadList:
+    """What each boot in replay mode reads: the plan's trace, or the built-in list.
+
+    Raises StickError where the trace cannot be read, RefusedError where it cannot be replayed.
+    """
+    boot = plan.boot
+    if boot is None:
+        raise ValueError("a plan without boots")
+    if boot.trace:
+        try:
+            return parse_trace(_read_trace(boot.trace), name=boot.trace)
+        except TraceError as error:
+            raise RefusedForReasonsError(
+                [_say_of_trace(each) for each in error.problems]
+            ) from error
+    sizes = [
+        find_by_identity(drives, serial=each.serial, wwn=each.wwn).size_bytes
+        for each in plan.booted_drives
+    ]
+    return make_list(drive_bytes=min(sizes), set_bytes=boot.boot_set_bytes)
+
+
+def _read_trace(name: str) -> str:
+    try:
+        with (FAT / name).open("rb") as file:
+            content = file.read(MAX_TRACE_BYTES + 1)
+    except OSError as error:
+        raise StickError(f"{printable(name)} on KALTSTART cannot be read: {error.strerror}") from (
+            error
+        )
+    if len(content) > MAX_TRACE_BYTES:
+        raise TraceError([f"{name}: it has more than {MAX_TRACE_BYTES >> 20} MiB"])
+    return content.decode(errors="replace")
+
+
+def _find_unreadable_list(plan: Plan, drives: Sequence[Drive]) -> tuple[Problem, ...]:
+    """What is wrong with a trace, by its lines; and the drives on which its reads do not fit."""
+    if plan.boot is None or not plan.boot.trace:
+        return ()
+    try:
+        reads = read_replayed_list(plan, drives)
+    except RefusedForReasonsError as error:
+        return error.problems
+    except StickError as error:
+        return (_say_of_trace(str(error)),)
+    problems = []
+    for planned in plan.booted_drives:
+        for drive in drives:
+            if planned.identity not in {drive.serial, drive.wwn}:
+                continue
+            name, block_bytes = planned.identity, drive.logical_block_bytes
+            if drive.size_bytes < reads.end_bytes:
+                told = (
+                    f"{plan.boot.trace} reads up to byte {reads.end_bytes}; drive "
+                    f"{name} has {drive.size_bytes}"
+                )
+                problems.append(_say_of_trace(told))
+            elif any(
+                each.offset_bytes % block_bytes or each.length_bytes % block_bytes
+                for each in reads.extents
+            ):
+                told = (
+                    f"{plan.boot.trace} has reads that are not aligned to the blocks "
+                    f"of {block_bytes} bytes of drive {name}"
+                )
+                problems.append(_say_of_trace(told))
+    return tuple(problems)
+
+
+def _say_of_trace(told: str) -> Problem:
+    return Problem(("boot", "trace"), printable(told), kind="conflict")
 
 
 def _find_unbootable(plan: Plan, drives: Sequence[Drive]) -> tuple[Problem, ...]:
@@ -136,24 +220,27 @@ def start_campaign(
         planned.identity: note_content(host, drive) for planned, drive in chosen if planned.released
     }
     # An array carries its slot's number too, booted or not.
-    needs_slots = plan.boot is not None or plan.array is not None
+    is_replay = boot is not None and boot.mode == "replay"
+    needs_slots = (boot is not None and not is_replay) or plan.array is not None
     slots = (
         _free_slots(host, drives, [drive for _, drive in chosen])
         if needs_slots
         else range(1, len(chosen) + 1)
     )
     booted = plan.booted_drives
+    charts = boot.charts if boot and not is_replay else "none"  # a replay starts no other system
     cycles = (
         plan_cycles(
             drives=len(booted),
             cycles=boot.cycles,
-            charts=boot.charts,
+            charts=charts,
             train=boot.train,
             powers=boot.power,
         )
         if boot
         else ()
     )
+    reads = read_replayed_list(plan, drives) if is_replay else None
     with transaction(connection):
         campaign_id = insert_campaign(
             connection,
@@ -193,7 +280,10 @@ def start_campaign(
                 charted=cycle.charted,
                 trained=cycle.trained,
                 power=cycle.power,
+                mode=boot.mode if boot else "install",
             )
+        if reads is not None:
+            insert_read_list(connection, campaign_id, reads)
         for position, (workload_index, place) in enumerate(plan_steps(plan)):
             insert_step(
                 connection,

@@ -37,6 +37,9 @@ _DRIVE_BYTES = 100 << 10
 """Its health before and after (`smartctl --xall` of real drives: 10 to 40 kB each), its verdict's
 limits, the machine around it."""
 _BOOT_BYTES = 4 << 10
+_REPLAYED_READ_BYTES = 40 << 10
+_REPLAYED_READ_ROW_BYTES = 20
+"""The mean of the built-in list; its place once in the database, then its time in each boot."""
 _CHART_BYTES = 1 << 20
 """A minute of a boot: 16 kB for each second were seen in the lab."""
 _PAGE_BYTES = 60 << 10
@@ -107,6 +110,10 @@ def estimate_storage(plan: Plan, drives: Sequence[Drive]) -> StorageEstimate:
     boots, charts = _count_boots(plan.boot) if plan.boot else (0, 0)
     booted = len(plan.booted_drives)
     boots_bytes, charts_bytes = booted * boots * _BOOT_BYTES, booted * charts * _CHART_BYTES
+    if plan.boot and plan.boot.mode == "replay":
+        # A trace may have more reads; it is not there to be counted here.
+        reads = plan.boot.boot_set_bytes // _REPLAYED_READ_BYTES
+        boots_bytes += (booted * boots + 1) * reads * _REPLAYED_READ_ROW_BYTES
     rows_bytes = fixed_bytes + boots_bytes + sum(each.rows_bytes for each in loads)
     activity_rows = sum(each.activity_rows for each in loads)
     row_bytes = ACTIVITY_CSV_BYTES if activity_rows <= PLAIN_ACTIVITY else ACTIVITY_GZ_BYTES
@@ -127,6 +134,7 @@ def estimate_storage(plan: Plan, drives: Sequence[Drive]) -> StorageEstimate:
 def _count_boots(boot: Boot) -> tuple[int, int]:
     """Of each drive all boots, and those with a chart."""
     charts = {"none": 0, "first-last": min(2, boot.cycles), "all": boot.cycles}[boot.charts]
+    charts = charts if boot.mode == "install" else 0
     return boot.train + boot.cycles + charts, charts
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from appliance.drives.model import Drive, prefer_with_capacity
 from appliance.drives.safety import explain_no_capacity
 from appliance.plan.compose import quote
-from appliance.plan.model import MIN_BUCKETS, ArrayPlan, Plan, PlannedDrive
+from appliance.plan.model import MIN_BUCKETS, ArrayPlan, Boot, Plan, PlannedDrive
 from appliance.plan.workloads import ARRAY, WorkloadPlan
 from appliance.problem import Problem
 from appliance.toml.values import show_size, show_value
@@ -81,7 +81,7 @@ def _check_room(plan: Plan, room: _Room, *, root_bytes: int) -> Iterator[Problem
         )
 
     if plan.boot is not None and room.is_booted:
-        needed = root_bytes + plan.boot.boot_set_bytes + _INSTALL_EXTRA_BYTES
+        needed = _count_boot_bytes(plan.boot, root_bytes)
         if room.size_bytes < needed:
             yield tell("the boot test", needed, "boot")
     made = ""
@@ -107,6 +107,12 @@ def _check_room(plan: Plan, room: _Room, *, root_bytes: int) -> Iterator[Problem
         is_smaller = each.kind == "fio" and own_bytes < kept.get("fio", ("", 0))[1]
         if each.filesystem and each.keeps_files and not is_smaller:
             kept[each.kind] = _name(number, each), own_bytes
+
+
+def _count_boot_bytes(boot: Boot, root_bytes: int) -> int:
+    if boot.mode == "install":
+        return root_bytes + boot.boot_set_bytes + _INSTALL_EXTRA_BYTES
+    return 0 if boot.trace else boot.boot_set_bytes  # a trace is compared with the drives itself
 
 
 def _list_steps(plan: Plan) -> Iterator[tuple[int, WorkloadPlan, str]]:

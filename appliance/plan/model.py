@@ -31,7 +31,6 @@ from appliance.toml.fields import (
     text,
     whole,
 )
-from appliance.toml.values import NOT_YET
 
 MIN_BUCKETS = 640
 """A cache drive with fewer is not taken. The kernel's own limit is 513 (run_cache_set() in
@@ -151,15 +150,23 @@ class Boot:
         says="cold: the machine powers off between boots; warm: it reboots; "
         "both in a list: each drive's boots alternate, a warm one after each cold one.",
     )
-    mode: Literal["install"] = key(
-        one_of("install", later={"replay": NOT_YET}),
+    mode: Literal["install", "replay"] = key(
+        one_of("install", "replay"),
         default="install",
-        says="install: a reference system is written to the drive, erasing it.",
+        says="install: a reference system is written to the drive, erasing it; replay: each start "
+        "of the appliance reads a list of boot-like reads, and nothing is written.",
     )
     boot_set_bytes: int = key(
         size("1M", "16G", "256M"),
         default="256M",
-        says="How much session data each boot reads: bytes, or a text such as 4K, 1M, 2G.",
+        says="How much session data each boot reads, or in all with replay: bytes, or a text "
+        "such as 4K, 1M, 2G.",
+    )
+    trace: str = key(
+        text("the name of a file on KALTSTART", most=100, pattern=r"^[^/\\\x00-\x1f]+$"),
+        absent="",
+        says="With replay: the file on KALTSTART with the reads to replay instead of the built-in "
+        "list.",
     )
     charts: Literal["none", "first-last", "all"] = key(
         one_of("none", "first-last", "all"),
@@ -317,7 +324,8 @@ class Plan:
         """Those with cycles of the boot test: the backing drive's are the array's."""
         if self.boot is None:
             return ()
-        return tuple(each for each in self.drives if each.is_tested or each.role == "backing")
+        roles = ("backing",) if self.boot.mode == "install" else ()
+        return tuple(each for each in self.drives if each.is_tested or each.role in roles)
 
     def places_of(self, workload: WorkloadPlan) -> tuple[str, ...]:
         """Where `workload` runs, one after the other: drives' identities, or ARRAY."""

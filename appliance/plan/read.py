@@ -112,10 +112,13 @@ def describe_plan(plan: Plan) -> str:
     if plan.boot is not None:
         cycles = plan.boot.cycles
         boots = f"{cycles} {_join(sorted(plan.boot.power))} boot{'' if cycles == 1 else 's'}"
+        if plan.boot.mode == "replay":
+            boots = boots.replace(" boot", " replayed boot")
         parts.append(f"{boots} of {_list_booted(plan)}" if plan.array else f"{boots} each")
         if plan.boot.train:
             parts.append(f"{plan.boot.train} untimed before them")
-        charted = {"none": 0, "first-last": min(2, cycles), "all": cycles}[plan.boot.charts]
+        charts = plan.boot.charts if plan.boot.mode == "install" else "none"
+        charted = {"none": 0, "first-last": min(2, cycles), "all": cycles}[charts]
         if charted:
             parts.append(f"{charted} more with a chart")
     if plan.workloads:

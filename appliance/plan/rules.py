@@ -21,10 +21,13 @@ from appliance.plan.writes import (
 )
 from appliance.problem import Problem
 from appliance.toml.fields import Reading
-from appliance.toml.values import show_value
+from appliance.toml.values import show_size, show_value
 
 type _Drives = Mapping[int, Reading[PlannedDrive]]
 """`[[drive]]` tables by their index."""
+
+MAX_REPLAYED_BYTES = 2 << 30
+"""Each read's time is stored: some 50,000 in each boot."""
 
 
 def find_contradictions(shape: Shape) -> list[Problem]:
@@ -35,7 +38,23 @@ def find_contradictions(shape: Shape) -> list[Problem]:
         for clash in each.value.find_clashes(each.given)
         if not each.broken & set(clash.keys)
     ]
-    return [*problems, *_check_places(shape)]
+    return [*problems, *_check_boot(shape), *_check_places(shape)]
+
+
+def _check_boot(shape: Shape) -> Iterator[Problem]:
+    """What is only for one of the modes."""
+    if shape.boot is None or "mode" in shape.boot.broken:
+        return
+    boot, given = shape.boot.value, shape.boot.given - shape.boot.broken
+    if boot.mode == "install":
+        if "trace" in given:
+            yield Problem(("boot", "trace"), 'is only for mode = "replay"')
+        return
+    if "charts" in given and boot.charts != "none":
+        yield Problem(("boot", "charts"), 'is for mode = "install"; a replay starts no system')
+    if "boot_set" in given and boot.boot_set_bytes > MAX_REPLAYED_BYTES:
+        told = f'must be at most "{show_size(MAX_REPLAYED_BYTES)}" with mode = "replay"'
+        yield Problem(("boot", "boot_set"), told)
 
 
 def _check_places(shape: Shape) -> Iterator[Problem]:
@@ -121,7 +140,8 @@ def _check_members(drives: _Drives) -> Iterator[Problem]:
 def _check_use(shape: Shape) -> Iterator[Problem]:
     """An array that nothing runs on would be made for nothing."""
     workloads = shape.workloads.values()
-    if "boot" in shape.plan.given or not workloads or shape.has_unknown_workloads:
+    is_booted = shape.boot is not None and shape.boot.value.mode == "install"
+    if is_booted or not workloads or shape.has_unknown_workloads:
         return
     if not any(ARRAY in each.value.on or "on" in each.broken for each in workloads):
         yield Problem(

@@ -150,8 +150,10 @@ def _join_places(one: Places | None, other: Places | None) -> Places | None:
 
 
 def _read_boots(rows: CampaignRows, series: Series) -> Samples:
+    lists = {each.list_sha256 for each in rows.replays if each.drive_id == series.drive_id}
     conditions = {
         **_read_boot_table(rows.campaign.plan_toml),
+        **({"list of reads": ", ".join(sorted(lists))} if lists else {}),
         "power": series.power,
         COLD_START: ", ".join(sorted({proof for proof, _ in series.proofs})),
         PAGE_CACHE: ", ".join(sorted(set(series.page_caches))),

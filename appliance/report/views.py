@@ -20,6 +20,7 @@ from appliance.report.blocks import ChartView, LegendView, SectionView, StepView
 from appliance.report.boots.charts import draw_boot_times, draw_recordings
 from appliance.report.boots.doubts import find_doubts
 from appliance.report.boots.findings import RULES, Finding, find_findings
+from appliance.report.boots.replays import ReplayView, view_replays
 from appliance.report.boots.serial_findings import find_serial_findings
 from appliance.report.boots.views import (
     BootView,
@@ -105,6 +106,9 @@ class ReportView:
     rules: tuple[str, ...]
     recordings: tuple[tuple[DriveView, tuple[ChartView, ...]], ...]
     """What was sampled in each drive's first and last charted boot."""
+    is_replay: bool
+    """Whether its boots replayed reads; a campaign's boots have one mode."""
+    replays: tuple[ReplayView, ...]
     steps: tuple[StepView, ...]
     steps_progress: str
     array: ArrayView | None
@@ -217,6 +221,8 @@ def make_report(
             *(RATIO_RULES if beside else ()),
         ),
         recordings=_chart_recordings(rows, timed, recordings),
+        is_replay=any(boot.mode == "replay" for boot in rows.boots),
+        replays=_view_replays(rows, timed),
         steps=steps,
         steps_progress=describe_steps(steps),
         array=make_array(rows, workloads),
@@ -280,6 +286,17 @@ def _chart_recordings(
             pair = boots[:1] if len(boots) == 1 else [boots[0], boots[-1]]
             found.append((view, draw_recordings(pair, color=view.color, name=str(drive.slot))))
     return tuple(found)
+
+
+def _view_replays(
+    rows: CampaignRows, timed: Sequence[tuple[DriveView, tuple[BootView, ...]]]
+) -> tuple[ReplayView, ...]:
+    drives = [drive for drive in rows.drives if _has_column(drive, rows)]
+    return tuple(
+        view_replays(view, own)
+        for drive, (view, _) in zip(drives, timed, strict=True)
+        if (own := [each for each in rows.replays if each.drive_id == drive.id])
+    )
 
 
 def _is_judged(verdicts: VerdictsView | None, workloads: Sequence[Workload]) -> bool:

@@ -22,6 +22,7 @@ from appliance.campaign.boots.rehearsal import (
     end_trial,
     rehearse,
 )
+from appliance.campaign.boots.replay import find_due_replay, measure_replay
 from appliance.campaign.context import (
     CampaignContext,
     leave,
@@ -326,7 +327,11 @@ class Appliance:
     def _resume_after_start(self, campaign: CampaignRow) -> None:
         self.status.campaign_id = campaign.id
         try:
+            self._replay_if_due(campaign.id)
             settle_armed(self.context, campaign.id)
+        except StoppedByPersonError as error:
+            pause(self.context, campaign.id, error.reason)
+            return
         except KaltstartError as error:
             # The same at each later start: a person has to see it, and to be answered.
             self._pause_for(campaign.id, error)
@@ -361,6 +366,16 @@ class Appliance:
             pause(self.context, campaign.id, name_stop(self.connection, campaign.id))
             return
         self._run_campaign(campaign.id)
+
+    def _replay_if_due(self, campaign_id: int) -> None:
+        """Before anything else is done with a drive. Raises StickError, StoppedByPersonError."""
+        cycle = find_due_replay(self.context, campaign_id)
+        if cycle is None:
+            return
+        self.screen.show("running", "Replaying reads", campaign_id=campaign_id)
+        with self.drives.quiet(self.context.tell) as late:
+            self._machine_drives.record_late(late, campaign_id)
+            measure_replay(self.context, campaign_id, cycle)
 
     def _run_campaign(self, campaign_id: int) -> None:
         """As far as it goes in this boot. Trouble on the way pauses it."""

@@ -21,6 +21,8 @@ class CycleRow:
     charted: bool
     power: str
     """cold | warm"""
+    mode: str
+    """install | replay"""
     state: str
     """planned | armed | done | failed | skipped"""
     attempts: int
@@ -46,10 +48,10 @@ class BootSample:
     boot_s: float
     firmware_s: float | None
     loader_s: float | None
-    kernel_s: float
-    initrd_s: float
-    userspace_s: float
-    session_s: float
+    kernel_s: float | None
+    initrd_s: float | None
+    userspace_s: float | None
+    session_s: float | None
     io_quiet_s: float | None
     read_bytes: int
     read_ios: int
@@ -71,14 +73,15 @@ def insert_cycle(
     charted: bool,
     power: str,
     trained: bool = False,
+    mode: str = "install",
 ) -> None:
     """A planned boot."""
     connection.execute(
         """
-        INSERT INTO cycle (campaign_id, drive_id, position, cycle, charted, power, trained)
-        VALUES (?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO cycle (campaign_id, drive_id, position, cycle, charted, power, trained, mode)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
         """,
-        (campaign_id, drive_id, position, cycle, int(charted), power, int(trained)),
+        (campaign_id, drive_id, position, cycle, int(charted), power, int(trained), mode),
     )
 
 
@@ -86,8 +89,8 @@ def select_cycles(connection: sqlite3.Connection, campaign_id: int) -> tuple[Cyc
     """All cycles of a campaign, in the order in which they are to happen."""
     rows = connection.execute(
         """
-        SELECT id, campaign_id, drive_id, position, cycle, charted, power, state, attempts, entry,
-               armed_at, armed_boot_id, left_at, alarm_at, power_cycles_before, reason,
+        SELECT id, campaign_id, drive_id, position, cycle, charted, power, mode, state, attempts,
+               entry, armed_at, armed_boot_id, left_at, alarm_at, power_cycles_before, reason,
                cache_power_cycles_before, trained
         FROM cycle WHERE campaign_id = ? ORDER BY position
         """,
@@ -249,6 +252,7 @@ def insert_sample(
     *,
     cold_proof: str,
     cold_reason: str,
+    page_cache: str = "cold",
 ) -> None:
     """Store a sample and finish its cycle: one that trained the drive without its times.
 
@@ -275,7 +279,7 @@ def insert_sample(
                 userspace_s, session_s, io_quiet_s, read_bytes, read_ios, wake_skew_s, cold_proof,
                     cold_reason, drive_celsius, cpu_celsius, kernel_errors,
                 page_cache, valid)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'cold', 1)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
             """,
             (
                 cycle_id,
@@ -290,6 +294,7 @@ def insert_sample(
                 sample.drive_celsius,
                 sample.cpu_celsius,
                 sample.kernel_errors,
+                page_cache,
             ),
         )
     connection.execute("UPDATE cycle SET state = 'done', reason = '' WHERE id = ?", (cycle_id,))

@@ -126,6 +126,19 @@ SEALED = {
         drive="c.drive_id",
         reason="cold_reason",
     ),
+    "replay": SealedTable(
+        (
+            "list_sha256", "started_s", "before_read_ios", "before_read_bytes", "p50_ns", "p95_ns",
+            "p99_ns", "max_ns", "times_ns",
+        ),
+        "cycle c ON c.id = s.cycle_id JOIN drive d ON d.id = c.drive_id",
+        "c.campaign_id",
+        "'reads of ' || d.identity || ' cycle ' || c.cycle",
+        {},
+        drive="c.drive_id",
+        is_recording=True,
+        is_evidence=False,
+    ),
     "result": _of_step(
         "s.variant || ' ' || s.metric",
         "device variant metric unit value page_cache page_cache_proof began_cold proof_reason"

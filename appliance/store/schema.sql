@@ -175,6 +175,7 @@ CREATE TABLE cycle (
     charted INTEGER NOT NULL CHECK (charted IN (0, 1)),
     trained INTEGER NOT NULL DEFAULT 0 CHECK (trained IN (0, 1)),
     power TEXT NOT NULL CHECK (power IN ('cold', 'warm')),
+    mode TEXT NOT NULL DEFAULT 'install' CHECK (mode IN ('install', 'replay')),
     state TEXT NOT NULL DEFAULT 'planned'
         CHECK (state IN ('planned', 'armed', 'done', 'failed', 'skipped')),
     reason TEXT NOT NULL DEFAULT '',
@@ -196,6 +197,7 @@ CREATE TABLE cycle (
 -- afterwards: cold_proof is 'unproven' until then. Of a boot that is not timed, no time is stored.
 -- drive_celsius, cpu_celsius: right after the boot; NULL without a sensor. kernel_errors: what the
 -- kernel reported of errors of the drive in it.
+-- Of a replay boot_s is how long its reads took, and the parts of a start-up are NULL.
 CREATE TABLE boot_sample (
     cycle_id INTEGER PRIMARY KEY REFERENCES cycle (id),
     boot_id TEXT NOT NULL,
@@ -221,6 +223,35 @@ CREATE TABLE boot_sample (
     page_cache TEXT NOT NULL
         CHECK (page_cache IN ('cold', 'partial', 'warm', 'bypass', 'bounded')),
     valid INTEGER NOT NULL CHECK (valid IN (0, 1)),
+    checksum INTEGER
+) STRICT;
+
+-- The reads of every boot of a campaign in replay mode, the same for each of its drives.
+-- origin: 'built-in', or the trace's file. version, seed: of the generator; NULL of a trace.
+-- extents: a JSON list of [offset, length] or [offset, length, seconds to wait before].
+CREATE TABLE replay_list (
+    campaign_id INTEGER PRIMARY KEY REFERENCES campaign (id),
+    origin TEXT NOT NULL,
+    version INTEGER,
+    seed INTEGER,
+    sha256 TEXT NOT NULL,
+    extents TEXT NOT NULL
+) STRICT;
+
+-- How long the reads of one boot took, committed with its sample. before_*: what the drive had
+-- delivered since the machine's start when the first of them began, by the kernel's count.
+-- times_ns: a JSON list, in the list's order.
+CREATE TABLE replay (
+    cycle_id INTEGER PRIMARY KEY REFERENCES cycle (id),
+    list_sha256 TEXT NOT NULL,
+    started_s REAL NOT NULL,
+    before_read_ios INTEGER NOT NULL,
+    before_read_bytes INTEGER NOT NULL,
+    p50_ns INTEGER NOT NULL,
+    p95_ns INTEGER NOT NULL,
+    p99_ns INTEGER NOT NULL,
+    max_ns INTEGER NOT NULL,
+    times_ns TEXT NOT NULL,
     checksum INTEGER
 ) STRICT;
 
@@ -517,12 +548,33 @@ SELECT c.campaign_id, d.identity AS drive_serial, cd.role AS drive_role, c.cycle
        coalesce(s.cold_reason, c.reason) AS cold_reason, coalesce(s.valid, 0) AS valid, c.charted,
        s.boot_s, s.firmware_s, s.loader_s, s.kernel_s, s.initrd_s, s.userspace_s, s.session_s,
        s.io_quiet_s, s.read_bytes, s.read_ios, s.wake_skew_s, coalesce(s.at, c.armed_at) AS at,
-       c.trained, s.drive_celsius, s.cpu_celsius, coalesce(s.kernel_errors, '') AS kernel_errors
+       c.mode, c.trained, s.drive_celsius, s.cpu_celsius,
+       coalesce(s.kernel_errors, '') AS kernel_errors
 FROM cycle c
 JOIN drive d ON d.id = c.drive_id
 JOIN campaign_drive cd ON cd.campaign_id = c.campaign_id AND cd.drive_id = c.drive_id
 LEFT JOIN boot_sample s ON s.cycle_id = c.id
 WHERE c.state IN ('done', 'failed');
+
+CREATE VIEW replays AS
+SELECT c.campaign_id, d.identity AS drive_serial, c.cycle, l.origin, l.version, l.seed,
+       r.list_sha256, r.started_s, r.before_read_ios, r.before_read_bytes, r.p50_ns, r.p95_ns,
+       r.p99_ns, r.max_ns
+FROM replay r
+JOIN cycle c ON c.id = r.cycle_id
+JOIN drive d ON d.id = c.drive_id
+LEFT JOIN replay_list l ON l.campaign_id = c.campaign_id;
+
+CREATE VIEW replay_reads AS
+SELECT c.campaign_id, d.identity AS drive_serial, c.cycle, t.key AS seq,
+       json_extract(e.value, '$[0]') AS offset_bytes, json_extract(e.value, '$[1]') AS length_bytes,
+       t.value AS read_ns
+FROM replay r
+JOIN cycle c ON c.id = r.cycle_id
+JOIN drive d ON d.id = c.drive_id
+JOIN replay_list l ON l.campaign_id = c.campaign_id
+JOIN json_each(r.times_ns) t
+JOIN json_each(l.extents) e ON e.key = t.key;
 
 CREATE VIEW results AS
 SELECT t.campaign_id, r.step_id, r.device, coalesce(d.identity, '') AS drive_serial,

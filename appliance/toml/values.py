@@ -1,9 +1,6 @@
 """Values of a plan as messages and generated plans show them. Pure."""
 
-from appliance import VERSION
 from appliance.units import printable
-
-NOT_YET = f"this version ({VERSION}) does not have it yet"
 
 _LONGEST_SHOWN = 60
 _HUGE_BITS = 64

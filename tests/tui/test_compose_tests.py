@@ -169,6 +169,19 @@ async def test_settings_are_typed_and_boots_and_tests_go_into_one_plan(engine: F
         assert plan["workload"][0]["data_size"] == "2G"
 
 
+async def test_a_replay_releases_no_drive(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space")
+        pilot.app.screen.query_one("#mode").focus()
+        await press(pilot, "enter")
+        await go_on(pilot)
+        plan = await started_plan(pilot, engine)
+        assert plan["boot"]["mode"] == "replay"
+        assert "charts" not in plan["boot"]
+        assert "erase" not in plan["drive"][0]
+
+
 async def test_what_the_plan_refuses_stands_by_its_test(engine: FakeEngine) -> None:
     async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
         await settle(pilot)

@@ -31,7 +31,7 @@ _SAID_ONCE = {("boot", "mode"), ("array", "kind")}
 """Keys that have one value alone."""
 _IN_ROWS = {
     "campaign": {"name", "on_finish"},
-    "boot": {"cycles", "power", "boot_set", "charts"},
+    "boot": {"cycles", "power", "mode", "boot_set", "charts"},
     "array": ArraySettings().to_table().keys() | {"block"},
 }
 
@@ -70,7 +70,7 @@ async def test_nothing_is_written_of_what_is_at_its_default(engine: FakeEngine) 
         await release(pilot, HDD.serial[-6:])
         plan = await started_plan(pilot, engine)
     assert plan["campaign"].keys() == {"name", "on_finish"}
-    assert plan["boot"].keys() == {"cycles", "power", "boot_set", "charts"}
+    assert plan["boot"].keys() == {"cycles", "power", "mode", "boot_set", "charts"}
 
 
 async def test_the_defaults_are_those_of_the_schema(engine: FakeEngine) -> None:
@@ -92,7 +92,7 @@ async def test_what_is_set_goes_into_the_plan_by_keys_alone(engine: FakeEngine) 
         await type_text(pilot, "55")
         await press(pilot, "enter")
         await type_text(pilot, "45,5")
-        await press(pilot, "tab", "tab", "tab", "tab", "tab", "tab", "enter")
+        await press(pilot, *["tab"] * 7, "enter")
         assert isinstance(pilot.app.screen, ComposeDialog)
         told = "F5 more settings: autostart yes, max_temperature 55, wake_margin 45.5"
         assert text_of(pilot, "#further") == told

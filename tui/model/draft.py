@@ -14,7 +14,7 @@ type FurtherTables = Mapping[str, PlanTable]
 """By table (`campaign`, `boot`, `array`): keys that no row of the form sets."""
 
 
-BOOT_KEYS = ("cycles", "power", "boot_set", "charts")
+BOOT_KEYS = ("cycles", "power", "mode", "boot_set", "charts")
 """Of `[boot]`: what the form's row of it sets."""
 
 

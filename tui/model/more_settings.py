@@ -62,6 +62,12 @@ SETTINGS = (
         N_("Untimed boots before the timed ones: a drive that learns has learned."),
     ),
     FurtherSetting(
+        "boot",
+        "trace",
+        N_("A file on KALTSTART with the reads to replay."),
+        absent=N_("empty, the built-in list"),
+    ),
+    FurtherSetting(
         "array",
         "clean_timeout",
         N_("Seconds to wait for a clean array before each reading test."),

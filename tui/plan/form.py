@@ -253,7 +253,7 @@ class CampaignForm(Dialog[ComposedCampaign]):
         """All that would be done, complete or not."""
         return list_composed(
             (row.read() for row in self.query(WorkloadRow) if row.on),
-            has_boot=self.query_one(BootRow).on,
+            installs=self.query_one(BootRow).installs,
             has_array=roles.has_members(self._roles),
         )
 

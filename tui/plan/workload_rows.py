@@ -31,6 +31,10 @@ _POWER = {
     "cold, warm": N_("cold and warm in turn"),
 }
 """Several as they are joined."""
+_BOOT_MODES = {
+    "install": N_("mode: install"),
+    "replay": N_("mode: replay"),
+}
 _CHARTS = {
     "first-last": N_("charts: first-last"),
     "none": N_("charts: none"),
@@ -67,7 +71,9 @@ class BootRow(TestRow):
             on=True,
         )
         self._keys = {each.name: each for each in read_keys("boot")}
-        self._power, self._charts = (str(self._keys[each].default) for each in ("power", "charts"))
+        self._power, self._charts, self._mode = (
+            str(self._keys[each].default) for each in ("power", "charts", "mode")
+        )
 
     @override
     def compose(self) -> ComposeResult:
@@ -75,6 +81,7 @@ class BootRow(TestRow):
         with Horizontal(classes="line settings more"):
             yield Choice(_(_POWER[self._power]), id="power")
             yield Choice(_(_CHARTS[self._charts]), id="charts")
+            yield Choice(_(_BOOT_MODES[self._mode]), id="mode")
 
     @override
     def compose_settings(self) -> ComposeResult:
@@ -92,11 +99,19 @@ class BootRow(TestRow):
         """`cold`, `warm` or `cold, warm`."""
         return self._power
 
+    @property
+    def installs(self) -> bool:
+        """Whether it writes to the drives."""
+        return self.on and self._mode == "install"
+
     @override
     def turn(self, choice: Choice) -> None:
         if choice.id == "power":
             self._power = find_next(tuple(_POWER), self._power)
             choice.relabel(_(_POWER[self._power]))
+        elif choice.id == "mode":
+            self._mode = find_next(tuple(_BOOT_MODES), self._mode)
+            choice.relabel(_(_BOOT_MODES[self._mode]))
         else:
             self._charts = find_next(tuple(_CHARTS), self._charts)
             choice.relabel(_(_CHARTS[self._charts]))
@@ -109,6 +124,8 @@ class BootRow(TestRow):
                 ", ".join(sorted(map(str, power))) if isinstance(power, tuple) else str(power)
             )
             self._charts = str(settings.get("charts", self._charts))
+            self._mode = str(settings.get("mode", self._mode))
+            self.query_one("#mode", Choice).relabel(_(_BOOT_MODES[self._mode]))
             self.query_one("#power", Choice).relabel(_(_POWER[self._power]))
             self.query_one("#charts", Choice).relabel(_(_CHARTS[self._charts]))
         super().fill(settings)
@@ -127,8 +144,12 @@ class BootRow(TestRow):
             return None
         several = self._power.split(", ")
         power: PlanValue = tuple(several) if len(several) > 1 else self._power
-        values = (int(self._value("cycles")), power, self._value("set"), self._charts)
-        return dict(zip(BOOT_KEYS, values, strict=True))
+        cycles, boot_set = int(self._value("cycles")), self._value("set")
+        values = (cycles, power, self._mode, boot_set, self._charts)
+        table: dict[str, PlanValue] = dict(zip(BOOT_KEYS, values, strict=True))
+        if self._mode == "replay" and self._charts != "none":
+            del table["charts"]  # no other system starts
+        return table
 
     def _value(self, field_id: str) -> str:
         return self.query_one(f"#{field_id}", Field).value.strip()

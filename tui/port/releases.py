@@ -11,14 +11,14 @@ __all__ = ["Work", "does_table_write", "find_released", "is_written", "list_comp
 
 
 def list_composed(
-    tables: Iterable[PlanTable], *, has_boot: bool, has_array: bool
+    tables: Iterable[PlanTable], *, installs: bool, has_array: bool
 ) -> tuple[Work, ...]:
     """All that a campaign of these `[[workload]]` tables does, with drives by raw identity."""
     workloads = (
         Work(index, _read_places(table), does_table_write(table))
         for index, table in enumerate(tables)
     )
-    return list_works(workloads, installs=has_boot, has_array=has_array)
+    return list_works(workloads, installs=installs, has_array=has_array)
 
 
 def is_written(works: Iterable[Work], drive: DriveRow, role: Role) -> bool:
@@ -30,7 +30,7 @@ def find_released(composed: ComposedCampaign) -> tuple[DriveRow, ...]:
     """The drives that a person must release; the plan releases no other."""
     works = list_composed(
         composed.workloads,
-        has_boot=composed.boot is not None,
+        installs=composed.boot is not None and composed.boot.get("mode") != "replay",
         has_array=composed.array is not None,
     )
     return tuple(

@@ -44,7 +44,7 @@ def prepare(
     to_boot = {
         cycle.drive_id
         for cycle in select_cycles(context.connection, campaign_id)
-        if cycle.state == "planned"
+        if cycle.state == "planned" and cycle.mode == "install"
     }
     if to_boot and (why := context.host.power.explain_no_entry(context.this_boot)):
         raise RefusedError(why)  # somebody formatted KALTSTART while the campaign was paused

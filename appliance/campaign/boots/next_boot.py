@@ -74,13 +74,13 @@ def start_next_boot(context: CampaignContext, campaign_id: int) -> Outcome:
         cycle = next_cycle(select_cycles(context.connection, campaign_id))
         if cycle is None:
             return _find_end(context, campaign)
-        if hold := _find_hold(context, campaign):
+        if hold := _find_hold(context, campaign, cycle):
             outcome, reason = hold
             pause(context, campaign_id, reason)
             return outcome
         row = find_drive_row(context, cycle)
         try:
-            departure = _look(context, campaign_id, row)
+            departure = _look(context, cycle, row)
         except (RefusedError, DriveSilentError) as error:
             _fail(context, cycle, row, error)
             continue
@@ -132,7 +132,9 @@ def _explain_wait(
     )
 
 
-def _find_hold(context: CampaignContext, campaign: CampaignRow) -> tuple[Outcome, str] | None:
+def _find_hold(
+    context: CampaignContext, campaign: CampaignRow, cycle: CycleRow
+) -> tuple[Outcome, str] | None:
     """Whether and why the campaign pauses before its next boot.
 
     What the stick forgets is asked here as well as at the appliance's start: a measured boot is
@@ -149,7 +151,8 @@ def _find_hold(context: CampaignContext, campaign: CampaignRow) -> tuple[Outcome
         context.connection, campaign.id, boot_id=context.this_boot.boot_id
     ):
         return Outcome.FORGOTTEN, absence
-    if why := context.host.power.explain_no_entry(context.this_boot):
+    no_entry = context.host.power.explain_no_entry
+    if cycle.mode == "install" and (why := no_entry(context.this_boot)):
         return Outcome.PAUSED, why
     return None
 
@@ -215,9 +218,10 @@ class _Departure:
     celsius: float | None
 
 
-def _look(context: CampaignContext, campaign_id: int, row: CampaignDriveRow) -> _Departure:
+def _look(context: CampaignContext, cycle: CycleRow, row: CampaignDriveRow) -> _Departure:
     """The drives of the next boot, and their counts. Raises RefusedError, StepFailedError."""
-    array = select_booted_array(context.connection, campaign_id, row)
+    campaign_id, is_replay = cycle.campaign_id, cycle.mode == "replay"
+    array = None if is_replay else select_booted_array(context.connection, campaign_id, row)
     members = [
         (row, await_drive(context.host, partial(find_released_drive, row=row), tell=context.tell))
     ]
@@ -228,8 +232,14 @@ def _look(context: CampaignContext, campaign_id: int, row: CampaignDriveRow) -> 
             )
             members.append((array.cache, cache))
     with drive_work(context, campaign_id, members, tell=context.tell) as hand:
-        booted = await_drive(
-            context.host, partial(find_booted_drives, context.host, row=row, array=array), hand=hand
+        booted = (
+            BootedDrives(members[0][1])
+            if is_replay
+            else await_drive(
+                context.host,
+                partial(find_booted_drives, context.host, row=row, array=array),
+                hand=hand,
+            )
         )
         counts = [
             hand.do(
@@ -283,7 +293,8 @@ def _arm_and_leave(
     departure: _Departure,
 ) -> Outcome:
     array = departure.booted.array
-    entry = entry_name(row.slot, charted=cycle.charted)
+    is_replay = cycle.mode == "replay"
+    entry = "" if is_replay else entry_name(row.slot, charted=cycle.charted)
     # Of a stick that does not let go of it the next start could not tell whose it is.
     pass_over_kept(context, campaign.id, "the boot that left it is not waited for")
     with transaction(context.connection):
@@ -307,9 +318,10 @@ def _arm_and_leave(
             level="info",
         )
     try:
-        context.host.power.arm_entry(
-            context.this_boot, entry, set_uuid=array.set_uuid if array else ""
-        )
+        if not is_replay:  # the appliance is the loader's default
+            context.host.power.arm_entry(
+                context.this_boot, entry, set_uuid=array.set_uuid if array else ""
+            )
     except KaltstartError as error:
         pause(context, campaign.id, str(error))
         return Outcome.PAUSED

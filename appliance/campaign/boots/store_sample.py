@@ -25,6 +25,7 @@ from appliance.store.boots import (
 from appliance.store.campaigns import CampaignDriveRow, CampaignRow
 from appliance.store.clock import parse_timestamp
 from appliance.store.connect import transaction
+from appliance.store.replays import ReplaySample, insert_replay
 from appliance.units import printable
 from appliance.workloads.raw_files import sync_folder, write_durably
 
@@ -36,7 +37,11 @@ Due = tuple[CampaignRow, CycleRow, CampaignDriveRow]
 
 
 def store_sample(
-    context: CampaignContext, due: Due, booted: BootedDrives, sample: BootSample
+    context: CampaignContext,
+    due: Due,
+    booted: BootedDrives,
+    sample: BootSample,
+    replay: ReplaySample | None = None,
 ) -> PowerCycles:
     """Commit the sample, then whether it was cold, then the chart of a charted boot.
 
@@ -59,7 +64,10 @@ def store_sample(
             sample,
             cold_proof="unproven",
             cold_reason=N_("the drive's power-cycle count was not read"),
+            page_cache="cold" if replay is None else "bypass",
         )
+        if replay is not None and not cycle.trained:
+            insert_replay(context.connection, cycle.id, replay)
     befores = (cycle.power_cycles_before, cycle.cache_power_cycles_before)
     afters = [host.drives.read_power_cycles(drive) for drive in booted.all]
     proofs: dict[str, ColdProof] = {}

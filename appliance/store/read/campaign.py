@@ -30,7 +30,7 @@ from appliance.store.verdicts import (
 BOOT_TIMES = (
     "campaign_id", "drive_serial", "drive_role", "cycle", "power", "cold_proof", "cold_reason",
     "valid", "charted", "boot_s", "firmware_s", "loader_s", "kernel_s", "initrd_s", "userspace_s",
-    "session_s", "io_quiet_s", "read_bytes", "read_ios", "wake_skew_s", "at", "trained",
+    "session_s", "io_quiet_s", "read_bytes", "read_ios", "wake_skew_s", "at", "mode", "trained",
     "drive_celsius", "cpu_celsius", "kernel_errors",
 )  # fmt: skip
 """The columns of the view `boot_times`."""
@@ -49,7 +49,8 @@ _DRIVES = """
 """
 # The defaults for a boot without a sample are those of the view boot_times.
 _BOOTS = """
-    SELECT c.id, c.drive_id, c.position, c.cycle, c.charted, c.power, c.state, c.attempts, c.reason,
+    SELECT c.id, c.drive_id, c.position, c.cycle, c.charted, c.power, c.mode, c.state, c.attempts,
+           c.reason,
            c.power_cycles_before, s.power_cycles_after, coalesce(s.at, c.armed_at) AS at, s.boot_s,
            s.firmware_s, s.loader_s, s.kernel_s, s.initrd_s, s.userspace_s, s.session_s,
            s.io_quiet_s, s.read_bytes, s.read_ios, s.wake_skew_s,
@@ -63,6 +64,21 @@ _BOOTS = """
     FROM cycle c
     LEFT JOIN boot_sample s ON s.cycle_id = c.id
     WHERE c.campaign_id = ? ORDER BY c.position
+"""
+_REPLAYS = """
+    WITH shown AS (
+        SELECT c.id, c.drive_id, c.cycle, c.campaign_id,
+               row_number() OVER (PARTITION BY c.drive_id ORDER BY c.cycle) AS nth,
+               row_number() OVER (PARTITION BY c.drive_id ORDER BY c.cycle DESC) AS nth_last
+        FROM cycle c JOIN boot_sample s ON s.cycle_id = c.id
+        WHERE c.campaign_id = ? AND c.mode = 'replay' AND s.valid AND NOT c.trained
+    )
+    SELECT b.drive_id, b.cycle, coalesce(l.origin, '') AS origin, l.version, l.seed, r.list_sha256,
+           r.started_s, r.before_read_ios, r.before_read_bytes, r.p50_ns, r.p95_ns, r.p99_ns,
+           r.max_ns, r.times_ns
+    FROM shown b JOIN replay r ON r.cycle_id = b.id
+    LEFT JOIN replay_list l ON l.campaign_id = b.campaign_id
+    WHERE (b.nth <= 2 OR b.nth_last = 1) AND b.id NOT IN {damaged} ORDER BY b.drive_id, b.cycle
 """
 _EARLIER = """
     SELECT c.id FROM campaign c
@@ -121,6 +137,8 @@ class BootRow:
     cycle: int
     charted: int
     power: str
+    mode: str
+    """install | replay"""
     state: str
     """planned | armed | done | failed | skipped"""
     attempts: int
@@ -157,6 +175,27 @@ class BootRow:
     def has_sample(self) -> bool:
         """Whether it was made and stored, timed or not."""
         return self.page_cache is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRow:
+    """The reads of a boot in replay mode: of each drive's first, second and last valid one."""
+
+    drive_id: int
+    cycle: int
+    origin: str
+    version: int | None
+    seed: int | None
+    list_sha256: str
+    started_s: float
+    before_read_ios: int
+    before_read_bytes: int
+    p50_ns: int
+    p95_ns: int
+    p99_ns: int
+    max_ns: int
+    times_ns: str
+    """A JSON list, in the order of the reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +250,7 @@ class CampaignRows:
     """The view `health`, one per counter."""
     conditions: tuple[ConditionRow, ...]
     """In the order in which they were noted."""
+    replays: tuple[ReplayRow, ...] = ()
     damaged: tuple[Damaged, ...] = ()
     """What the stick did not give back as it was stored. Not valid wherever it appears."""
 
@@ -242,6 +282,14 @@ def select_campaign(
                     BootRow,
                     _BOOTS.format(damaged=list_keys(damaged, "boot_sample")),
                     DAMAGED,
+                    campaign_id,
+                )
+            ),
+            replays=tuple(
+                read_rows(
+                    connection,
+                    ReplayRow,
+                    _REPLAYS.format(damaged=list_keys(damaged, "replay")),
                     campaign_id,
                 )
             ),

@@ -21,6 +21,7 @@ CYCLE = CycleRow(
     cycle=1,
     charted=False,
     power="cold",
+    mode="install",
     state="planned",
     attempts=0,
     entry="",

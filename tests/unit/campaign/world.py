@@ -172,6 +172,7 @@ class World:
         charts: str = "none",
         train: int = 0,
         power: str | Sequence[str] = "cold",
+        mode: str = "install",
         wake_margin_s: float | None = 60,
         power_actions: int | None = None,
         plan_toml: str = "",
@@ -213,7 +214,7 @@ class World:
                     released_model=drive.model,
                     released_size_bytes=drive.size_bytes,
                 )
-                if state == "running":
+                if state == "running" and mode == "install":
                     update_installed(
                         connection, self.campaign_id, ids[-1], install_uuid=install_uuid(slot)
                     )
@@ -227,6 +228,7 @@ class World:
                     charted=cycle.charted,
                     trained=cycle.trained,
                     power=cycle.power,
+                    mode=mode,
                 )
             update_campaign_state(connection, self.campaign_id, state)
         connection.close()

@@ -155,6 +155,7 @@ def campaigns(draw: st.DrawFn) -> Paused:
             cycle=1,
             charted=False,
             power="cold",
+            mode=plan.boot.mode if plan.boot else "install",
             state=draw(st.sampled_from(("planned", "armed", "done", "failed", "skipped"))),
             attempts=0,
             entry="",
@@ -187,7 +188,7 @@ def still_written(campaign: Paused) -> set[int]:
     drives = {each.drive_id: each for each in rows.drives}
     for cycle in rows.cycles:
         drive = drives[cycle.drive_id]
-        if cycle.state not in {"planned", "armed"}:
+        if cycle.state not in {"planned", "armed"} or cycle.mode == "replay":
             continue
         if drive.role == "backing":
             written |= members

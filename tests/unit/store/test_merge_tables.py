@@ -106,6 +106,8 @@ ROWS = (
         " (81, 7, NULL, 'kernel', '6.12', 'T'), (82, 7, 11, 'scheduler', 'bfq', 'T'),"
         " (83, 7, 11, 'scheduler', 'none', 'U')"
     ),
+    "INSERT INTO replay_list VALUES (7, 'built-in', 1, 1, 'sum', '[[0,4096]]')",
+    "INSERT INTO replay VALUES (21, 'sum', 4.5, 6, 7, 8, 9, 10, 11, '[8]', NULL)",
     "INSERT INTO processor_load VALUES (31, 'read-00', 9.5, 2.5, NULL)",
 )
 

@@ -23,7 +23,7 @@ AT = "2026-11-21T03:20:00.123Z"
 # Word for word from the contract, version 1: these may be extended at their end and never changed.
 CONTRACT = """
     boot_times(campaign_id, drive_serial, drive_role, cycle, power, cold_proof, cold_reason, valid, charted, boot_s, firmware_s, loader_s,
-               kernel_s, initrd_s, userspace_s, session_s, io_quiet_s, read_bytes, read_ios, wake_skew_s, at)
+               kernel_s, initrd_s, userspace_s, session_s, io_quiet_s, read_bytes, read_ios, wake_skew_s, at, mode)
     results(campaign_id, step_id, device, drive_serial, workload, variant, metric, unit, value, page_cache, page_cache_proof, ballast_bytes,
             drive_state, array_mode, array_dirty_bytes, valid, at)
     tickets(step_id, pass, page_cache, seq, file, nth, bytes, seconds, major_faults, device_read_bytes, resident_before_bytes)
@@ -41,6 +41,8 @@ ADDED = """
     temperatures(step_id, drive_serial, t_s, celsius)
     verdict_limits(campaign_id, drive_serial, position, name, outcome, measured, allowed, detail)
     conditions(campaign_id, drive_serial, name, value, since, seq)
+    replays(campaign_id, drive_serial, cycle, origin, version, seed, list_sha256, started_s, before_read_ios, before_read_bytes, p50_ns, p95_ns, p99_ns, max_ns)
+    replay_reads(campaign_id, drive_serial, cycle, seq, offset_bytes, length_bytes, read_ns)
 """  # noqa: E501
 VIEWS = {
     match[1]: re.findall(r"\w+", match[2])

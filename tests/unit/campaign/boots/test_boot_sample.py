@@ -141,6 +141,7 @@ def test_all_of_a_sample_is_stored(world: World) -> None:
         "read_bytes": 300 << 20,
         "read_ios": 9000,
         "wake_skew_s": 7.25,
+        "mode": "install",
         "trained": 0,
         "drive_celsius": None,
         "cpu_celsius": None,

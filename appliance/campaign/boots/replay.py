@@ -1,0 +1,178 @@
+"""A boot in replay mode: the appliance was started, and reads a list on the bare drive.
+
+Right after the start, before the engine asks any drive a question. Never writes to a drive: it is
+opened read-only, past the page cache, and stays locked by the guard.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from appliance.caches.direct import DirectFile, make_buffer
+from appliance.campaign.boots.attempts import fail_attempt, find_drive_row
+from appliance.campaign.boots.store_sample import store_sample
+from appliance.campaign.context import CampaignContext, load_campaign
+from appliance.campaign.drives.booted_array import BootedDrives
+from appliance.campaign.drives.find import await_drive, find_released_drive, noted_identity
+from appliance.campaign.drives.work import drive_work
+from appliance.campaign.states import armed_cycle
+from appliance.drives.asked_identity import check_asked
+from appliance.drives.model import Drive
+from appliance.errors import KaltstartError, StepFailedError, StickError
+from appliance.phrases import N_
+from appliance.samples.diskstats import DiskStats, parse_stat
+from appliance.samples.read_list import ReadList
+from appliance.stick.partitions import RAW
+from appliance.store.boots import BootSample, CycleRow, select_cycles
+from appliance.store.campaigns import CampaignDriveRow
+from appliance.store.replays import ReplaySample, select_read_list
+from appliance.workloads.raw_files import keep, seal, stick_trouble
+
+_BLOCK = Path("/sys/class/block")
+_BEGUN = "replay-begun"
+"""In RAM: a second try in the same boot would find what the first one has read."""
+
+
+def find_due_replay(context: CampaignContext, campaign_id: int) -> CycleRow | None:
+    """The boot that this start of the appliance is to be; None where it is none in replay mode."""
+    cycle = armed_cycle(select_cycles(context.connection, campaign_id))
+    if cycle is None or cycle.mode != "replay":
+        return None
+    return None if cycle.armed_boot_id == context.this_boot.boot_id else cycle
+
+
+def measure_replay(context: CampaignContext, campaign_id: int, cycle: CycleRow) -> None:
+    """Replay the list, store the sample; or a failed attempt. Raises StickError."""
+    campaign = load_campaign(context, campaign_id)
+    row = find_drive_row(context, cycle)
+    try:
+        if cycle.left_at is None:
+            raise StepFailedError(
+                N_("the machine restarted before the power-off was requested"), blame="other"
+            )
+        drive, sample, replay = _replay(context, campaign_id, cycle, row)
+    except StickError:
+        raise
+    except KaltstartError as error:
+        fail_attempt(
+            context,
+            campaign,
+            cycle,
+            reason=error.message,
+            detail=error.message,
+            blame=error.blame,
+        )
+    else:
+        store_sample(context, (campaign, cycle, row), BootedDrives(drive), sample, replay)
+
+
+def _replay(
+    context: CampaignContext, campaign_id: int, cycle: CycleRow, row: CampaignDriveRow
+) -> tuple[Drive, BootSample, ReplaySample]:
+    reads = select_read_list(context.connection, campaign_id)
+    if reads is None:
+        raise StepFailedError(N_("the campaign's list of reads is damaged"), blame="other")
+    begun = context.host.run / _BEGUN
+    if begun.exists():
+        raise StepFailedError(
+            N_("the engine was restarted in this boot, after its reads had begun"), blame="other"
+        )
+    drive = await_drive(context.host, partial(find_released_drive, row=row), tell=context.tell)
+    with drive_work(context, campaign_id, [(row, drive)], tell=context.tell) as hand:
+        begun.write_text(context.this_boot.boot_id)
+        work = partial(read_extents, drive.path, reads, clock=context.host.clock.monotonic_s)
+        before, replay, after = hand.do(work, N_("replaying reads"))
+        # After the reads: the answer may come from the medium.
+        asked = hand.do(partial(context.host.drives.ask_identity, drive), N_("asking who it is"))
+        check_asked(drive, noted_identity(row), asked)
+    folder = RAW / f"cycle-{cycle.id}"
+    with stick_trouble(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    keep(folder / "replay.json", _describe(reads, replay))
+    total_ns = sum(replay.times_ns)
+    waits_s = sum(each.wait_s for each in reads.extents)
+    sample = BootSample(
+        boot_id=context.this_boot.boot_id,
+        boot_s=total_ns / 1e9 + waits_s,
+        firmware_s=None,
+        loader_s=None,
+        kernel_s=None,
+        initrd_s=None,
+        userspace_s=None,
+        session_s=None,
+        io_quiet_s=None,
+        read_bytes=after.read_bytes - before.read_bytes,
+        read_ios=after.read_ios - before.read_ios,
+        wake_skew_s=None,
+    )
+    return drive, sample, replay
+
+
+def read_extents(
+    path: str,
+    reads: ReadList,
+    *,
+    clock: Callable[[], float],
+    read_stat: Callable[[str], DiskStats] | None = None,
+) -> tuple[DiskStats, ReplaySample, DiskStats]:
+    """Read the list in its order; what the drive had delivered before it, and after.
+
+    Raises StepFailedError for a read that fails, with its place.
+    """
+    read_stat = read_stat or _read_stat
+    buffer = make_buffer(max(each.length_bytes for each in reads.extents))
+    times_ns: list[int] = []
+    now_ns = time.perf_counter_ns
+    before = read_stat(path)
+    started_s = clock()
+    with DirectFile(Path(path)) as file, memoryview(buffer) as view:
+        block_bytes = file.block_bytes
+        for each in reads.extents:
+            if each.offset_bytes % block_bytes or each.length_bytes % block_bytes:
+                raise StepFailedError(
+                    f"the read at byte {each.offset_bytes} is not aligned to the drive's blocks "
+                    f"of {block_bytes} bytes",
+                    blame="other",
+                )
+        for each in reads.extents:
+            if each.wait_s:
+                time.sleep(each.wait_s)
+            with view[: each.length_bytes] as piece:
+                begun_ns = now_ns()
+                try:
+                    count = os.preadv(file.fileno(), [piece], each.offset_bytes)
+                except OSError as error:
+                    raise StepFailedError(
+                        f"{path} cannot be read at byte {each.offset_bytes}: {error.strerror}"
+                    ) from error
+                times_ns.append(now_ns() - begun_ns)
+            if count != each.length_bytes:
+                raise StepFailedError(f"{path} ended at byte {each.offset_bytes + count}")
+    after = read_stat(path)
+    sample = ReplaySample(
+        reads.sha256, started_s, before.read_ios, before.read_bytes, tuple(times_ns)
+    )
+    return before, sample, after
+
+
+def _read_stat(path: str) -> DiskStats:
+    return parse_stat((_BLOCK / Path(path).name / "stat").read_text())
+
+
+def _describe(reads: ReadList, replay: ReplaySample) -> str:
+    return seal(
+        {
+            "origin": reads.origin,
+            "version": reads.version,
+            "seed": reads.seed,
+            "list_sha256": reads.sha256,
+            "started_s": replay.started_s,
+            "before_read_ios": replay.before_read_ios,
+            "before_read_bytes": replay.before_read_bytes,
+            "extents": json.loads(reads.extents_json),
+            "times_ns": list(replay.times_ns),
+        }
+    )

@@ -1,0 +1,75 @@
+"""The reads that a campaign replays, and how long each of them took in a boot."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from appliance.samples.read_list import ReadList, parse_extents
+from appliance.store.checksums import sealing
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySample:
+    """One boot's reads."""
+
+    list_sha256: str
+    started_s: float
+    """Since the kernel started."""
+    before_read_ios: int
+    before_read_bytes: int
+    """What the drive had delivered in this boot before the first of them."""
+    times_ns: Sequence[int]
+
+    def find_percentile(self, percent: int) -> int:
+        """The time that `percent` of all reads took at most."""
+        ordered = sorted(self.times_ns)
+        return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
+
+
+def insert_read_list(connection: sqlite3.Connection, campaign_id: int, reads: ReadList) -> None:
+    """What each boot of the campaign reads."""
+    connection.execute(
+        "INSERT INTO replay_list VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            campaign_id,
+            reads.origin,
+            reads.version,
+            reads.seed,
+            reads.sha256,
+            reads.extents_json,
+        ),
+    )
+
+
+def select_read_list(connection: sqlite3.Connection, campaign_id: int) -> ReadList | None:
+    """As it was stored; None where it is not there, or no longer what it was."""
+    row = connection.execute(
+        "SELECT origin, version, seed, sha256, extents FROM replay_list WHERE campaign_id = ?",
+        (campaign_id,),
+    ).fetchone()
+    if row is None:
+        return None
+    try:
+        extents = parse_extents(row["extents"])
+    except (ValueError, TypeError):
+        return None
+    found = ReadList(row["origin"], row["version"], row["seed"], extents)
+    return found if extents and found.sha256 == row["sha256"] else None
+
+
+def insert_replay(connection: sqlite3.Connection, cycle_id: int, sample: ReplaySample) -> None:
+    """In the transaction that stores the boot's sample."""
+    with sealing(connection, "replay", f"s.cycle_id = {cycle_id:d}"):
+        connection.execute(
+            "INSERT INTO replay VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)",
+            (
+                cycle_id,
+                sample.list_sha256,
+                sample.started_s,
+                sample.before_read_ios,
+                sample.before_read_bytes,
+                *map(sample.find_percentile, (50, 95, 99, 100)),
+                json.dumps(list(sample.times_ns), separators=(",", ":")),
+            ),
+        )

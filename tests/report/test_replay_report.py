@@ -1,0 +1,70 @@
+"""Replayed boots on the page: named for what they are, and read by read."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from appliance.report.export import export_campaign
+
+
+@pytest.fixture
+def replayed(lab: sqlite3.Connection) -> sqlite3.Connection:
+    """The lab's campaign, as if it had been replayed: the hybrid's later reads are quick."""
+    extents = [[number * 8192, 4096] for number in range(400)]
+    with lab:
+        lab.execute("UPDATE cycle SET mode = 'replay' WHERE charted = 0")
+        lab.execute(
+            "INSERT INTO replay_list VALUES (1, 'built-in', 1, 1, 'sum', ?)", [json.dumps(extents)]
+        )
+        boots = lab.execute(
+            "SELECT c.id, c.cycle, d.serial FROM cycle c JOIN drive d ON d.id = c.drive_id"
+            " JOIN boot_sample s ON s.cycle_id = c.id WHERE c.charted = 0"
+        ).fetchall()
+        for cycle_id, cycle, serial in boots:
+            is_quick = serial == "LAB-SSHD-1" and cycle > 1
+            time_ns = 150_000 if is_quick else 9_000_000
+            lab.execute(
+                "INSERT INTO replay VALUES (?, 'sum', 4.5, 35, 294912, ?, ?, ?, ?, ?)",
+                [cycle_id, *[time_ns] * 4, json.dumps([time_ns] * 400)],
+            )
+    return lab
+
+
+def test_the_page_shows_a_replay_read_by_read(
+    replayed: sqlite3.Connection, raw: Path, tmp_path: Path
+) -> None:
+    page = export_campaign(replayed, campaign_id=1, reports=tmp_path / "reports", raw=raw)
+    text = (page / "report.html").read_text()
+    section = text.split("<h2>Replayed reads</h2>")[1].split("</section>")[0]
+    assert section.count("Milliseconds per read over the list of reads") == 3
+    assert section.count("built-in list, version 1, seed 1") == 3
+    # First, second and last of the hybrid's boots.
+    hybrid = section.split("<h3>LAB-SSHD-1</h3>")[1].split("<h3>")[0]
+    assert hybrid.count('<th scope="row">') == 3
+    assert "<td>9.000</td>" in hybrid
+    assert "<td>0.150</td>" in hybrid
+    assert "<td>288 KiB</td>" in hybrid
+    assert "Seconds that the drive took for all reads of a list" in text
+    assert "Seconds from the start of the kernel until" not in text
+    rows = (page / "results.csv").read_text().splitlines()
+    assert "mode" in rows[0].split(",")
+    assert any(",replay," in row for row in rows[1:])
+
+
+def test_a_campaign_without_replay_has_no_such_section(
+    lab: sqlite3.Connection, raw: Path, tmp_path: Path
+) -> None:
+    page = export_campaign(lab, campaign_id=1, reports=tmp_path / "reports", raw=raw)
+    assert "Replayed reads" not in (page / "report.html").read_text()
+
+
+def test_times_that_the_stick_has_spoilt_cost_the_chart_alone(
+    replayed: sqlite3.Connection, raw: Path, tmp_path: Path
+) -> None:
+    with replayed:
+        replayed.execute("UPDATE replay SET times_ns = '[9, '")
+    page = export_campaign(replayed, campaign_id=1, reports=tmp_path / "reports", raw=raw)
+    section = (page / "report.html").read_text().split("<h2>Replayed reads</h2>")[1]
+    assert "<td>9.000</td>" in section.split("</section>")[0]
