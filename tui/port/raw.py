@@ -143,7 +143,7 @@ class RawOutputs:
         finally:
             connection.close()
         return "".join(
-            f"{name:20}  {_('not known') if value is None else value}\n"
+            f"{name:20}  {_('not known') if value is None else '-' if value == '' else value}\n"
             for name, value in sample.items()
         )
 

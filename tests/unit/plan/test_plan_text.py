@@ -66,7 +66,7 @@ def test_a_hostile_identity_survives_the_round_trip(text: str) -> None:
         PlannedDrive(serial="", wwn=f"x{text[1:]}", role="target", erase=f"x{text[1:]}"),
     )
     assert plan.boot is not None
-    assert (plan.boot.cycles, plan.boot.power) == (7, "warm")
+    assert (plan.boot.cycles, plan.boot.power) == (7, ("warm",))
 
 
 def test_every_character_can_be_quoted() -> None:
@@ -136,7 +136,7 @@ def test_boot_and_workloads_go_together_and_nothing_is_released_unasked() -> Non
     )
     plan = parse_plan(toml)
     assert plan.boot is not None
-    assert (plan.boot.cycles, plan.boot.power) == (2, "cold")
+    assert (plan.boot.cycles, plan.boot.power) == (2, ("cold",))
     assert len(plan.workloads) == 1
 
 

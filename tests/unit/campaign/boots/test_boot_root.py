@@ -111,3 +111,11 @@ def test_quiet_is_the_last_read_before_a_quiet_second(
         # Seen at the next look.
         assert measured_s is not None
         assert quiet_s <= measured_s - 100 <= quiet_s + 0.21
+
+
+def test_a_sensor_that_cannot_be_had_costs_no_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise StepFailedError("modprobe does not answer")
+
+    monkeypatch.setattr(boot_sample, "run", fail)
+    boot_sample._load_sensors()
