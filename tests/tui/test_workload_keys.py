@@ -8,6 +8,7 @@ from textual.pilot import Pilot
 
 from appliance.plan.compose import compose_plan
 from appliance.plan.model import ALL_TABLES, DEFAULTS
+from appliance.units import parse_size
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, SSHD
 from tests.tui.releasing import go_on, release, started_plan
@@ -64,7 +65,12 @@ def vary(key: PlanKey) -> Iterator[Any]:
         case "number":
             yield from (float(each) if "." in each else int(each) for each in _ends(key))
         case _:
-            yield from (*_ends(key)[:1], 128 << 20, *key.choices)
+            yield from (*_ends(key)[:1], _find_size(key), *key.choices)
+
+
+def _find_size(key: PlanKey) -> int:
+    """As a number of bytes."""
+    return min(128 << 20, parse_size(_ends(key)[1])) if key.shape == "size" else 128 << 20
 
 
 def _ends(key: PlanKey) -> list[str]:
@@ -391,6 +397,6 @@ def test_texts_come_out_of_a_field_as_they_went_in(text: str) -> None:
 
 
 def test_every_key_has_words_of_its_own() -> None:
-    assert len(KINDS) == 8
+    assert len(KINDS) == 9
     keys = {each.name: each for kind in KINDS for each in read_keys(kind)}
     assert [name for name, each in keys.items() if not describe(each)] == []

@@ -172,8 +172,11 @@ class WorkloadRow(TestRow):
     def compose_field(self, key: str, *, offered: str = "") -> Field:
         """A field of that key, with its default, or what is offered where it has none."""
         value = offered or show_value(self.keys[key].default)
-        field_id = f"{self.kind}-{key.replace('_', '-')}"
-        return Field(value, id=field_id, name=key, max_length=12)
+        return Field(value, id=self.id_of(key), name=key, max_length=12)
+
+    def id_of(self, key: str) -> str:
+        """What the widget is called that sets this key."""
+        return f"{self.kind}-{key.replace('_', '-')}"
 
     def action_show_keys(self) -> None:
         """Have all keys set."""

@@ -193,7 +193,7 @@ class KindRow(WorkloadRow):
             if each.label:
                 yield Line(_(each.label), classes="setting")
             if each.turns:
-                yield Choice(self._show_turned(each), id=f"{self.kind}-{each.name}", name=each.name)
+                yield Choice(self._show_turned(each), id=self.id_of(each.name), name=each.name)
             else:
                 yield self.compose_field(each.name, offered=each.offered)
         if self._layout is not None:
@@ -244,7 +244,7 @@ class KindRow(WorkloadRow):
                     told = settings.get(each.name, "")
                     if told in [value for value, _text in each.turns]:
                         self._turned[each.name] = told
-                    choice = self.query_one(f"#{self.kind}-{each.name}", Choice)
+                    choice = self.query_one(f"#{self.id_of(each.name)}", Choice)
                     choice.relabel(self._show_turned(each))
             if self._layout is not None:
                 self._layout = self._find_layout(settings, self._layout)
@@ -275,7 +275,7 @@ class KindRow(WorkloadRow):
         return table
 
     def _read(self, key: PlanKey) -> PlanValue:
-        text = self.query_one(f"#{self.kind}-{key.name.replace('_', '-')}", Field).value.strip()
+        text = self.query_one(f"#{self.id_of(key.name)}", Field).value.strip()
         return read_value(key, text) if key.shape == "number" and text else text
 
     @override
