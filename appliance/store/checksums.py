@@ -317,7 +317,7 @@ def _select(connection: sqlite3.Connection, table: str, where: str) -> sqlite3.C
 
 
 def _agrees(row: sqlite3.Row) -> bool:
-    return row[1] == _sum(row)
+    return bool(row[1] == _sum(row))
 
 
 def _sum(row: sqlite3.Row) -> int:

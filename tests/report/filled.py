@@ -1,6 +1,7 @@
 """A campaign that left rows in every table, all with checksums: for tests of damaged rows."""
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 from appliance.campaign.verdicts import judge_campaign
@@ -57,11 +58,7 @@ CONTENT = format_content(
 
 def fill_database(path: Path) -> sqlite3.Connection:
     """Two drives, judged: GOOD has something in each table, of SLOW there are boots and health."""
-    disks = [
-        type(GOOD)(**{name: getattr(disk, name) for name in ("serial", "model", "size_bytes")},
-                   wwn=disk.wwn, boots=make_boots(31.0, 31.5, 32.0))
-        for disk in (GOOD, SLOW)
-    ]  # fmt: skip
+    disks = [replace(disk, boots=make_boots(31.0, 31.5, 32.0)) for disk in (GOOD, SLOW)]
     connection = make_database(path, disks=disks)
     good = drive_id(connection, GOOD.serial)
     with transaction(connection):

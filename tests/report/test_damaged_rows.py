@@ -2,7 +2,7 @@
 # ruff: noqa: S608 - tables and columns are those of the schema
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,7 @@ from tests.report.filled import fill_database
 from tests.report.judged import GOOD, SLOW, Lines, make_site
 from tests.report.pages_read import read_page
 
-_READ = {
+_READ: dict[str, Callable[[CampaignRows], Sequence[object]]] = {
     "boot_sample": lambda rows: [each for each in rows.boots if each.valid],
     "result": lambda rows: [each for each in rows.workloads.results if each.valid],
     "ticket": lambda rows: rows.workloads.tickets,

@@ -55,7 +55,7 @@ def texts(filled: Path) -> list[tuple[str, str]]:
     """Each column of text that a row has."""
     with closing(open_database(filled)) as connection:
         return [
-            tuple(row)
+            (row[0], row[1])
             for row in connection.execute(
                 """
                 SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c

@@ -17,7 +17,7 @@ from appliance.store.checksums import (
 )
 from appliance.store.health import HealthRow, select_health
 from appliance.store.read.workloads import WorkloadRows, select_workloads
-from appliance.store.rows import Record, read_records, read_rows
+from appliance.store.rows import Cell, Record, read_records, read_rows
 from appliance.store.verdicts import (
     JudgingRow,
     LimitRow,
@@ -357,7 +357,9 @@ def _select_verdicts(
 def _select_health_records(
     connection: sqlite3.Connection, campaign_id: int, sound: Sequence[HealthRow]
 ) -> tuple[Record, ...]:
-    counters = {(row.drive_serial, row.moment): {None, *row.counters} for row in sound}
+    counters: dict[tuple[Cell, Cell], set[Cell]] = {
+        (row.drive_serial, row.moment): {None, *row.counters} for row in sound
+    }
     records = read_records(
         connection,
         "SELECT * FROM health WHERE campaign_id = ? ORDER BY drive_serial, moment DESC, counter",

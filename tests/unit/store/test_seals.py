@@ -38,7 +38,7 @@ def test_any_value_is_read_back_as_it_was_sealed(
         row["name"]: (_VALUES[row["type"]], bool(row["notnull"]))
         for row in filled.execute(f"PRAGMA table_info({table})")
     }
-    record = {}
+    record: dict[str, object] = {}
     for column in sealed.columns:
         kind, must = kinds[column]
         values = st.sampled_from(sealed.words[column]) if column in sealed.words else kind
