@@ -118,15 +118,15 @@ def _compose(monitor: Monitor) -> None:
     monitor.press(*(["up"] if order[0] == _RELEASED else []), "spc")
     monitor.wait_for(rf"\[x\] .* {_RELEASED} ")
     assert re.search(rf"\[ \] .* {_KEPT} ", monitor.text())
-    # Name, boot timing itself, boots, boot set, power, charts.
+    # Name, boot timing itself, boots, boot set, power, charts; the mode stays.
     monitor.press("tab", "tab", "tab", "ctrl-u", "2", "tab", "ctrl-u")
     monitor.type("4M")
     monitor.press("tab", "ret")
     monitor.wait_for("warm: restart")
     monitor.press("tab", "ret")
     monitor.wait_for("charts: none")
-    # Nine other tests, Cancel, Continue.
-    monitor.press(*["tab"] * 11)
+    # The mode, nine other tests, Cancel, Continue.
+    monitor.press(*["tab"] * 12)
     monitor.wait_for("> Continue <")
     monitor.press("ret")
 
