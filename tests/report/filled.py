@@ -27,6 +27,7 @@ from appliance.store.power_offs import (
     update_power_off_left,
 )
 from appliance.store.processor_load import add_load
+from appliance.store.replays import ReplaySample, insert_replay
 from appliance.store.requests import insert_request
 from appliance.store.surface import insert_ranges
 from appliance.workloads.drive_content import DriveContent, Signature, format_content
