@@ -110,6 +110,8 @@ def fill_database(path: Path) -> sqlite3.Connection:
             event="sample-restored", detail=said, fields={"what": said},
         )  # fmt: skip
         seal(connection, "boot_sample")
+        (cycle_id,) = connection.execute("SELECT min(cycle_id) FROM boot_sample").fetchone()
+        insert_replay(connection, cycle_id, ReplaySample("list", 13.6, 87, 1 << 20, (7, 9, 8)))
     judge_campaign(make_site(connection), 1)
     for table in SEALED:
         query = f"SELECT count(*), sum(checksum IS NULL) FROM {table}"  # noqa: S608 - a name of ours

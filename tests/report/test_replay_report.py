@@ -26,7 +26,7 @@ def replayed(lab: sqlite3.Connection) -> sqlite3.Connection:
             is_quick = serial == "LAB-SSHD-1" and cycle > 1
             time_ns = 150_000 if is_quick else 9_000_000
             lab.execute(
-                "INSERT INTO replay VALUES (?, 'sum', 4.5, 35, 294912, ?, ?, ?, ?, ?)",
+                "INSERT INTO replay VALUES (?, 'sum', 4.5, 35, 294912, ?, ?, ?, ?, ?, NULL)",
                 [cycle_id, *[time_ns] * 4, json.dumps([time_ns] * 400)],
             )
     return lab
