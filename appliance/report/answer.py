@@ -106,7 +106,10 @@ def without_chart(sections: Sequence[SectionView], answer: AnswerView) -> tuple[
 
 
 def _answer_by_boots(all_series: Sequence[Series], chart: ChartView | None) -> AnswerView:
-    gains, flat, trained, open_ = [], [], [], []
+    gains: list[str] = []
+    flat: list[Series] = []
+    trained: list[Series] = []
+    open_: list[Series] = []
     for series in all_series:
         if not series.planned:
             continue

@@ -46,27 +46,24 @@ class WakeTrialRow:
             return NO_ALARM
         if skew_s is None:
             return N_("whether the machine wakes is not known: its clock does not tell")
-        words = {
-            "wakes": N_("the machine wakes from power-off, {seconds} s after its alarm; {drives}"),
-            "asleep": N_(
+        seconds = round(abs(skew_s))
+        if self.result == "wakes":
+            drives = N_("no drive counts power-ons")
+            if self.counted:
+                counted = N_("{moved} of {counted} drives counted a power-on")
+                drives = Phrase(counted, moved=self.moved, counted=self.counted)
+            awake = N_("the machine wakes from power-off, {seconds} s after its alarm; {drives}")
+            return Phrase(awake, seconds=seconds, drives=drives)
+        said = N_(
+            "whether the machine wakes is not known: it was switched on {seconds} s before its "
+            "alarm"
+        )
+        if self.result == "asleep":
+            said = N_(
                 "the machine does not wake from power-off: it was switched on {seconds} s after "
                 "its alarm"
-            ),
-        }.get(
-            self.result,
-            N_(
-                "whether the machine wakes is not known: it was switched on {seconds} s before its "
-                "alarm"
-            ),
-        )
-        seconds = round(abs(skew_s))
-        if self.result != "wakes":
-            return Phrase(words, seconds=seconds)
-        drives = N_("no drive counts power-ons")
-        if self.counted:
-            counted = N_("{moved} of {counted} drives counted a power-on")
-            drives = Phrase(counted, moved=self.moved, counted=self.counted)
-        return Phrase(words, seconds=seconds, drives=drives)
+            )
+        return Phrase(said, seconds=seconds)
 
 
 def insert_wake_trial(

@@ -11,7 +11,7 @@ from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, NO_SERIAL
 from tests.tui.kept_scenes import keep
 from tests.tui.releasing import choose, go_on, release, started_plan
-from tests.tui.steps import drawn, press, settle, text_of, type_text
+from tests.tui.steps import drawn, press, scrolled_to, settle, text_of, type_text
 from tests.tui.test_adjust_plan import adjust, is_filled, keep_it
 from tests.tui.test_compose_array import pick_array
 from tui.app import KaltstartApp
@@ -79,7 +79,10 @@ async def test_the_defaults_are_those_of_the_schema(engine: FakeEngine) -> None:
         await press(pilot, "2", "n", "f5")
         page = drawn(pilot)
         assert f"default: {DEFAULTS['boot']['wake_margin']}" in page
-        assert f"default: {DEFAULTS['array']['clean_timeout']}; no array composed" in page
+        pilot.app.screen.query_one("#further-clean-timeout", Field).focus()
+        await scrolled_to(
+            pilot, f"default: {DEFAULTS['array']['clean_timeout']}; no array composed"
+        )
         assert "default: empty, the drive's own limit" in page
         value = pilot.app.screen.query_one("#further-clean-timeout", Field).value
         assert value == str(DEFAULTS["array"]["clean_timeout"])

@@ -230,7 +230,7 @@ def test_an_unreadable_place_on_kaltstart_is_told_and_is_no_bug(
         start_records.find_earlier_start("0" * 64)
     world.make_campaign([HDD])
     assert not start_records.is_start_remembered(
-        appliance.connection, world.campaign(), world.boot_id
+        appliance.connection, world.campaign(), world.host()
     )
 
 
@@ -242,4 +242,4 @@ def test_a_plan_does_not_start_where_kaltstart_cannot_tell_of_an_earlier_start(
     world.drives = (HDD,)
     appliance._consider_plan(autostart=True)
     assert appliance.connection.execute("SELECT count(*) FROM campaign").fetchone()[0] == 0
-    assert "KALTSTART cannot be read" in world.lines[-1][1]["reason"]
+    assert "KALTSTART cannot be read" in str(world.lines[-1][1]["reason"])
