@@ -4,7 +4,8 @@ A terminal hands each key to one reader only. So the engine reads the keyboards'
 beside the interface, of which every reader gets all: a key that the interface hears too is no less
 heard by it, and one that it does not (it hangs, it crashed, a shell has its terminal) is heard all
 the same. A serial line has no such device. It is read only while its interface shows no sign of
-life; a key that one in its last breath takes away is to be pressed once more.
+life; of one that lives, the thread that reads notes each key at once, however busy its page is. A
+key that one in its last breath takes away is to be pressed once more.
 
 The power key is a keyboard of its own. systemd-logind ignores it, as well as the lid and the keys
 for sleep and restart (logind.conf.d in mkosi.extra): the program that reads it here finishes what
@@ -40,6 +41,8 @@ _CAPABILITIES = Path("/sys/class/input")
 _WORD_BITS = 64
 ALIVE = "tui/alive-"
 """In /run/kaltstart, with a terminal's name: touched by its interface while it can hear keys."""
+_NOTED = "tui/pressed-"
+"""There, too: touched at each key, before the interface's page has taken it."""
 _SILENT_S = 4
 """Two beats are missing; countdowns last five seconds and more."""
 
@@ -194,10 +197,12 @@ class Listener:
         self._time_s = time_s
         self._run = run
         self._keyboards = keyboards
+        self._noted: dict[str, int] = {}
         self._consoles = Consoles([path for path in find_consoles() if not self._is_alive(path)])
 
     def __enter__(self) -> Self:
         self._keyboards.is_key_pressed()  # what came before is not meant
+        self._is_noted()
         self._consoles.__enter__()
         return self
 
@@ -216,8 +221,17 @@ class Listener:
                 self._consoles.remove(path)
             else:
                 self._consoles.add(path)
-        pressed = self._keyboards.is_key_pressed()
+        pressed = self._keyboards.is_key_pressed() | self._is_noted()
         return self._consoles.key_pressed(within_s=0) or pressed
+
+    def _is_noted(self) -> bool:
+        """Whether an interface has noted a key since this was asked last."""
+        before = dict(self._noted)
+        for console in self._find_consoles():
+            with suppress(OSError):
+                note = self._run / f"{_NOTED}{Path(console).name}"
+                self._noted[console] = note.stat().st_mtime_ns
+        return self._noted != before
 
     def _is_alive(self, console: str) -> bool:
         try:

@@ -97,7 +97,6 @@ def _start_and_stop(machine: Machine, terminal: Terminal, out: Path) -> None:
     assert started.fields["name"] == "by hand"
     terminal.wait_for("press any key")
     (out / "serial-countdown.txt").write_text(terminal.screen())
-    machine.screenshot(out / "vga-countdown.png")
     terminal.send("x")
     paused = machine.wait_event("campaign-paused", timeout_s=PATIENCE_S)
     assert "key" in paused.fields["reason"]

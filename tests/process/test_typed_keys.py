@@ -54,6 +54,16 @@ def test_each_page_is_drawn_whole_at_its_first_visit_and_the_next(typist: Typist
         typist.wait_for(b"Kaltstart", b"F1 help", since_s=time.monotonic())
 
 
+def test_a_key_is_noted_for_countdowns(typist: Typist) -> None:
+    run = Path(os.environ["KALTSTART_RUN"])
+    assert [*run.glob("tui/pressed-*")] == []
+    typist.time_key(b"2", b"[2 Plan]")
+    (note,) = run.glob("tui/pressed-*")
+    before_ns = note.stat().st_mtime_ns
+    typist.time_key(b"3", b"[3 ")
+    assert note.stat().st_mtime_ns > before_ns
+
+
 def test_a_key_comes_forward_and_is_behind_again_once_it_is_drawn(typist: Typist) -> None:
     _wait_until_behind(typist)
     for key in _KEYS:

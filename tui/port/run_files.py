@@ -9,6 +9,7 @@ READY = "tui/ready"
 In a folder of the interface's user, which may write to no other one there."""
 _STARTING = "tui/starting-"
 _ALIVE = "tui/alive-"
+_PRESSED = "tui/pressed-"
 
 
 def find_run_folder() -> str:
@@ -41,6 +42,18 @@ def name_alive(terminal: str) -> str:
 
 def say_starting() -> None:
     """The interface on this terminal is on its way."""
-    path = f"{find_run_folder()}/{name_starting(find_terminal())}"
+    _touch(name_starting(find_terminal()))
+
+
+def say_pressed() -> None:
+    """A key was pressed on this terminal: the engine's countdown may end before a page takes it."""
+    _touch(f"{_PRESSED}{find_terminal() or 'none'}")
+
+
+def _touch(name: str) -> None:
     with suppress(OSError):  # a trial on another machine: nobody waits
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC))
+        descriptor = os.open(f"{find_run_folder()}/{name}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC)
+        try:
+            os.utime(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Textual's terminal driver with a reader that is never delayed and raises priority on a key."""
+"""Textual's terminal driver: its reader is never delayed, notes each key and raises priority."""
 
 from typing import override
 
@@ -6,6 +6,7 @@ from textual import events
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from tui.port.run_files import say_pressed
 from tui.terminal import priority
 
 
@@ -20,5 +21,6 @@ class Keyboard(LinuxDriver):
     @override
     def process_message(self, message: Message) -> None:
         if isinstance(message, events.Key):
+            say_pressed()
             priority.come_forward()
         super().process_message(message)

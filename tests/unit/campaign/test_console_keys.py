@@ -124,6 +124,19 @@ def test_a_keyboard_is_heard_beside_the_interface(
         assert not listener.is_pressed(), "each counts once"
 
 
+def test_a_key_counts_before_a_busy_interface_has_taken_it(tmp_path: Path) -> None:
+    note = tmp_path / "tui/pressed-ttyS0"
+    note.parent.mkdir()
+    note.touch()  # before the countdown
+    with _listener(tmp_path, ("/nowhere/ttyS0", "/nowhere/ttyS1")) as listener:
+        assert not listener.is_pressed()
+        os.utime(note, ns=(0, note.stat().st_mtime_ns + 1))
+        assert listener.is_pressed()
+        assert not listener.is_pressed(), "each counts once"
+        (tmp_path / "tui/pressed-ttyS1").touch()
+        assert listener.is_pressed()
+
+
 def test_a_console_is_left_to_its_interface_while_that_lives(
     terminals: Terminals, tmp_path: Path
 ) -> None:
