@@ -326,8 +326,12 @@ class Appliance:
 
     def _resume_after_start(self, campaign: CampaignRow) -> None:
         self.status.campaign_id = campaign.id
+        # Counted before it happens: from here on a panic may restart the machine, and what resets
+        # it without one, as a drive that is read may, is counted too.
+        count_power_action(self.connection, campaign.id)
         try:
-            self._replay_if_due(campaign.id)
+            if campaign.power_actions < campaign.max_power_actions:
+                self._replay_if_due(campaign.id)
             settle_armed(self.context, campaign.id)
         except StoppedByPersonError as error:
             pause(self.context, campaign.id, error.reason)
@@ -336,9 +340,6 @@ class Appliance:
             # The same at each later start: a person has to see it, and to be answered.
             self._pause_for(campaign.id, error)
             return
-        # Counted before it happens: from here on a panic may restart the machine, and what resets
-        # it without one is counted too.
-        count_power_action(self.connection, campaign.id)
         if campaign.power_actions >= campaign.max_power_actions:
             pause(
                 self.context,
