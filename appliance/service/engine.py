@@ -420,13 +420,15 @@ class Appliance:
             pause(self.context, campaign_id, N_("none of the campaign's drives is in this machine"))
             return
         self._machine_drives.close_guard(tell=self.context.tell)
-        outcome = rehearse(self.context, campaign_id)  # before any drive is written
+        is_new = load_campaign(self.context, campaign_id).state == "preparing"
+        is_known = not is_new or self._may_restart(campaign_id)
+        # Before any drive is written; where only what is written ends a series of starts, after it.
+        outcome = rehearse(self.context, campaign_id, may_restart=is_known)
         if outcome is Outcome.LEAVING:
             self.host.power.wait_for_the_end()
         if outcome is not None:
             self._note_wake()
             return
-        is_new = load_campaign(self.context, campaign_id).state == "preparing"
         if is_new:
             self.screen.show("preparing", "Reading the drives' health", campaign_id=campaign_id)
             store_health(self.context, campaign_id, "before")
@@ -437,12 +439,24 @@ class Appliance:
             prepare(
                 self.context, campaign_id, stick=self.stick, progress=self.screen.writing_progress()
             )
-        outcome = start_next_boot(self.context, campaign_id)
+        if not is_known and self._writes_nothing(campaign_id):
+            pause(
+                self.context,
+                campaign_id,
+                N_("nothing but the stick would count its restarts here: resume it to let it run"),
+            )
+            return
+        outcome = rehearse(self.context, campaign_id) or start_next_boot(self.context, campaign_id)
         if outcome is Outcome.LEAVING:
             self.host.power.wait_for_the_end()
         if outcome is Outcome.FINISHED:
             run_steps(self.context, campaign_id, stick=self.stick, show=self.screen.step_progress())
             self._finish(campaign_id)
+
+    def _writes_nothing(self, campaign_id: int) -> bool:
+        """Whether its boots leave no trace on a drive by which a later start would know it."""
+        cycle = next_cycle(select_cycles(self.connection, campaign_id))
+        return cycle is not None and cycle.mode == "replay"
 
     def _finish(self, campaign_id: int) -> None:
         self.screen.show("finishing", "Reading the drives' health")
