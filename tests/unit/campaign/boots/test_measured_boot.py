@@ -16,8 +16,8 @@ from appliance.campaign.log import record
 from appliance.errors import RefusedError, StepFailedError, StickError, UnreadableProgramError
 from appliance.samples.startup import Startup
 from appliance.stick.partitions import MIN_FREE_BYTES, Stick
-from appliance.store.clock import timestamp
 from appliance.store.campaigns import update_power_on_by
+from appliance.store.clock import timestamp
 from appliance.store.connect import open_database
 from appliance.store.copies import find_copies
 from appliance.store.pause_and_skip import update_pause_asked
