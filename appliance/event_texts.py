@@ -103,6 +103,7 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     N_("ready"): (N_("{version}, {firmware}"),),
     N_("refused"): (_WHAT,),
     N_("rehearsal"): ("",),
+    N_("replay-begun"): (N_("{drive} cycle {cycle}"),),
     N_("report"): (_WHAT,),
     N_("report-failed"): (_WHAT,),
     N_("report-incomplete"): (_WHAT,),

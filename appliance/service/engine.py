@@ -326,8 +326,12 @@ class Appliance:
 
     def _resume_after_start(self, campaign: CampaignRow) -> None:
         self.status.campaign_id = campaign.id
+        # Counted before it happens: from here on a panic may restart the machine, and what resets
+        # it without one, as a drive that is read may, is counted too.
+        count_power_action(self.connection, campaign.id)
         try:
-            self._replay_if_due(campaign.id)
+            if campaign.power_actions < campaign.max_power_actions:
+                self._replay_if_due(campaign.id)
             settle_armed(self.context, campaign.id)
         except StoppedByPersonError as error:
             pause(self.context, campaign.id, error.reason)
@@ -336,9 +340,6 @@ class Appliance:
             # The same at each later start: a person has to see it, and to be answered.
             self._pause_for(campaign.id, error)
             return
-        # Counted before it happens: from here on a panic may restart the machine, and what resets
-        # it without one is counted too.
-        count_power_action(self.connection, campaign.id)
         if campaign.power_actions >= campaign.max_power_actions:
             pause(
                 self.context,
@@ -419,13 +420,15 @@ class Appliance:
             pause(self.context, campaign_id, N_("none of the campaign's drives is in this machine"))
             return
         self._machine_drives.close_guard(tell=self.context.tell)
-        outcome = rehearse(self.context, campaign_id)  # before any drive is written
+        is_new = load_campaign(self.context, campaign_id).state == "preparing"
+        is_known = not is_new or self._may_restart(campaign_id)
+        # Before any drive is written; where only what is written ends a series of starts, after it.
+        outcome = rehearse(self.context, campaign_id, may_restart=is_known)
         if outcome is Outcome.LEAVING:
             self.host.power.wait_for_the_end()
         if outcome is not None:
             self._note_wake()
             return
-        is_new = load_campaign(self.context, campaign_id).state == "preparing"
         if is_new:
             self.screen.show("preparing", "Reading the drives' health", campaign_id=campaign_id)
             store_health(self.context, campaign_id, "before")
@@ -436,12 +439,24 @@ class Appliance:
             prepare(
                 self.context, campaign_id, stick=self.stick, progress=self.screen.writing_progress()
             )
-        outcome = start_next_boot(self.context, campaign_id)
+        if not is_known and self._writes_nothing(campaign_id):
+            pause(
+                self.context,
+                campaign_id,
+                N_("nothing but the stick would count its restarts here: resume it to let it run"),
+            )
+            return
+        outcome = rehearse(self.context, campaign_id) or start_next_boot(self.context, campaign_id)
         if outcome is Outcome.LEAVING:
             self.host.power.wait_for_the_end()
         if outcome is Outcome.FINISHED:
             run_steps(self.context, campaign_id, stick=self.stick, show=self.screen.step_progress())
             self._finish(campaign_id)
+
+    def _writes_nothing(self, campaign_id: int) -> bool:
+        """Whether its boots leave no trace on a drive by which a later start would know it."""
+        cycle = next_cycle(select_cycles(self.connection, campaign_id))
+        return cycle is not None and cycle.mode == "replay"
 
     def _finish(self, campaign_id: int) -> None:
         self.screen.show("finishing", "Reading the drives' health")

@@ -160,6 +160,16 @@ def knows_earlier_boot(connection: sqlite3.Connection, campaign_id: int, boot_id
     return row.fetchone() is not None
 
 
+def is_replay_begun(connection: sqlite3.Connection, campaign_id: int) -> bool:
+    """Whether the reads of the boot that was armed last have begun, in whichever boot."""
+    row = connection.execute(
+        "SELECT event FROM event WHERE campaign_id = ? AND event IN ('cycle-armed', 'replay-begun')"
+        " ORDER BY seq DESC LIMIT 1",
+        (campaign_id,),
+    ).fetchone()
+    return row is not None and row["event"] == "replay-begun"
+
+
 def was_resumed_in(connection: sqlite3.Connection, campaign_id: int, boot_id: str) -> bool:
     """Whether a person let the campaign go on in this boot."""
     row = connection.execute(

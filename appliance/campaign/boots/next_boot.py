@@ -192,20 +192,25 @@ def _find_uncounted(
     """Why the machine must not restart by itself, for want of a count that holds; or empty."""
     if forgotten := find_forgotten_power_ons(context, row, campaign.id, count):
         return forgotten
-    if _is_counted_elsewhere(context, cycle, row, count):
+    if _is_counted_elsewhere(context, campaign, cycle, row, count):
         return ""
     return describe_uncounted(context.connection, campaign, context.host)
 
 
 def _is_counted_elsewhere(
-    context: CampaignContext, cycle: CycleRow, row: CampaignDriveRow, count: PowerCycles
+    context: CampaignContext,
+    campaign: CampaignRow,
+    cycle: CycleRow,
+    row: CampaignDriveRow,
+    count: PowerCycles,
 ) -> bool:
     """Whether a person switches it on each time, or `find_forgotten_power_ons` ends a series."""
     if cycle.power != "cold":
         return False
     known = select_known_count(context.connection, cycle.campaign_id, row.drive_id)
     is_counted = known is not None and count.is_of_power and count.count is not None
-    return is_counted or not context.host.power.can_wake()
+    by_people = campaign.power_on_by == "people" or not context.host.power.can_wake()
+    return is_counted or by_people
 
 
 @dataclass(frozen=True, slots=True)

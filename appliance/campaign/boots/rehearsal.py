@@ -53,10 +53,12 @@ _CLOCK_S = 1.0
 """The hardware clock tells full seconds."""
 
 
-def rehearse(context: CampaignContext, campaign_id: int) -> Outcome | None:
+def rehearse(
+    context: CampaignContext, campaign_id: int, *, may_restart: bool = True
+) -> Outcome | None:
     """See that the machine wakes for this campaign's cold boots, or that a person has chosen.
 
-    Returns None where the campaign may go on.
+    Returns None where the campaign may go on, also where a trial would have to begin and must not.
     """
     campaign = load_campaign(context, campaign_id)
     cycles = select_cycles(context.connection, campaign_id)
@@ -76,7 +78,7 @@ def rehearse(context: CampaignContext, campaign_id: int) -> Outcome | None:
     is_asleep = known is not None and known.result == "asleep"
     wants_one = known is None and campaign.wake_margin_s is None
     if wants_one or (is_asleep and campaign.power_on_by == "asked"):  # and resumed since
-        return begin_trial(context, campaign_id)
+        return begin_trial(context, campaign_id) if may_restart else None
     return _conclude(context, campaign, known)
 
 

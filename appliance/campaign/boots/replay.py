@@ -18,6 +18,7 @@ from appliance.campaign.context import CampaignContext, load_campaign
 from appliance.campaign.drives.booted_array import BootedDrives
 from appliance.campaign.drives.find import await_drive, find_released_drive, noted_identity
 from appliance.campaign.drives.work import drive_work
+from appliance.campaign.log import record
 from appliance.campaign.states import armed_cycle
 from appliance.drives.asked_identity import check_asked
 from appliance.drives.model import Drive
@@ -28,12 +29,11 @@ from appliance.samples.read_list import ReadList
 from appliance.stick.partitions import RAW
 from appliance.store.boots import BootSample, CycleRow, select_cycles
 from appliance.store.campaigns import CampaignDriveRow
+from appliance.store.events import is_replay_begun
 from appliance.store.replays import ReplaySample, select_read_list
 from appliance.workloads.raw_files import keep, seal, stick_trouble
 
 _BLOCK = Path("/sys/class/block")
-_BEGUN = "replay-begun"
-"""In RAM: a second try in the same boot would find what the first one has read."""
 
 
 def find_due_replay(context: CampaignContext, campaign_id: int) -> CycleRow | None:
@@ -75,14 +75,20 @@ def _replay(
     reads = select_read_list(context.connection, campaign_id)
     if reads is None:
         raise StepFailedError(N_("the campaign's list of reads is damaged"), blame="other")
-    begun = context.host.run / _BEGUN
-    if begun.exists():
+    # A second try would find what the first one has read.
+    if is_replay_begun(context.connection, campaign_id):
         raise StepFailedError(
-            N_("the engine was restarted in this boot, after its reads had begun"), blame="other"
+            N_("the engine or the machine was restarted after its reads had begun"), blame="other"
         )
     drive = await_drive(context.host, partial(find_released_drive, row=row), tell=context.tell)
     with drive_work(context, campaign_id, [(row, drive)], tell=context.tell) as hand:
-        begun.write_text(context.this_boot.boot_id)
+        record(
+            context,
+            "replay-begun",
+            drive=row.identity,
+            cycle=cycle.cycle,
+            campaign_id=campaign_id,
+        )
         work = partial(read_extents, drive.path, reads, clock=context.host.clock.monotonic_s)
         before, replay, after = hand.do(work, N_("replaying reads"))
         # After the reads: the answer may come from the medium.

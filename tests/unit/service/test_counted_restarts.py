@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -67,6 +67,24 @@ def test_a_start_in_the_middle_of_a_campaign_is_counted_before_anything_happens(
     for number in (1, 2, 3):
         appliance._resume_after_start(world.campaign())
         assert (counted[-1], seen[-1]) == (number, (True, number))
+
+
+def test_reads_of_a_replay_that_reset_the_machine_are_counted_and_end(
+    appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reset(_: Appliance, __: int) -> None:
+        counted.append(world.campaign().power_actions)
+        raise OffError
+
+    counted: list[int] = []
+    monkeypatch.setattr(Appliance, "_replay_if_due", reset)
+    limit = world.campaign().max_power_actions
+    for _ in range(limit + 3):
+        if world.campaign().state != "paused":
+            with suppress(OffError):
+                appliance._resume_after_start(world.campaign())
+    assert counted == list(range(1, limit + 1))
+    assert world.campaign().state == "paused"
 
 
 def test_a_machine_that_restarts_again_and_again_ends_with_a_pause(

@@ -1,5 +1,7 @@
 """A wake trial and the engine: before any drive is written, and for a person without a campaign."""
 
+from contextlib import suppress
+
 import pytest
 
 from appliance.campaign.status import Status
@@ -54,9 +56,48 @@ def test_no_drive_is_written_on_a_machine_that_does_not_wake(
     assert (world.campaign().state, world.campaign().power_on_by) == ("paused", "asked")
 
 
+def _start_by_itself(
+    appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
+) -> list[int]:
+    """On a BIOS machine, in the campaign's first boot: a stick may forget all of it."""
+
+    def prepare(_: object, number: int, **__: object) -> None:
+        prepared.append(number)
+
+    prepared: list[int] = []
+    world.firmware = "bios"
+    monkeypatch.setattr(engine, "prepare", prepare)
+    for step in ("store_health", "store_conditions"):
+        monkeypatch.setattr(engine, step, lambda *_, **__: None)
+    monkeypatch.setattr(engine, "is_start_remembered", lambda *_: False)
+    monkeypatch.setattr(appliance.screen, "countdown", lambda *_: False)
+    with suppress(OffError):
+        appliance._run_campaign(1)
+    return prepared
+
+
+def test_a_restart_that_the_stick_may_forget_leaves_its_traces_first(
+    appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a plan that starts by itself would try it at each start, for ever."""
+    assert _start_by_itself(appliance, world, monkeypatch) == [1]
+    assert world.log[-1] == "reboot"
+
+
+def test_a_replay_that_leaves_no_traces_waits_for_a_person(
+    appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    appliance.connection.execute("UPDATE cycle SET mode = 'replay'")
+    _start_by_itself(appliance, world, monkeypatch)
+    assert not {"reboot", "power-off"} & set(world.log)
+    assert world.campaign().state == "paused"
+    assert world.campaign().reason.startswith("nothing but the stick would count")
+
+
 def test_a_trial_comes_before_anything_is_written(
     appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    appliance._let_run_by_person.add(1)
     prepared: list[int] = []
     monkeypatch.setattr(engine, "prepare", lambda _, number, **__: prepared.append(number))
     monkeypatch.setattr(appliance.screen, "countdown", lambda *_: False)

@@ -16,6 +16,7 @@ from appliance.campaign.log import record
 from appliance.errors import RefusedError, StepFailedError, StickError, UnreadableProgramError
 from appliance.samples.startup import Startup
 from appliance.stick.partitions import MIN_FREE_BYTES, Stick
+from appliance.store.campaigns import update_power_on_by
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database
 from appliance.store.copies import find_copies
@@ -358,6 +359,13 @@ def test_boots_that_a_stick_forgets_end_by_the_clock(booted: World) -> None:
     assert booted.log[-1] == "power-off"
     assert not _measure_later(booted, kept, hours=1.5)
     assert _measure_later(booted, _let_settle(booted, kept), hours=1.5), "it settles for an hour"
+
+
+@pytest.mark.usefixtures("by_bios")
+def test_people_who_switch_the_machine_on_may_take_their_time(booted: World) -> None:
+    with closing(open_database(booted.path)) as connection:
+        update_power_on_by(connection, 1, "people")
+    assert _measure_later(booted, booted.path.read_bytes(), hours=14)
 
 
 @pytest.mark.usefixtures("by_bios")

@@ -1,6 +1,7 @@
 """Replayed boots: the appliance's own start, then a list of reads on the bare drive."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from appliance.samples.diskstats import DiskStats
 from appliance.samples.read_list import ReadExtent, ReadList, make_list
 from appliance.store.replays import insert_read_list
 from appliance.workloads.raw_files import unseal
-from tests.unit.campaign.world import HDD, World, arm_and_start_anew
+from tests.unit.campaign.world import HDD, OffError, World, arm_and_start_anew
 
 DRIVE_BYTES = 8 << 20
 SET_BYTES = 1 << 20
@@ -107,7 +108,31 @@ def test_a_second_try_in_the_same_boot_is_none(
     measure(started)
     assert started.boots() == []
     assert started.cycles()[0].state == "planned"
-    assert "restarted in this boot" in started.cycles()[0].reason
+    assert "restarted after its reads had begun" in started.cycles()[0].reason
+    assert start_next_boot(started.context(), started.campaign_id) is Outcome.LEAVING
+    started.boot_id = "boot-2"
+    measure(started)
+    assert len(started.boots()) == 1, "armed anew"
+
+
+def test_a_restart_during_the_reads_leads_to_no_sample(
+    started: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The drive kept its power, and has learned or kept what was read."""
+
+    def reset(*_: object, **__: object) -> None:
+        raise OffError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(replay, "read_extents", reset)
+        with pytest.raises(OffError):
+            measure(started)
+    started.boot_id = "boot-2"
+    shutil.rmtree(started.host().run)
+    started.host().run.mkdir()
+    measure(started)
+    assert started.boots() == []
+    assert started.cycles()[0].state == "planned"
 
 
 def test_a_start_before_the_power_off_was_asked_for_is_a_failed_attempt(started: World) -> None:
