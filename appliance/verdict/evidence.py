@@ -30,8 +30,9 @@ class Figure:
 
     value: float | None
     detail: str = ""
-    origin: frozenset[int] = frozenset()
-    """The plan's workloads behind it, from 0: only figures of the same ones are compared."""
+    origin: frozenset[int | str] = frozenset()
+    """The plan's workloads behind it, from 0, or how the boots were begun: only figures of the same
+    ones are compared."""
     set_aside: str = ""
     """Why it is held against no limit, though it was measured: only drives of one model are
     compared by it."""

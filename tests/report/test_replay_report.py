@@ -68,3 +68,18 @@ def test_times_that_the_stick_has_spoilt_cost_the_chart_alone(
     page = export_campaign(replayed, campaign_id=1, reports=tmp_path / "reports", raw=raw)
     section = (page / "report.html").read_text().split("<h2>Replayed reads</h2>")[1]
     assert "<td>9.000</td>" in section.split("</section>")[0]
+
+
+def test_each_replay_says_how_it_was_begun_and_what_page_cache_it_met(
+    replayed: sqlite3.Connection, raw: Path, tmp_path: Path
+) -> None:
+    with replayed:
+        replayed.execute("UPDATE cycle SET power = 'warm' WHERE cycle = 2")
+        replayed.execute("UPDATE boot_sample SET page_cache = 'bypass', checksum = NULL")
+    page = export_campaign(replayed, campaign_id=1, reports=tmp_path / "reports", raw=raw)
+    section = (page / "report.html").read_text().split("<h2>Replayed reads</h2>")[1]
+    section = section.split("</section>")[0]
+    hybrid = section.split("<h3>LAB-SSHD-1</h3>")[1].split("<h3>")[0]
+    assert '<th scope="row">1, cold</th><td>bypass</td>' in hybrid
+    assert '<th scope="row">2, warm</th><td>bypass</td>' in hybrid
+    assert "boot 2, warm" in hybrid

@@ -12,6 +12,7 @@ from tui.app import KaltstartApp
 from tui.figures.boot_ratios import describe_boot_ratios
 from tui.model.campaigns import Campaign, CampaignDrive
 from tui.port.boot_ratios import find_boot_ratios
+from tui.results import page
 
 DISK_S = (47.0, 46.9, 47.1, 47.0, 46.8, 47.2, 47.0, 46.9)
 SSD_S = (23.5, 23.4, 23.6, 23.5, 23.4, 23.6, 23.5, 23.5)
@@ -145,3 +146,14 @@ def test_the_cold_and_the_warm_boots_of_a_drive_are_two_series() -> None:
     told = describe(mixed)[0]
     assert "A, warm against A, cold: not compared" in told
     assert booted("B", 20.0, 20.1).by_power[0].booted == "B"
+
+
+def test_an_untimed_boot_is_not_counted_and_a_charted_one_is_always_marked() -> None:
+    drive = booted("A", 20.0, 21.0, 22.0)
+    first, second, third = drive.boots
+    trained = replace(first, trained=True, boot_s=None)
+    charted = replace(third, charted=True, kernel_errors="an error")
+    drive = replace(drive, boots=(trained, second, charted))
+    assert page._sum_up(drive)[3:] == ("2", "0")
+    drawn = page._describe_boots(drive, 22.0, 80)
+    assert "CHARTED KERNEL ERRORS" in drawn

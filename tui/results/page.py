@@ -366,11 +366,12 @@ def _sum_up(drive: CampaignDrive) -> tuple[str, ...]:
     figures = (
         (median(times), min(times), times[0] / times[-1] if is_first else None) if times else ()
     )
-    valid = sum(boot.valid for boot in drive.boots)
+    timed = [boot for boot in drive.boots if not boot.trained]
+    valid = sum(boot.valid for boot in timed)
     return (
         *(["-" if each is None else show_number(each, ".2f") for each in figures] or ["-"] * 3),
         str(valid),
-        str(len(drive.boots) - valid),
+        str(len(timed) - valid),
     )
 
 
@@ -393,7 +394,7 @@ def _describe_boots(drive: CampaignDrive, longest: float, width: int) -> str:
             continue
         charted = " " + _("CHARTED") if boot.charted else ""
         if boot.kernel_errors:
-            charted = " " + _("KERNEL ERRORS")
+            charted += " " + _("KERNEL ERRORS")
         lines.append(
             what
             + draw_bar(boot.boot_s, longest, width - len(what) - max(8, len(charted)))

@@ -24,14 +24,14 @@ class ReplayView:
     origin: str
     chart: ChartView | None
     rows: tuple[tuple[str, ...], ...]
-    """Boot, median, 95 %, 99 %, slowest; started, and what was read before."""
+    """Boot, page cache, median, 95 %, 99 %, slowest; started, and what was read before."""
 
 
 def view_replays(drive: DriveView, replays: Sequence[ReplayRow]) -> ReplayView:
     """Its first, second and last boot."""
     lines, legend = [], []
     for number, each in enumerate(replays):
-        name = LegendView(f"boot {each.cycle}", number, f"line-{number % 4}")
+        name = LegendView(f"boot {each.cycle}, {each.power}", number, f"line-{number % 4}")
         points = _thin(_parse_times(each.times_ns), name.label)
         lines.append(Line(name, points))
         legend.append(name)
@@ -49,7 +49,8 @@ def view_replays(drive: DriveView, replays: Sequence[ReplayRow]) -> ReplayView:
         ChartView("Time per read", svg, tuple(legend), wide=True) if svg else None,
         tuple(
             (
-                str(each.cycle),
+                f"{each.cycle}, {each.power}",
+                each.page_cache,
                 *(
                     f"{time_ns / 1e6:.3f}"
                     for time_ns in (each.p50_ns, each.p95_ns, each.p99_ns, each.max_ns)

@@ -67,13 +67,14 @@ _BOOTS = """
 """
 _REPLAYS = """
     WITH shown AS (
-        SELECT c.id, c.drive_id, c.cycle, c.campaign_id,
+        SELECT c.id, c.drive_id, c.cycle, c.campaign_id, c.power, s.page_cache,
                row_number() OVER (PARTITION BY c.drive_id ORDER BY c.cycle) AS nth,
                row_number() OVER (PARTITION BY c.drive_id ORDER BY c.cycle DESC) AS nth_last
         FROM cycle c JOIN boot_sample s ON s.cycle_id = c.id
         WHERE c.campaign_id = ? AND c.mode = 'replay' AND s.valid AND NOT c.trained
     )
-    SELECT b.drive_id, b.cycle, coalesce(l.origin, '') AS origin, l.version, l.seed, r.list_sha256,
+    SELECT b.drive_id, b.cycle, b.power, b.page_cache, coalesce(l.origin, '') AS origin, l.version,
+           l.seed, r.list_sha256,
            r.started_s, r.before_read_ios, r.before_read_bytes, r.p50_ns, r.p95_ns, r.p99_ns,
            r.max_ns, r.times_ns
     FROM shown b JOIN replay r ON r.cycle_id = b.id
@@ -183,6 +184,8 @@ class ReplayRow:
 
     drive_id: int
     cycle: int
+    power: str
+    page_cache: str
     origin: str
     version: int | None
     seed: int | None

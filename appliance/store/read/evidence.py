@@ -38,6 +38,8 @@ class BootCounts:
 
     boot_s: tuple[float, ...]
     """Of the valid ones, in their order; of a drive booted cold and warm the cold ones."""
+    power: str
+    """How these were begun, cold | warm; empty without a boot."""
     done: int
     failed: int
     """By the drive's fault."""
@@ -134,6 +136,7 @@ def select_boot_counts(
     power = min((row[5] for row in rows), default="")
     return BootCounts(
         boot_s=tuple(row[1] for row in rows if row[1] is not None and row[2] and row[5] == power),
+        power=power,
         done=sum(row[0] == "done" for row in rows),
         failed=sum(row[0] == "failed" and row[3] == "drive" for row in rows),
         excused=len(excused),

@@ -5,6 +5,7 @@ not survive a power cut has to write to its medium each time. The file is laid o
 no flush waits for the file system to find room. Must never count a write before its flush is back.
 """
 
+import errno
 import os
 import time
 from collections.abc import Mapping
@@ -90,7 +91,8 @@ class FlushWorkload(Workload):
                         # A drive that compresses, or finds what it has already, has no less to do.
                         block[:] = os.urandom(len(block))
                         begun_ns = time.perf_counter_ns()
-                        os.pwrite(descriptor, block, number * len(block))
+                        if os.pwrite(descriptor, block, number * len(block)) != len(block):
+                            raise OSError(errno.ENOSPC, "a block was written in part")
                         if flushes_each:
                             os.fdatasync(descriptor)
                         taken_ns.append(time.perf_counter_ns() - begun_ns)

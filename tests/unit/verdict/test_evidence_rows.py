@@ -391,6 +391,17 @@ def test_a_drive_is_judged_as_the_campaign_met_it(rows: sqlite3.Connection) -> N
 
 def test_boots_count_where_they_are_valid_and_settled(rows: sqlite3.Connection) -> None:
     figures = figures_of(rows, "LAB-GOOD-1")
-    assert figures["boot_median_s"] == Figure(32.0, "the 5 settled ones of 5 valid boots")
+    assert figures["boot_median_s"] == Figure(
+        32.0, "the 5 settled ones of 5 valid boots", frozenset({"cold"})
+    )
     assert figures["failed_boots"] == Figure(1, "of 6")
     assert "boot_median_s" not in figures_of(rows, "LAB-SLOW-1")
+
+
+def test_cold_boots_of_a_drive_are_not_compared_with_warm_ones_of_another(
+    rows: sqlite3.Connection,
+) -> None:
+    """As where the boots left became warm ones after the first drive's."""
+    cold = figures_of(rows, "LAB-GOOD-1")["boot_median_s"].origin
+    rows.execute("UPDATE cycle SET power = 'warm'")
+    assert figures_of(rows, "LAB-GOOD-1")["boot_median_s"].origin != cold

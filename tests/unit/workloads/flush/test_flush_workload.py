@@ -83,3 +83,13 @@ def test_a_flush_that_fails_is_the_drives_fault(
     with pytest.raises(StepFailedError, match="Input/output error") as caught:
         FlushWorkload(PLAN).run_part(drive.bench, "commit", finished={})
     assert caught.value.blame == "drive"
+
+
+def test_a_block_that_is_written_in_part_is_no_figure(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    drive = Drive(monkeypatch, tmp_path)
+    write = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda *block: write(*block) // 2)
+    with pytest.raises(StepFailedError):
+        FlushWorkload(PLAN).run_part(drive.bench, "commit", finished={})
