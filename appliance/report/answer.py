@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from appliance.plan.model import JUDGING_KINDS
 from appliance.report.blocks import DASH, ChartView, SectionView, count
-from appliance.report.boots.findings import Finding, judge_learning, say_gain
+from appliance.report.boots.findings import Finding, judge_learning, say_boot_s, say_gain
 from appliance.report.figures import Workload
 from appliance.report.series import Series
 from appliance.report.verdicts import VerdictsView
@@ -117,7 +117,7 @@ def _answer_by_boots(all_series: Sequence[Series], chart: ChartView | None) -> A
         gain = series.find_gain(all_series)
         if finding.kind == "gain" and gain is not None:
             gains.append(
-                f"{series.label} starts in {series.settled_s or 0.0:.1f} s from boot"
+                f"{series.label} starts in {say_boot_s(series.settled_s)} s from boot"
                 f" {series.settled_from} on, {say_gain(gain)} at its first boot."
             )
         elif finding.kind == "flat":
@@ -153,7 +153,7 @@ def _list_times(some: Sequence[Series]) -> str:
         [
             f"{one.label} ({_range(one.boot_s)})"
             if one.settled_s is None
-            else f"{one.label} ({one.settled_s:.1f} s)"
+            else f"{one.label} ({say_boot_s(one.settled_s)} s)"
             for one in some
         ]
     )
@@ -162,7 +162,7 @@ def _list_times(some: Sequence[Series]) -> str:
 def _range(boot_s: Sequence[float]) -> str:
     if not boot_s:
         return "no valid boot"
-    low, high = (f"{find(boot_s):.1f}" for find in (min, max))
+    low, high = (say_boot_s(find(boot_s)) for find in (min, max))
     return f"{low} s" if low == high else f"{low} to {high} s"
 
 

@@ -83,3 +83,16 @@ def test_each_replay_says_how_it_was_begun_and_what_page_cache_it_met(
     assert '<th scope="row">1, cold</th><td>bypass</td>' in hybrid
     assert '<th scope="row">2, warm</th><td>bypass</td>' in hybrid
     assert "boot 2, warm" in hybrid
+
+
+def test_a_replay_of_milliseconds_is_not_told_as_zero(
+    replayed: sqlite3.Connection, raw: Path, tmp_path: Path
+) -> None:
+    with replayed:
+        replayed.execute("UPDATE boot_sample SET boot_s = boot_s / 10000, checksum = NULL")
+    text = (
+        export_campaign(replayed, campaign_id=1, reports=tmp_path / "reports", raw=raw)
+        / "report.html"
+    ).read_text()
+    assert "LAB-SSHD-1 starts in 0.003 s from boot 2 on" in text
+    assert "0.0 s" not in text

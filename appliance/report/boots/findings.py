@@ -131,7 +131,7 @@ def _compare_power(cold: Series, warm: Series) -> Finding:
         why = f"both must have settled in {_LEAST} boots or more."
         return Finding("remark", label, f"cold and warm boots are not compared: {why}")
     counts = f"{len(warm.settled_boot_s)} and {len(cold.settled_boot_s)} settled boots"
-    times = f"{warm.settled_s or 0.0:.1f} s against {cold.settled_s or 0.0:.1f} s, {counts}"
+    times = f"{say_boot_s(warm.settled_s)} s against {say_boot_s(cold.settled_s)} s, {counts}"
     if not ratio.is_seen:
         said = f"no difference larger than {_percent(ratio.hidden or 0.0)} between warm and cold"
         return Finding("flat", label, f"{said} boots ({times}): its RAM adds nothing that is seen.")
@@ -172,7 +172,7 @@ def judge_learning(series: Series, all_series: Sequence[Series]) -> Finding:
         return Finding(
             "flat" if series.trained or is_later else "remark",
             label,
-            f"settled from boot {series.settled_from} on at {series.settled_s or 0.0:.1f} s;"
+            f"settled from boot {series.settled_from} on at {say_boot_s(series.settled_s)} s;"
             f" {no_gain}.",
         )
     return _judge_gain(series, all_series, gain=gain)
@@ -231,7 +231,7 @@ def _is_falling(boot_s: Sequence[float], *, alike: int) -> bool:
 
 def _judge_gain(series: Series, all_series: Sequence[Series], *, gain: stats.Gain) -> Finding:
     label, settled_from, settled_s = series.label, series.settled_from, series.settled_s or 0.0
-    first = f"its first boot ({series.boot_s[0]:.1f} s)"
+    first = f"its first boot ({say_boot_s(series.boot_s[0])} s)"
     against = f"{first} took {gain.ratio:.2f} times as long ({gain.low:.2f} to {gain.high:.2f})"
     is_seen = not gain.low <= 1.0 <= gain.high
     is_small = 1.0 / _GAIN < gain.ratio < _GAIN
@@ -244,7 +244,7 @@ def _judge_gain(series: Series, all_series: Sequence[Series], *, gain: stats.Gai
         "gain" if gain.ratio > 1.0 and is_drives_own else "remark",
         label,
         f"from boot {settled_from} on {say_gain(gain)} at its first boot"
-        f" ({series.boot_s[0]:.1f} s, then {settled_s:.1f} s). {weighed}",
+        f" ({say_boot_s(series.boot_s[0])} s, then {say_boot_s(settled_s)} s). {weighed}",
     )
 
 
@@ -264,7 +264,7 @@ def _judge_unseen(series: Series, gain: stats.Gain, against: str) -> Finding:
         answer = "no gain from repeating" if is_none else "neither a gain nor none is shown"
         text = (
             f"{answer}: all {len(series.boot_s)} boots within ±{_percent(series.spread or 0.0)} of"
-            f" the median {series.settled_s or 0.0:.1f} s; {against} as the later ones."
+            f" the median {say_boot_s(series.settled_s)} s; {against} as the later ones."
         )
     else:
         shown = (
@@ -272,9 +272,15 @@ def _judge_unseen(series: Series, gain: stats.Gain, against: str) -> Finding:
         )
         text = (
             f"uneven at first, settled from boot {series.settled_from} on at"
-            f" {series.settled_s or 0.0:.1f} s: {against}, which {shown}."
+            f" {say_boot_s(series.settled_s)} s: {against}, which {shown}."
         )
     return Finding("flat" if is_none else "remark", series.label, text)
+
+
+def say_boot_s(boot_s: float | None) -> str:
+    """Seconds with one decimal; below a second with three, as a replay may take milliseconds."""
+    boot_s = boot_s or 0.0
+    return f"{boot_s:.1f}" if boot_s >= 1.0 else f"{boot_s:.3f}"
 
 
 def say_gain(gain: stats.Gain) -> str:
@@ -337,8 +343,8 @@ def _say_trend(trend: stats.Trend) -> str:
 
 def _range(boot_s: Sequence[float]) -> str:
     if len(boot_s) == 1:
-        return f"{boot_s[0]:.1f} s"
-    return f"{min(boot_s):.1f} to {max(boot_s):.1f} s"
+        return f"{say_boot_s(boot_s[0])} s"
+    return f"{say_boot_s(min(boot_s))} to {say_boot_s(max(boot_s))} s"
 
 
 def _judge_coldness(all_series: Sequence[Series]) -> list[Finding]:
