@@ -107,7 +107,7 @@ def test_a_stick_that_is_put_back_goes_on_without_a_restart(out: Path) -> None:
         before = _read(stick, out / "before")
         assert before.results
 
-        plug(machine, late, bay.socket(late))
+        plug(machine, late, bay.socket(bay.by_serial(late.serial)))
         machine.wait_for("lab-agent: disks 2", timeout_s=PATIENCE_S)
         put_stick_back(machine)
         machine.wait_event("ready", timeout_s=PATIENCE_S)
