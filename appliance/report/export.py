@@ -51,15 +51,16 @@ def export_campaign(
     campaign_id: int,
     reports: Path,
     raw: Path,
+    scratch: Path | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> Path:
     """Write `<reports>/<id>-<name>/` and return it; an earlier report of the campaign is replaced.
 
     `raw` holds the charts as `cycle-<cycle id>/*.svg`, and what the tools of a step said in
-    `<step id>/`, which is named in the report and not copied; beside it is room for a temporary
-    copy of the database. The folder's database has this campaign alone, `<reports>/` has one of
-    all: `note` is told of each that could not be written. Raises PlanError where there is no such
-    campaign, StickError where the other files cannot be written.
+    `<step id>/`, which is named in the report and not copied. `scratch` has room for a temporary
+    copy of the database, by default beside `raw`. The folder's database has this campaign alone,
+    `<reports>/` has one of all: `note` is told of each that could not be written. Raises PlanError
+    where there is no such campaign, StickError where the other files cannot be written.
     """
     rows = select_campaign(connection, campaign_id=campaign_id)
     charts = _find_charts(rows, raw=raw)
@@ -85,11 +86,11 @@ def export_campaign(
     with _explained(reports):
         folder = _choose_folder(reports, rows.campaign)
         _write(folder, writers)
-    scratch = raw.parent / f"report.sqlite{_TEMPORARY}"
+    temporary = (scratch or raw.parent) / f"report.sqlite{_TEMPORARY}"
 
     def extract(path: Path) -> None:
-        scratch.unlink(missing_ok=True)
-        extract_campaign(connection, campaign_id, path, scratch=scratch)
+        temporary.unlink(missing_ok=True)
+        extract_campaign(connection, campaign_id, path, scratch=temporary)
 
     def copy_all(path: Path) -> None:
         connection.execute("VACUUM INTO ?", (str(path),))

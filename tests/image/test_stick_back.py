@@ -39,8 +39,8 @@ say dead "$(grep -c ' /dev/sda' /proc/self/mountinfo)"
 say mounts "$(grep -Ec ' (/var/lib/kaltstart|/run/kaltstart/fat) ' /proc/self/mountinfo)"
 say late "$(lsblk --nodeps --noheadings --output SERIAL,RO | grep LAB-LATE)"
 say system $(systemctl is-system-running) $(systemctl list-units --failed --plain --no-legend)
-until python3 -c 'import sys; from appliance.cli import _ask
-sys.exit(_ask("resume", {"campaign_id": 1}))'
+until python3 -c 'import sys; from appliance.cli.engine import ask
+sys.exit(ask("resume", {"campaign_id": 1}))'
 do read -r -t 2 -u 9; done
 say resumed yes
 """

@@ -125,7 +125,8 @@ _BOOTS = """
 """
 _EVENTS = """
     SELECT seq, campaign_id, at, level, event, detail, fields FROM event
-    ORDER BY seq DESC LIMIT ?
+    WHERE seq > ?2 AND (?3 IS NULL OR campaign_id = ?3)
+    ORDER BY seq DESC LIMIT ?1
 """
 
 
@@ -146,6 +147,15 @@ def select_boots(connection: sqlite3.Connection, campaign_id: int) -> tuple[Boot
     return tuple(read_rows(connection, BootRow, _BOOTS, campaign_id))
 
 
-def select_events(connection: sqlite3.Connection, *, limit: int) -> tuple[EventRow, ...]:
-    """The last `limit` events, the oldest of them first."""
-    return tuple(read_rows(connection, EventRow, _EVENTS, limit))[::-1]
+def select_events(
+    connection: sqlite3.Connection,
+    *,
+    limit: int = -1,
+    campaign_id: int | None = None,
+    after: int = 0,
+) -> tuple[EventRow, ...]:
+    """The last `limit` events behind number `after`, the oldest of them first; -1: all of them.
+
+    With `campaign_id` those of that campaign alone.
+    """
+    return tuple(read_rows(connection, EventRow, _EVENTS, limit, after, campaign_id))[::-1]

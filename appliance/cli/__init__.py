@@ -1,0 +1,50 @@
+"""The command `kaltstart`: on the stick, and installed on a laptop. Turns errors into exit codes.
+
+What needs the engine of a running stick is in `engine`, what reads a database in `stored`, the
+commands and their options are in `parser`. Each command imports what it needs when it is called: a
+measured boot must not read the report's libraries from the drive under test.
+"""
+
+import sqlite3
+import sys
+from collections.abc import Sequence
+
+from appliance.cli.parser import make_parser
+from appliance.cli.say import say
+from appliance.errors import KaltstartError, StickError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code, one of those that the parser's help lists."""
+    options = make_parser().parse_args(arguments)
+    try:
+        code: int = options.command(options)
+    except KaltstartError as error:
+        return _tell(error)
+    except BrokenPipeError:
+        # Whoever read it, `head` for one, has seen enough. Nothing is to be flushed at the end.
+        sys.stdout = None
+        return 0
+    except Exception as error:
+        trouble = _find_stick_trouble(error)
+        if trouble is None:
+            raise
+        return _tell(trouble)
+    return code
+
+
+def _tell(error: KaltstartError) -> int:
+    for line in getattr(error, "problems", ()) or (error.message,):
+        say(line, to=sys.stderr)
+    if error.hint:
+        say(f"What to do: {error.hint}", to=sys.stderr)
+    return error.exit_code
+
+
+def _find_stick_trouble(error: Exception) -> StickError | None:
+    """What the database says of the stick while a command stores or reads; None: a bug."""
+    if not isinstance(error, sqlite3.Error):
+        return None
+    from appliance.store.connect import find_stick_trouble
+
+    return find_stick_trouble(error)

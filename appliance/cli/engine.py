@@ -1,0 +1,328 @@
+"""Commands that need a machine started from the stick: they ask the engine, or are its services."""
+
+import argparse
+import json
+import sqlite3
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+
+from appliance.cli.say import say, say_json
+from appliance.errors import KaltstartError, PlanError, RefusedError, StickError
+
+_ANSWER_S = 60.0
+_POLL_S = 0.1
+
+_REMARKS = 10
+_REJECT = 11
+_NOT_FINISHED = 12
+
+
+def drives(options: argparse.Namespace) -> int:
+    """List the drives of this machine."""
+    from appliance.service.drive_lines import describe_row
+    from appliance.service.drive_watch import list_once
+
+    rows = list_once()
+    if options.json:
+        say_json(drives=rows)
+        return 0
+    for row in rows:
+        for line in describe_row(row):
+            say(line)
+    return 0
+
+
+def check(options: argparse.Namespace) -> int:
+    """Report every mistake in a plan: for this machine, or by itself where there is no stick."""
+    from appliance.plan.read import describe_plan, parse_plan, read_plan
+
+    text = read_plan(options.plan)
+    if not is_on_stick():
+        say(f"The plan has no mistakes: {describe_plan(parse_plan(text))}")
+        say("Its drives, memory and space are checked when it is started on the machine.")
+        return 0
+    from appliance.campaign.host import read_host
+    from appliance.campaign.start import check_plan
+    from appliance.campaign.stick_room import check_room
+    from appliance.drives.probe import find_drives
+    from appliance.stick.partitions import FAT, find_stick
+    from appliance.verdict.policy_file import problems_of
+
+    problems = problems_of(FAT / "policy.toml")
+    for problem in problems:
+        say(problem, to=sys.stderr)
+    found = find_drives()
+    plan = check_plan(text, host=read_host(), drives=found, stick=find_stick(found))
+    say(f"The plan is good: {describe_plan(plan)}")
+    for warning in check_room(plan, found).warnings:
+        say(warning, to=sys.stderr)
+    if problems:
+        print("The campaign would run, but no verdict would be made.", file=sys.stderr)
+    return PlanError.exit_code if problems else 0
+
+
+def is_on_stick() -> bool:
+    """Whether this machine was started from a stick: its engine, or what is left of it, is here."""
+    from appliance.stick.partitions import RUN
+
+    return RUN.is_dir()
+
+
+def ask(kind: str, payload: Mapping[str, object]) -> int:
+    """Put a request to the engine and wait for its answer; the exit code it gave.
+
+    Raises StickError where no engine answers.
+    """
+    from appliance.campaign.this_boot import read_this_boot
+    from appliance.stick.partitions import DATABASE
+    from appliance.store.clock import timestamp
+    from appliance.store.connect import open_database
+    from appliance.store.requests import insert_request, select_request
+
+    _need_stick()
+    connection = open_database(DATABASE)
+    number = insert_request(
+        connection, kind, payload, at=timestamp(), boot_id=read_this_boot().boot_id
+    )
+    for _ in range(round(_ANSWER_S / _POLL_S)):
+        request = select_request(connection, number)
+        if request is not None and request.state != "new":
+            say(request.answer, to=sys.stderr if request.exit_code else None)
+            return request.exit_code or 0
+        time.sleep(_POLL_S)
+    raise StickError("the engine does not answer", hint="see journalctl -u kaltstart-engine")
+
+
+def _need_stick() -> None:
+    if not is_on_stick():
+        raise StickError(
+            "this machine was not started from a Kaltstart stick",
+            hint="this command talks to the engine of a running stick; on a laptop use `check`, "
+            "`schema`, or a command with --database FILE",
+        )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Start a campaign; with `--wait` the exit code says how it ended."""
+    from appliance.plan.read import read_plan
+
+    plan_toml = read_plan(options.plan)
+    _need_stick()
+    with _reading() as connection:
+        before = _find_newest(connection)
+    code = ask("start", {"plan_toml": plan_toml})
+    return _wait(after=before) if options.wait and code == 0 else code
+
+
+@contextmanager
+def _reading() -> Iterator[sqlite3.Connection]:
+    """A connection to the stick's database that only reads."""
+    from appliance.stick.partitions import DATABASE
+    from appliance.store.connect import open_read_only
+
+    _need_stick()
+    with closing(open_read_only(DATABASE)) as connection:
+        yield connection
+
+
+def _find_newest(connection: sqlite3.Connection) -> int:
+    from appliance.store.read.overview import select_campaigns
+
+    return max((row.id for row in select_campaigns(connection)), default=0)
+
+
+def _wait(*, after: int) -> int:
+    """Tell the events of the campaign behind campaign `after` until it is reported or paused."""
+    from appliance.store.campaigns import select_unreported_campaign
+    from appliance.store.read.overview import select_campaigns, select_events
+
+    told = 0
+    while True:
+        with _reading() as connection:
+            campaigns = [row for row in select_campaigns(connection) if row.id > after]
+            if campaigns:
+                campaign = campaigns[-1]
+                for event in select_events(connection, campaign_id=campaign.id, after=told):
+                    say(f"{event.at} {event.detail}")
+                    told = event.seq
+                if campaign.state == "paused":
+                    say(f"paused: {campaign.reason}", to=sys.stderr)
+                    return _NOT_FINISHED
+                is_over = campaign.state == "done"
+                if is_over and select_unreported_campaign(connection) != campaign.id:
+                    return find_exit_code(connection, campaign.id)
+        time.sleep(1)
+
+
+def find_exit_code(connection: sqlite3.Connection, campaign_id: int) -> int:
+    """Of a campaign that is done: 0 accept, or nothing to judge; 10 with remarks; 11 reject; 12.
+
+    12: a drive, a boot or a step did not come to its end, or nothing could be judged, so that what
+    was accepted is not all that was asked.
+    """
+    from appliance.store.read.overview import select_campaign_drives
+    from appliance.store.steps import select_steps
+    from appliance.store.verdicts import select_judging, select_verdicts
+
+    verdicts = {row.verdict for row in select_verdicts(connection, campaign_id)}
+    if "reject" in verdicts:
+        return _REJECT
+    open_drives = any(
+        row.failed_reason or row.failed or row.skipped or row.open
+        for row in select_campaign_drives(connection, campaign_id)
+    )
+    open_steps = any(step.state != "done" for step in select_steps(connection, campaign_id))
+    judging = select_judging(connection, campaign_id)
+    if open_drives or open_steps or (judging is not None and judging.problem):
+        return _NOT_FINISHED
+    return _REMARKS if "accept with remarks" in verdicts else 0
+
+
+def stop(options: argparse.Namespace) -> int:
+    """Stop what runs, at once."""
+    del options
+    return ask("stop", {})
+
+
+def pause(options: argparse.Namespace) -> int:
+    """Let the campaign pause at its next safe point."""
+    del options
+    with _reading() as connection:
+        campaign_id = _find_unfinished(connection)
+    return ask("pause", {"campaign_id": campaign_id})
+
+
+def resume(options: argparse.Namespace) -> int:
+    """Continue the paused campaign."""
+    del options
+    with _reading() as connection:
+        campaign_id = _find_unfinished(connection)
+    return ask("resume", {"campaign_id": campaign_id})
+
+
+def _find_unfinished(connection: sqlite3.Connection) -> int:
+    from appliance.store.campaigns import select_unfinished_campaign
+
+    campaign = select_unfinished_campaign(connection)
+    if campaign is None:
+        raise RefusedError("no campaign is running or paused")
+    return campaign.id
+
+
+def skip(options: argparse.Namespace) -> int:
+    """Skip the step that runs, or the boots that a drive of a paused campaign still had to make."""
+    from appliance.store.read.overview import select_campaign_drives
+    from appliance.store.steps import select_steps
+
+    with _reading() as connection:
+        campaign_id = _find_unfinished(connection)
+        found = select_campaign_drives(connection, campaign_id)
+        steps = select_steps(connection, campaign_id)
+    if options.boots is not None:
+        named = [row.drive_id for row in found if row.identity == options.boots]
+        if len(named) != 1:
+            raise PlanError(
+                f"campaign {campaign_id} has {len(named) or 'no'} drives {options.boots}",
+                hint=f"its drives: {', '.join(row.identity for row in found)}",
+            )
+        return ask("skip-boots", {"campaign_id": campaign_id, "drive_id": named[0]})
+    running = [step for step in steps if step.state == "running"]
+    if not running:
+        raise RefusedError("no step is running: nothing was skipped")
+    return ask("skip-step", {"campaign_id": campaign_id, "step_id": running[0].id})
+
+
+def status(options: argparse.Namespace) -> int:
+    """What the engine is doing now."""
+    from appliance.stick.partitions import RUN
+
+    _need_stick()
+    try:
+        text = (RUN / "status.json").read_text()
+    except OSError as error:
+        raise StickError("the engine is not running") from error
+    found = json.loads(text)
+    if options.json:
+        say_json(**found)
+    else:
+        say(f"{found['phase']}: {found['message']}")
+        if found["next"]:
+            say(f"next: {found['next']}")
+    return 0
+
+
+def support(options: argparse.Namespace) -> int:
+    """The log of this start to KALTSTART."""
+    from appliance.service.support import write_bundle
+
+    del options
+    print(f"The log was written to KALTSTART, folder {write_bundle().name}. It names your drives.")
+    return 0
+
+
+def rescue(options: argparse.Namespace) -> int:
+    """A copy of the database to KALTSTART."""
+    from appliance.stick.partitions import rescue_database
+
+    del options
+    print(f"The database was copied to KALTSTART, folder {rescue_database().name}")
+    return 0
+
+
+def restore(options: argparse.Namespace) -> int:
+    """The newest copy in the place of a damaged database."""
+    from appliance.stick.partitions import DATABASE, DATABASE_LOCK, hold_alone
+    from appliance.store.restore import restore_copy
+
+    del options
+    hold_alone(
+        DATABASE_LOCK,
+        held="the engine is using the database; nothing was changed",
+        hint="this command is for a database that the engine cannot use and reports as damaged",
+    )
+    copy, damaged = restore_copy(DATABASE)
+    print(f"{copy.name} was put in place; the damaged one is kept as {damaged.name}.")
+    print("Restart the machine.")
+    return 0
+
+
+def serve(options: argparse.Namespace) -> int:
+    """The appliance's service."""
+    from appliance.service.drive_watch import DriveList
+    from appliance.stick.partitions import RUN, hold_alone
+
+    del options
+    hold_alone(
+        RUN / "engine.lock",
+        held="the engine is at work already",
+        hint="use the interface, on any console",
+    )
+    listed = DriveList()
+    listed.start()
+    # Reading the rest of the engine takes seconds on a slow machine; the list does not wait.
+    from appliance.campaign.host import read_host
+    from appliance.service import engine
+
+    engine.serve(listed, read_host())
+    return 0
+
+
+def measure(options: argparse.Namespace) -> int:
+    """The service of a measured boot."""
+    from appliance.campaign.boots.measured_boot import measure_boot
+    from appliance.campaign.host import read_host
+
+    del options
+    try:
+        measure_boot(read_host())
+    except KaltstartError:
+        raise
+    except Exception as error:
+        # The machine restarts for it, and the journal is in RAM.
+        from appliance.service.support import keep_crash
+
+        keep_crash(error)
+        raise
+    return 0

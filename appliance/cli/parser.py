@@ -1,0 +1,143 @@
+"""The commands and their options: from here help texts, manual page and completion are made."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from appliance import VERSION
+from appliance.cli import engine, stored
+
+_EXIT_CODES = (
+    "exit codes: 0 done, 1 bug, 2 bad usage or plan, 3 refused by safety, 4 a drive or tool "
+    "failed, 5 trouble with the stick; of `run --wait` also 10 accepted with remarks, 11 rejected, "
+    "12 not finished"
+)
+
+type _Command = Callable[[argparse.Namespace], int]
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Of each command `options.command` is to be called with the options; the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="kaltstart",
+        description="Find out whether a drive is fit for use. `check`, `schema`, and every command "
+        "that reads results (with --database or --into) work on any computer; the others need one "
+        "that was started from a Kaltstart stick.",
+        epilog=_EXIT_CODES,
+    )
+    parser.add_argument("--version", action="version", version=f"kaltstart {VERSION}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name: str, command: _Command, text: str, **options: str) -> argparse.ArgumentParser:
+        each = commands.add_parser(name, help=text, **options)  # type: ignore[arg-type]
+        each.set_defaults(command=command)
+        return each
+
+    _add_engine_commands(add)
+    _add_stored_commands(add)
+    return parser
+
+
+type _Add = Callable[..., argparse.ArgumentParser]
+
+
+def _add_engine_commands(add: _Add) -> None:
+    _add_json(add("drives", engine.drives, "list the drives and which may be used"))
+    check = add("check", engine.check, "report every mistake in a plan")
+    check.description = (
+        "On a machine that was started from the stick: whether the plan can run there now. "
+        "Elsewhere: whether the plan has mistakes in itself."
+    )
+    check.add_argument("plan", type=Path)
+    run = add("run", engine.run, "start a campaign from a plan")
+    run.add_argument("plan", type=Path)
+    run.add_argument(
+        "--wait",
+        action="store_true",
+        help="tell its events until it is over or paused; the exit code is the verdict (boots "
+        "switch the machine off, and this command with it)",
+    )
+    add("stop", engine.stop, "stop what runs at once; what is stored stays")
+    add("pause", engine.pause, "let the campaign pause once the current part is stored")
+    add("resume", engine.resume, "continue the paused campaign")
+    skip = add("skip", engine.skip, "skip the running step")
+    skip.add_argument(
+        "--boots", metavar="SERIAL", help="instead: this drive's boots, of a paused campaign"
+    )
+    _add_json(add("status", engine.status, "what the engine is doing"))
+    add("support", engine.support, "write the log of this start to the partition KALTSTART")
+    add("rescue", engine.rescue, "copy the database to the partition KALTSTART")
+    add("restore", engine.restore, "replace a damaged database with its newest copy")
+    add("engine", engine.serve, "the appliance's service")
+    add("measure", engine.measure, "the service of a measured boot")
+
+
+def _add_stored_commands(add: _Add) -> None:
+    events = add("events", stored.events, "the event log")
+    _add_campaign(events, "default: all")
+    events.add_argument(
+        "--limit", type=int, default=50, metavar="N", help="the last N (default 50)"
+    )
+    events.add_argument("--follow", action="store_true", help="go on with those that are added")
+    _add_json(events)
+    results = add("results", stored.results, "every boot and every figure of a campaign")
+    _add_campaign(results)
+    results.add_argument("--csv", action="store_true", help="as in the report's results.csv")
+    _add_json(results)
+    verdicts = add("verdicts", stored.verdicts, "the verdicts of a campaign")
+    _add_campaign(verdicts)
+    _add_json(verdicts)
+    report = add("report", stored.report, "write the report of a campaign")
+    _add_campaign(report)
+    _add_out(report)
+    export = add("export", stored.export, "write the report of every campaign")
+    _add_out(export)
+    export.add_argument("--database", type=Path, metavar="FILE", help=_DATABASE)
+    compare = add(
+        "compare",
+        stored.compare,
+        "report how much faster one campaign or drive is than another",
+        description="Campaigns of one database. Without drives: each drive that is in both.",
+    )
+    for name in ("one", "other"):
+        compare.add_argument(name, metavar="CAMPAIGN[:DRIVE]", help="3, 3:SERIAL or 3:array")
+    compare.add_argument(
+        "--although",
+        action="append",
+        default=[],
+        choices=("cache", "seed", "size", "image", "plan"),
+        help="compare although this differs; may be given several times",
+    )
+    compare.add_argument("--database", type=Path, metavar="FILE", help=_DATABASE)
+    merge = add("merge", stored.merge, "import the finished campaigns of other databases")
+    merge.add_argument("sources", type=Path, nargs="+", metavar="DATABASE")
+    merge.add_argument(
+        "--into",
+        type=Path,
+        metavar="FILE",
+        help="default: the stick's; it is made if it is missing",
+    )
+    merge.set_defaults(database=None)
+    schema = add("schema", stored.schema, "print the JSON schema of a plan")
+    schema.add_argument("of", nargs="?", choices=("plan", "database"), default="plan")
+
+
+_DATABASE = "default: the stick's"
+
+
+def _add_campaign(parser: argparse.ArgumentParser, default: str = "default: the newest") -> None:
+    parser.add_argument("campaign", type=int, nargs="?", help=default)
+    parser.add_argument("--database", type=Path, metavar="FILE", help=_DATABASE)
+
+
+def _add_out(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="with --database: where to (default: reports, here); without: on the stick KALTSTART",
+    )
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="as a JSON document with a version")

@@ -1,0 +1,35 @@
+"""What commands print: harmless to a terminal, whatever a drive or a plan calls itself."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TextIO
+
+from appliance.units import printable
+
+JSON_VERSION = 1
+"""Of every document that `--json` prints; fields may be added without a new one."""
+
+
+def say(text: object, *, to: TextIO | None = None) -> None:
+    """Print `text` without anything that a terminal acts on."""
+    for line in str(text).split("\n"):
+        print(printable(line), file=to)
+
+
+def say_json(**fields: object) -> None:
+    """One document, its version first. JSON's own escapes make it harmless."""
+    print(json.dumps({"version": JSON_VERSION, **fields}, indent=2))
+
+
+def say_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Columns as wide as their widest cell; the last one as long as it is."""
+    lines = [tuple(printable(cell.replace("\n", " ")) for cell in row) for row in (head, *rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
+        print("  ".join(cells).rstrip())
+
+
+def show_fields(record: Mapping[str, object], names: Sequence[str]) -> tuple[str, ...]:
+    """Of a row the cells of these columns; `-` where there is no value."""
+    return tuple("-" if record[name] in {None, ""} else str(record[name]) for name in names)

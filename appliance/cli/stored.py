@@ -1,0 +1,254 @@
+"""Commands that read or merge a database: the stick's, or with `--database` any on a laptop."""
+
+import argparse
+import os
+import sqlite3
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from appliance.cli.engine import ask, is_on_stick
+from appliance.cli.say import say, say_json, say_table, show_fields
+from appliance.errors import PlanError, StickError
+from appliance.units import printable
+
+_BOOT_COLUMNS = ("drive_serial", "cycle", "mode", "power", "cold_proof", "valid", "boot_s")
+_RESULT_COLUMNS = (
+    *("device", "workload", "variant", "metric", "value", "unit", "page_cache"),
+    *("page_cache_proof", "valid"),
+)
+
+
+def schema(options: argparse.Namespace) -> int:
+    """The JSON schema of a plan, or the SQL of the database."""
+    from appliance.plan import model
+    from appliance.store import schema as store
+
+    if options.of == "database":
+        print("\n".join(store.VERSIONS))
+    else:
+        print((Path(model.__file__).parent / "plan.schema.json").read_text(encoding="utf-8"))
+    return 0
+
+
+def events(options: argparse.Namespace) -> int:
+    """The event log, the oldest line first; with `--follow` until it is interrupted."""
+    from appliance.store.read.overview import EventRow, select_events
+
+    def tell(rows: tuple[EventRow, ...]) -> None:
+        for row in rows:
+            campaign = "" if row.campaign_id is None else f" campaign {row.campaign_id}"
+            say(f"{row.at}{campaign} {row.level} {row.event}: {row.detail}")
+
+    with _reading(options) as connection:
+        rows = select_events(connection, limit=options.limit, campaign_id=options.campaign)
+    if options.json:
+        say_json(events=[asdict(row) for row in rows])
+        return 0
+    tell(rows)
+    while options.follow:
+        time.sleep(1)
+        with _reading(options) as connection:
+            rows = (
+                select_events(
+                    connection,
+                    campaign_id=options.campaign,
+                    after=rows[-1].seq if rows else 0,
+                )
+                or rows[-1:]
+            )
+        tell(rows)
+    return 0
+
+
+@contextmanager
+def _reading(options: argparse.Namespace) -> Iterator[sqlite3.Connection]:
+    from appliance.store.connect import open_read_only
+
+    with closing(open_read_only(_find_database(options))) as connection:
+        yield connection
+
+
+def _find_database(options: argparse.Namespace) -> Path:
+    """The one that was named, else the stick's. Raises StickError where there is none."""
+    from appliance.stick.partitions import DATABASE
+
+    named: Path | None = options.database
+    if named is None:
+        if is_on_stick():
+            return DATABASE
+        raise StickError(
+            "no database was named, and this machine was not started from a Kaltstart stick",
+            hint="give --database FILE: of a stick in a laptop, reports/kaltstart.sqlite on its "
+            "partition KALTSTART",
+        )
+    if not named.is_file():
+        raise StickError(
+            f"there is no database {named}", hint="give the path of a kaltstart.sqlite"
+        )
+    return named.resolve()
+
+
+def _find_campaign(connection: sqlite3.Connection, options: argparse.Namespace) -> int:
+    """The one that was named, else the newest. Raises PlanError where there is none."""
+    from appliance.store.read.overview import select_campaigns
+
+    ids = [row.id for row in select_campaigns(connection)]
+    if options.campaign is None and ids:
+        return max(ids)
+    if options.campaign not in ids:
+        named = "" if options.campaign is None else f" {options.campaign}"
+        raise PlanError(
+            f"there is no campaign{named} in the database",
+            hint=f"its campaigns: {', '.join(map(str, sorted(ids))) or 'none'}",
+        )
+    return int(options.campaign)
+
+
+def results(options: argparse.Namespace) -> int:
+    """Every boot and every figure of a campaign."""
+    from appliance.report.csv_files import render_json, render_results
+    from appliance.store.read.campaign import select_campaign
+    from appliance.store.rows import as_record
+
+    with _reading(options) as connection:
+        number = _find_campaign(connection, options)
+        rows = select_campaign(connection, campaign_id=number, with_activity=False)
+    if options.json:
+        print(render_json(rows), end="")
+        return 0
+    if options.csv:
+        sys.stdout.write(render_results(rows).replace("\r\n", os.linesep))
+        return 0
+    say(f"campaign {rows.campaign.id}: {rows.campaign.name} ({rows.campaign.state})")
+    if rows.boot_times:
+        print()
+        say_table(_BOOT_COLUMNS, [show_fields(record, _BOOT_COLUMNS) for record in rows.boot_times])
+    if rows.workloads.results:
+        print()
+        records = [as_record(row) for row in rows.workloads.results]
+        say_table(_RESULT_COLUMNS, [show_fields(record, _RESULT_COLUMNS) for record in records])
+    if rows.damaged:
+        print()
+        say(f"{len(rows.damaged)} damaged rows are left out, or shown as not valid")
+    return 0
+
+
+def verdicts(options: argparse.Namespace) -> int:
+    """What each drive of a campaign is worth, and why."""
+    from appliance.store.verdicts import select_judging, select_verdicts
+
+    with _reading(options) as connection:
+        number = _find_campaign(connection, options)
+        judging = select_judging(connection, number)
+        rows = select_verdicts(connection, number)
+    problem = judging.problem if judging is not None else "nobody has judged it yet"
+    if options.json:
+        say_json(campaign_id=number, problem=problem, verdicts=[asdict(row) for row in rows])
+        return 0
+    for row in rows:
+        say(f"{row.drive_serial}  {row.verdict}{f': {row.reasons}' if row.reasons else ''}")
+    if problem:
+        say(f"campaign {number}: {problem}", to=sys.stderr)
+    return 0
+
+
+def report(options: argparse.Namespace) -> int:
+    """The report of one campaign: by the engine on the stick, or from a database into a folder."""
+    if options.database is None and options.out is None:
+        with _reading(options) as connection:
+            number = _find_campaign(connection, options)
+        return ask("report", {"campaign_id": number})
+    with _reading(options) as connection:
+        _write_report(connection, _find_campaign(connection, options), options)
+    return 0
+
+
+def export(options: argparse.Namespace) -> int:
+    """The report of every campaign."""
+    from appliance.store.read.overview import select_campaigns
+
+    with _reading(options) as connection:
+        numbers = sorted(row.id for row in select_campaigns(connection))
+        if options.database is not None or options.out is not None:
+            for number in numbers:
+                _write_report(connection, number, options)
+            return 0
+    return max((ask("report", {"campaign_id": number}) for number in numbers), default=0)
+
+
+def _write_report(
+    connection: sqlite3.Connection, campaign_id: int, options: argparse.Namespace
+) -> None:
+    """Into `--out`, by default the folder `reports` here. Verdicts are those that are stored.
+
+    Boot charts are found where the database lies on a stick's data partition, beside `raw`.
+    """
+    from appliance.report.export import export_campaign
+
+    out = options.out if options.out is not None else Path("reports")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StickError(f"the folder {out} cannot be made: {error.strerror}") from error
+    folder = export_campaign(
+        connection,
+        campaign_id=campaign_id,
+        reports=out,
+        raw=_find_database(options).parent / "raw",
+        scratch=out,
+        note=lambda text: say(text, to=sys.stderr),
+    )
+    say(folder)
+
+
+def compare(options: argparse.Namespace) -> int:
+    """How much faster one campaign or drive is than another."""
+    from appliance.report.ratios import compare_campaigns
+    from appliance.store.read.campaign import select_campaign
+
+    asked = [_split_side(text) for text in (options.one, options.other)]
+    with _reading(options) as connection:
+        lines = compare_campaigns(
+            *(
+                (select_campaign(connection, campaign_id=each, with_activity=False), drive)
+                for each, drive in asked
+            ),
+            although=options.although,
+        )
+    for line in lines:
+        say(line)
+    return 0
+
+
+def _split_side(text: str) -> tuple[int, str]:
+    """`3:SERIAL` as 3 and SERIAL, which is empty where no drive is named. Raises PlanError."""
+    number, _, drive = text.partition(":")
+    if not number.isdecimal():
+        raise PlanError(
+            f"{printable(text)} is not the number of a campaign",
+            hint="give its number, with or without a drive: 3 or 3:SERIAL",
+        )
+    return int(number), drive
+
+
+def merge(options: argparse.Namespace) -> int:
+    """Import the finished campaigns of other databases, each whole or not at all."""
+    from appliance.caches.ballast import read_memory
+    from appliance.store.connect import open_database
+    from appliance.store.merge import merge_database
+
+    target = options.into.absolute() if options.into is not None else _find_database(options)
+    with closing(open_database(target)) as connection:
+        for source in options.sources:
+            counts = merge_database(
+                connection, source.absolute(), room_bytes=read_memory("MemAvailable")
+            )
+            if len(options.sources) > 1:
+                say(f"{source}:")
+            for what, count in asdict(counts).items():
+                print(f"{what.replace('_', ' ')}: {count}")
+    return 0

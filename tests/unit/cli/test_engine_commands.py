@@ -1,0 +1,184 @@
+"""The commands that ask the engine: what they ask for, and the exit code they end with."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from appliance.cli import engine, main
+from appliance.stick import partitions
+from appliance.store.connect import open_database
+from appliance.store.requests import select_new_requests, update_request
+from appliance.store.verdicts import delete_verdicts
+from tests.report.database import add_campaign
+from tests.report.filled import fill_database
+from tests.report.judged import GOOD
+
+_PLAN = """
+version = 1
+[campaign]
+name = "incoming"
+[[drive]]
+serial = "LAB-1"
+role = "target"
+[[workload]]
+kind = "surface"
+"""
+
+
+@pytest.fixture
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Of a stick that this machine was started from."""
+    monkeypatch.setattr(partitions, "RUN", tmp_path)
+    monkeypatch.setattr(partitions, "DATABASE", tmp_path / "kaltstart.sqlite")
+    fill_database(tmp_path / "kaltstart.sqlite").close()
+    _answer(tmp_path / "kaltstart.sqlite")  # it holds a request
+    return tmp_path / "kaltstart.sqlite"
+
+
+class _Clock:
+    """Time passes only by waiting, and then something happens."""
+
+    def __init__(self, *happenings: Callable[[], None]) -> None:
+        self.happenings = list(happenings)
+
+    def sleep(self, _: float) -> None:
+        self.happenings.pop(0)()
+
+
+def _answer(database: Path, code: int = 0) -> list[tuple[str, dict[str, object]]]:
+    """What was asked, which is answered now."""
+    with closing(open_database(database)) as connection:
+        asked = select_new_requests(connection)
+        for request in asked:
+            update_request(connection, request.id, "accepted", "as you wish", code)
+    return [(request.kind, request.read_payload()) for request in asked]
+
+
+def _unfinish(database: Path, state: str = "running") -> None:
+    with closing(sqlite3.connect(database, autocommit=True)) as connection:
+        connection.execute("UPDATE campaign SET state = ?", (state,))
+
+
+@pytest.mark.parametrize(
+    ("words", "state", "asked"),
+    [
+        (["stop"], "running", ("stop", {})),
+        (["pause"], "running", ("pause", {"campaign_id": 1})),
+        (["resume"], "paused", ("resume", {"campaign_id": 1})),
+        (["report"], "done", ("report", {"campaign_id": 1})),
+        (["skip", "--boots", GOOD.serial], "paused",
+         ("skip-boots", {"campaign_id": 1, "drive_id": 1})),
+    ],
+)  # fmt: skip
+def test_each_asks_for_one_thing(
+    database: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    state: str,
+    asked: tuple[str, dict[str, object]],
+) -> None:
+    _unfinish(database, state)
+    found: list[tuple[str, dict[str, object]]] = []
+    clock = _Clock(lambda: found.extend(_answer(database, 3)))
+    monkeypatch.setattr("time.sleep", clock.sleep)
+    assert main(words) == 3
+    assert found == [asked]
+
+
+def test_skip_names_the_step_that_runs(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _unfinish(database)
+    with closing(sqlite3.connect(database, autocommit=True)) as connection:
+        connection.execute("UPDATE step SET state = 'running' WHERE kind = 'verify'")
+        (step,) = connection.execute("SELECT id FROM step WHERE kind = 'verify'").fetchone()
+    found: list[tuple[str, dict[str, object]]] = []
+    clock = _Clock(lambda: found.extend(_answer(database)))
+    monkeypatch.setattr("time.sleep", clock.sleep)
+    assert main(["skip"]) == 0
+    assert found == [("skip-step", {"campaign_id": 1, "step_id": step})]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["pause"], 3, "no campaign"),
+        (["resume"], 3, "no campaign"),
+        (["skip"], 3, "no campaign"),
+        (["status"], 5, "the engine is not running"),
+    ],
+)
+def test_nothing_to_ask_for(
+    database: Path, capsys: pytest.CaptureFixture[str], words: list[str], code: int, said: str
+) -> None:
+    assert main(words) == code
+    assert said in capsys.readouterr().err
+    assert not _answer(database)
+
+
+def test_status_has_a_version(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = {"phase": "idle", "message": "waiting", "next": ""}
+    (database.parent / "status.json").write_text(json.dumps(status))
+    assert main(["status", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"version": 1, **status}
+
+
+def _end_new_campaign(database: Path, state: str, verdict: str | None) -> None:
+    with closing(open_database(database)) as connection:
+        number = add_campaign(connection, name="second", disks=())
+        connection.execute(
+            "UPDATE campaign SET state = ?, reason = 'the stick is full' WHERE id = ?",
+            (state, number),
+        )
+        if verdict is not None:
+            connection.execute(
+                "INSERT INTO verdict (campaign_id, drive_id, verdict, reasons, at, drive_class)"
+                " VALUES (?, 1, ?, '', 'T', 'hdd')",
+                (number, verdict),
+            )
+
+
+@pytest.mark.parametrize(
+    ("state", "verdict", "code"),
+    [
+        ("done", None, 0),
+        ("done", "accept", 0),
+        ("done", "accept with remarks", 10),
+        ("done", "reject", 11),
+        ("paused", None, 12),
+    ],
+)
+def test_run_waits_for_its_own_campaign(
+    database: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    state: str,
+    verdict: str | None,
+    code: int,
+) -> None:
+    plan = database.with_name("plan.toml")
+    plan.write_text(_PLAN)
+    clock = _Clock(
+        lambda: print(_answer(database)),
+        lambda: None,
+        lambda: _end_new_campaign(database, state, verdict),
+    )
+    monkeypatch.setattr("time.sleep", clock.sleep)
+    assert main(["run", str(plan), "--wait"]) == code
+    told = capsys.readouterr()
+    assert "second" in told.out
+    assert ("the stick is full" in told.err) == (state == "paused")
+
+
+def test_exit_code_tells_what_was_left_undone(database: Path) -> None:
+    with closing(open_database(database)) as connection:
+        delete_verdicts(connection, 1)
+        # Its verify has failed.
+        assert engine.find_exit_code(connection, 1) == 12
+        connection.execute("UPDATE step SET state = 'done'")
+        assert engine.find_exit_code(connection, 1) == 0
+        connection.execute("UPDATE cycle SET state = 'skipped' WHERE position = 0")
+        assert engine.find_exit_code(connection, 1) == 12

@@ -1,0 +1,163 @@
+"""The commands that read a database on any computer: what they print, write and refuse."""
+
+import csv
+import io
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from appliance.cli import main
+from appliance.stick import partitions
+from tests.report.filled import fill_database
+from tests.report.judged import GOOD, SLOW
+
+_PLAN = """
+version = 1
+[campaign]
+name = "incoming"
+[[drive]]
+serial = "LAB-1"
+role = "target"
+[[workload]]
+kind = "surface"
+"""
+
+
+@pytest.fixture(autouse=True)
+def _laptop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not started from a stick, and at work in a folder of its own."""
+    monkeypatch.setattr(partitions, "RUN", tmp_path / "no-engine")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    path = tmp_path / "stick.sqlite"
+    fill_database(path).close()
+    return str(path)
+
+
+def _json(text: str) -> dict[str, object]:
+    document: dict[str, object] = json.loads(text)
+    assert document["version"] == 1
+    return document
+
+
+def test_results_are_tables_csv_and_json(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["results", "--database", database]) == 0
+    shown = capsys.readouterr().out
+    assert f"{GOOD.serial}    1 " in shown
+    assert "31.0" in shown
+    assert "unproven" in shown
+    assert "rate_bytes_s" in shown
+    assert main(["results", "1", "--csv", "--database", database]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["boot_s"] for row in rows if row["drive_serial"] == SLOW.serial][:3] == [
+        "31.0",
+        "31.5",
+        "32.0",
+    ]
+    assert main(["results", "--json", "--database", database]) == 0
+    assert len(_json(capsys.readouterr().out)["boot_times"]) == 6  # type: ignore[arg-type]
+
+
+def test_events_and_verdicts(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["events", "--database", database, "--limit", "2"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert main(["events", "1", "--json", "--database", database]) == 0
+    events = _json(capsys.readouterr().out)["events"]
+    assert isinstance(events, list)
+    assert [each["seq"] for each in events] == sorted(each["seq"] for each in events)
+    assert main(["verdicts", "--database", database]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith(GOOD.serial)
+    assert main(["verdicts", "--json", "--database", database]) == 0
+    assert _json(capsys.readouterr().out)["campaign_id"] == 1
+
+
+def test_report_is_written_here_and_leaves_the_stick_alone(
+    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(path.name for path in tmp_path.iterdir())
+    assert main(["report", "--database", database]) == 0
+    folder = tmp_path / capsys.readouterr().out.strip()
+    assert folder.parent == tmp_path / "reports"
+    assert (folder / "report.html").read_text().startswith("<!DOCTYPE html>")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*before, "reports"])
+    assert main(["export", "--database", database, "--out", "all"]) == 0
+    assert (tmp_path / "all" / folder.name / "kaltstart.sqlite").stat().st_size
+
+
+def test_merge_makes_a_database_of_several(
+    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["merge", database, database, "--into", "all.sqlite"]) == 0
+    said = capsys.readouterr().out
+    assert "campaigns: 1" in said
+    assert "already there: 1" in said
+    with closing(sqlite3.connect(tmp_path / "all.sqlite")) as merged:
+        assert merged.execute("SELECT count(*) FROM boot_times").fetchone() == (6,)
+
+
+def test_check_tells_a_plan_without_a_machine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(_PLAN)
+    assert main(["check", str(plan)]) == 0
+    assert "no mistakes" in capsys.readouterr().out
+    plan.write_text(_PLAN.replace('"surface"', '"surfaces"'))
+    assert main(["check", str(plan)]) == 2
+    assert "surfaces" in capsys.readouterr().err
+
+
+def test_schema_is_that_of_plan_and_database(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == 0
+    assert "properties" in json.loads(capsys.readouterr().out)
+    assert main(["schema", "database"]) == 0
+    sqlite3.connect(":memory:").executescript(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["results"], 5, "--database FILE"),
+        (["status"], 5, "not started from a Kaltstart stick"),
+        (["run", "plan.toml"], 2, "plan.toml"),
+        (["stop"], 5, "not started from a Kaltstart stick"),
+        (["pause"], 5, "not started from a Kaltstart stick"),
+        (["results", "--database", "nowhere.sqlite"], 5, "no database nowhere.sqlite"),
+        (["results", "7", "--database", "stick.sqlite"], 2, "no campaign 7"),
+        (["verdicts", "--database", "text.sqlite"], 5, "text.sqlite"),
+        (["report", "--out", "x", "--database", "nowhere.sqlite"], 5, "nowhere.sqlite"),
+        (["compare", "x", "1", "--database", "stick.sqlite"], 2, "x is not the number"),
+        (["merge", "stick.sqlite"], 5, "no database was named"),
+    ],
+)
+def test_what_is_wrong_is_told(
+    database: str,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    words: list[str],
+    code: int,
+    said: str,
+) -> None:
+    tmp_path = Path(database).parent
+    (tmp_path / "text.sqlite").write_text("no database at all, but text that is long enough")
+    before = sorted(tmp_path.iterdir())
+    assert main(words) == code
+    assert said in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_what_a_drive_calls_itself_reaches_no_terminal(
+    database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(sqlite3.connect(database, autocommit=True)) as connection:
+        connection.execute("UPDATE event SET detail = 'a' || char(27) || '[2Jb'")
+    assert main(["events", "--database", database]) == 0
+    assert "\x1b" not in capsys.readouterr().out
