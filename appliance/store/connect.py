@@ -26,8 +26,8 @@ LONG_PATIENCE_S = 300.0
 """Of what would be lost if it were not stored: the figures of the engine and of a measured boot."""
 _SHORT_PATIENCE_S = 2.0
 RESTORE_HINT = (
-    "in the shell of the page Machine, `python3 -m appliance rescue` copies it to KALTSTART "
-    "as it is, and `python3 -m appliance restore` replaces it with its newest copy"
+    "in the shell of the page Machine, `kaltstart rescue` copies it to KALTSTART "
+    "as it is, and `kaltstart restore` replaces it with its newest copy"
 )
 """What a person can do with a damaged database."""
 DAMAGED_FILE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})

@@ -89,7 +89,7 @@ def keep_copy(connection: sqlite3.Connection, *, is_end: bool = False) -> str:
     older, newer = sorted(reached, key=reached.__getitem__)
     if reached[newer] > _newest_own(connection):
         return (
-            "the copies beside the database hold more than it: `python3 -m appliance restore` puts "
+            "the copies beside the database hold more than it: `kaltstart restore` puts "
             f"the newest in its place; if that is not wanted, move {older.name} and {newer.name} "
             "away"
         )

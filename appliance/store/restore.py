@@ -31,7 +31,7 @@ def restore_copy(database: Path) -> tuple[Path, Path]:
     if newest is None:
         raise StickError(
             "there is no intact copy of the database; nothing was changed",
-            hint="copy the damaged one to KALTSTART with `python3 -m appliance rescue`",
+            hint="copy the damaged one to KALTSTART with `kaltstart rescue`",
         )
     number = 1
     while (kept := database.with_name(f"damaged-{number}.sqlite")).exists():

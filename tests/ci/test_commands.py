@@ -15,6 +15,7 @@ _COMMANDS = (
     "demo",
     "fonts",
     "lab",
+    "release",
     "screens",
     "test",
     "toolbox",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 _MANUAL = Path("/usr/share/kaltstart/manual")
 _PROJECT = Path(__file__).parents[2]
-_ORDER = ("field-guide.md", "cold.md", "plan.md", "policy.md")
+_ORDER = ("field-guide.md", "cold.md", "plan.md", "policy.md", "command.md")
 
 
 @dataclass(frozen=True, slots=True)

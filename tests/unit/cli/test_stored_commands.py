@@ -3,17 +3,22 @@
 import csv
 import io
 import json
+import re
 import sqlite3
+import tomllib
 from contextlib import closing
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
 from appliance.cli import main
+from appliance.cli.parser import make_parser
 from appliance.stick import partitions
 from tests.report.filled import fill_database
 from tests.report.judged import GOOD, SLOW
 
+_REPO = Path(__file__).resolve().parents[3]
 _PLAN = """
 version = 1
 [campaign]
@@ -161,3 +166,27 @@ def test_what_a_drive_calls_itself_reaches_no_terminal(
         connection.execute("UPDATE event SET detail = 'a' || char(27) || '[2Jb'")
     assert main(["events", "--database", database]) == 0
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_every_command_is_in_the_manual() -> None:
+    manual = (_REPO / "docs/manual/command.md").read_text()
+    services = {"engine", "measure"}
+    named = set(re.findall(r"`kaltstart ([a-z]+)|`([a-z]+)`", manual))
+    words = {word for pair in named for word in pair if word}
+    [commands] = [
+        set(action.choices) for action in make_parser()._actions if isinstance(action.choices, dict)
+    ]
+    assert commands - services <= words
+
+
+def test_every_file_that_commands_read_is_installed_with_them() -> None:
+    patterns = tomllib.loads((_REPO / "pyproject.toml").read_text())["tool"]["setuptools"][
+        "package-data"
+    ]["*"]
+    files = [
+        path.relative_to(_REPO)
+        for path in (_REPO / "appliance").rglob("*")
+        if path.is_file() and path.suffix not in {".py", ".pyc"}
+    ]
+    assert files
+    assert [path for path in files if not any(fnmatch(path.name, each) for each in patterns)] == []
