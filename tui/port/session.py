@@ -10,7 +10,7 @@ from pathlib import Path
 
 _MANUAL = Path("/usr/share/kaltstart/manual")
 _PROJECT = Path(__file__).parents[2]
-_ORDER = ("field-guide.md", "cold.md", "plan.md", "policy.md", "command.md")
+MANUAL_ORDER = ("field-guide.md", "cold.md", "plan.md", "policy.md", "command.md")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,4 +55,7 @@ def read_manual(folder: Path | None = None) -> tuple[str, ...]:
 
 
 def _place_in_order(path: Path) -> tuple[int, str]:
-    return (_ORDER.index(path.name) if path.name in _ORDER else len(_ORDER), path.name)
+    return (
+        MANUAL_ORDER.index(path.name) if path.name in MANUAL_ORDER else len(MANUAL_ORDER),
+        path.name,
+    )

@@ -345,3 +345,15 @@ def _put_into_plan(heading: str, key: str, example: str) -> str:
         return minimal.replace("[boot]", f"{example}\n[boot]")
     needed = 'mode = "replay"\n' if key == "trace" else ""
     return minimal if key in {"serial", "erase"} else f"{minimal}{needed}{example}\n"
+
+
+def test_the_example_on_the_stick_is_a_plan_with_and_without_its_boots() -> None:
+    text = (ROOT / "appliance/plan/plan.example.toml").read_text()
+    assert not parse_plan(text).drives[0].released
+    lines = [
+        re.sub(r"^# (erase =|\[boot|cycles =|power =)", r"\1", each) for each in text.split("\n")
+    ]
+    plan = parse_plan("\n".join(lines))
+    assert plan.boot is not None
+    assert plan.boot.cycles == 10
+    assert plan.drives[0].released
