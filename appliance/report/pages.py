@@ -3,7 +3,10 @@
 Here, and in `charts`, text from a drive or a plan is made printable and, but for our SVG, escaped.
 """
 
+import re
+from collections.abc import Iterable
 from functools import cache
+from itertools import cycle
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -41,9 +44,22 @@ def _make_printable(value: object) -> object:
     return value
 
 
+def _keep_whole(text: str, names: Iterable[str]) -> Markup:
+    """The text with each of `names` in one piece: a line ends before it, at none of its hyphens."""
+    wanted = sorted({printable(name) for name in names if name}, key=len, reverse=True)
+    if not wanted:
+        return Markup.escape(printable(text))
+    parts = re.split(f"({'|'.join(map(re.escape, wanted))})", printable(text))
+    pieces = (
+        Markup('<span class="whole">{}</span>').format(part) if is_name else Markup.escape(part)
+        for part, is_name in zip(parts, cycle((False, True)), strict=False)
+    )
+    return Markup().join(pieces)
+
+
 @cache
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -52,3 +68,5 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         finalize=_make_printable,
     )
+    environment.filters["keep_whole"] = _keep_whole
+    return environment

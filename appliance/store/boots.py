@@ -76,13 +76,15 @@ def insert_cycle(
     mode: str = "install",
 ) -> None:
     """A planned boot."""
-    connection.execute(
-        """
-        INSERT INTO cycle (campaign_id, drive_id, position, cycle, charted, power, trained, mode)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-        """,
-        (campaign_id, drive_id, position, cycle, int(charted), power, int(trained), mode),
-    )
+    with sealing(connection, "cycle"):
+        connection.execute(
+            """
+            INSERT INTO cycle (campaign_id, drive_id, position, cycle, charted, power, trained,
+                               mode)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            (campaign_id, drive_id, position, cycle, int(charted), power, int(trained), mode),
+        )
 
 
 def select_cycles(connection: sqlite3.Connection, campaign_id: int) -> tuple[CycleRow, ...]:
@@ -195,11 +197,12 @@ def update_left(connection: sqlite3.Connection, cycle_id: int) -> None:
 
 def update_to_warm(connection: sqlite3.Connection, campaign_id: int) -> int:
     """The cold boots that are still to be made become warm ones; returns how many."""
-    changed = connection.execute(
-        "UPDATE cycle SET power = 'warm'"
-        " WHERE campaign_id = ? AND state = 'planned' AND power = 'cold'",
-        (campaign_id,),
-    )
+    with sealing(connection, "cycle", f"s.campaign_id = {campaign_id:d} AND s.state = 'planned'"):
+        changed = connection.execute(
+            "UPDATE cycle SET power = 'warm'"
+            " WHERE campaign_id = ? AND state = 'planned' AND power = 'cold'",
+            (campaign_id,),
+        )
     return changed.rowcount
 
 

@@ -4,9 +4,10 @@ import sqlite3
 from dataclasses import dataclass
 
 from appliance.errors import Blame
+from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
 from appliance.store.events import keep_phrases
-from appliance.store.rows import read_rows
+from appliance.store.rows import list_columns, read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,26 +147,27 @@ def insert_campaign(
     temperature_band: int = 0,
 ) -> int:
     """A new campaign in state `preparing`; return its id."""
-    row = connection.execute(
-        """
-        INSERT INTO campaign (name, plan_toml, plan_sha256, state, on_finish, max_power_actions,
-                              max_attempts, wake_margin_s, settle_s, temperature_band,
-                              created_at)
-        VALUES (?, ?, ?, 'preparing', ?, ?, ?, ?, ?, ?, ?) RETURNING id
-        """,
-        (
-            name,
-            plan_toml,
-            plan_sha256,
-            on_finish,
-            max_power_actions,
-            max_attempts,
-            wake_margin_s,
-            settle_s,
-            temperature_band,
-            timestamp(),
-        ),
-    ).fetchone()
+    with sealing(connection, "campaign"):
+        row = connection.execute(
+            """
+            INSERT INTO campaign (name, plan_toml, plan_sha256, state, on_finish, max_power_actions,
+                                  max_attempts, wake_margin_s, settle_s, temperature_band,
+                                  created_at)
+            VALUES (?, ?, ?, 'preparing', ?, ?, ?, ?, ?, ?, ?) RETURNING id
+            """,
+            (
+                name,
+                plan_toml,
+                plan_sha256,
+                on_finish,
+                max_power_actions,
+                max_attempts,
+                wake_margin_s,
+                settle_s,
+                temperature_band,
+                timestamp(),
+            ),
+        ).fetchone()
     return int(row["id"])
 
 
@@ -188,28 +190,29 @@ def insert_campaign_drive(
     `asked` is what the drive itself answered: serial number, WWN, model, size in bytes.
     `serial_doubt` says why its number may be other drives' too.
     """
-    connection.execute(
-        """
-        INSERT INTO campaign_drive (campaign_id, drive_id, role, released, slot, released_model,
-                                    released_size_bytes, asked_serial, asked_wwn, asked_model,
-                                    asked_size_bytes, serial_doubt, released_content, transport,
-                                    rotational)
-        SELECT ?, id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, transport, rotational
-        FROM drive WHERE id = ?
-        """,
-        (
-            campaign_id,
-            role,
-            int(released),
-            slot,
-            released_model,
-            released_size_bytes,
-            *asked,
-            serial_doubt,
-            released_content,
-            drive_id,
-        ),
-    )
+    with sealing(connection, "campaign_drive"):
+        connection.execute(
+            """
+            INSERT INTO campaign_drive (campaign_id, drive_id, role, released, slot, released_model,
+                                        released_size_bytes, asked_serial, asked_wwn, asked_model,
+                                        asked_size_bytes, serial_doubt, released_content, transport,
+                                        rotational)
+            SELECT ?, id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, transport, rotational
+            FROM drive WHERE id = ?
+            """,
+            (
+                campaign_id,
+                role,
+                int(released),
+                slot,
+                released_model,
+                released_size_bytes,
+                *asked,
+                serial_doubt,
+                released_content,
+                drive_id,
+            ),
+        )
 
 
 def select_campaign(connection: sqlite3.Connection, campaign_id: int) -> CampaignRow | None:
@@ -226,7 +229,7 @@ def select_unfinished_campaign(connection: sqlite3.Connection) -> CampaignRow | 
 def _read_campaign(
     connection: sqlite3.Connection, wanted: str, *parameters: object
 ) -> CampaignRow | None:
-    query = f"SELECT * FROM campaign {wanted}"
+    query = f"SELECT {', '.join(list_columns(CampaignRow))} FROM campaign {wanted}"
     return next(read_rows(connection, CampaignRow, query, *parameters), None)
 
 

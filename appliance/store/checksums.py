@@ -4,6 +4,9 @@ SQLite keeps none of a row's content and ext4 none of a file's, so one bit that 
 is a plausible figure (12.5 s becomes 25.0 s). The CRC-32 of a row's values is stored with it, and a
 row that no longer gives it is not believed. Row numbers are left out, as a merge gives new ones;
 instead the row's name is summed, so that a row of another step or drive does not agree either.
+
+Rows that decide what figures mean (a boot's mode, a step's device, a drive's role, the plan) are
+summed as well, but for what changes in them as the campaign goes on.
 """
 
 import sqlite3
@@ -62,6 +65,10 @@ class SealedTable:
     """Whether verdicts are made of it."""
     is_final: bool = True
     """Whether a row stays as it was stored: else that of a copy may be an older one."""
+    progress: tuple[str, ...] = ()
+    """Columns that change as the campaign goes on; not summed. Such a row is never removed."""
+    left_out: str = ""
+    """SQL with the row's number: nothing is done by it any more."""
 
 
 def _of_step(
@@ -109,8 +116,77 @@ def _of_drive(
     )
 
 
+_FAILED = "SET state = 'failed', reason = {reason}, blame = 'other'"
 _PAGE_CACHE = ("partial", "cold", "warm", "bypass", "bounded")
 SEALED = {
+    # What figures depend on comes first: it is mended before them.
+    "campaign": SealedTable(
+        ("name", "plan_toml", "plan_sha256", "settle_s", "temperature_band", "created_at"),
+        "(SELECT 1)",
+        "s.id",
+        "'plan of ' || s.name",
+        {},
+        drive="NULL",
+        progress=(
+            "state", "reason", "on_finish", "power_actions", "max_power_actions", "max_attempts",
+            "wake_margin_s", "power_on_by", "pause_asked_at", "finished_at",
+        ),
+        left_out="UPDATE campaign SET state = 'paused', reason = {reason}"
+        " WHERE id = ? AND state <> 'done'",
+    ),
+    "campaign_drive": SealedTable(
+        (
+            "role", "slot", "transport", "rotational", "released", "released_model",
+            "released_size_bytes", "asked_serial", "asked_wwn", "asked_model", "asked_size_bytes",
+            "serial_doubt",
+        ),
+        "drive d ON d.id = s.drive_id",
+        "s.campaign_id",
+        "'part of ' || d.identity || ' in the campaign'",
+        {
+            "role": ("target", "control", "cache", "backing"),
+            "rotational": (0, 1),
+            "released": (0, 1),
+        },
+        drive="s.drive_id",
+        progress=(
+            "released_content", "install_uuid", "installed_at", "mark_uuid", "mark_sha256",
+            "written_over", "failed_reason", "failed_blame",
+        ),
+        left_out="UPDATE campaign_drive SET failed_reason = {reason}, failed_blame = 'other'"
+        " WHERE rowid = ? AND failed_reason = ''"
+        " AND (SELECT c.state FROM campaign c WHERE c.id = campaign_id) <> 'done'",
+    ),
+    "cycle": SealedTable(
+        ("cycle", "charted", "trained", "power", "mode", "position"),
+        "drive d ON d.id = s.drive_id",
+        "s.campaign_id",
+        "'boot ' || s.cycle || ' of ' || d.identity || iif(s.charted, ' charted', '')",
+        {
+            "charted": (0, 1),
+            "trained": (0, 1),
+            "power": ("warm", "cold"),
+            "mode": ("install", "replay"),
+        },
+        drive="s.drive_id",
+        progress=(
+            "state", "reason", "blame", "attempts", "entry", "armed_at", "armed_boot_id",
+            "alarm_at", "left_at", "celsius_before", "power_cycles_before",
+            "cache_power_cycles_before",
+        ),
+        left_out=f"UPDATE cycle {_FAILED} WHERE id = ? AND state IN ('planned', 'armed')",
+    ),
+    "step": SealedTable(
+        ("position", "kind", "device", "workload_index"),
+        "campaign p ON p.id = s.campaign_id LEFT JOIN drive d ON d.id = s.drive_id",
+        "s.campaign_id",
+        "'step ' || (s.position + 1) || ', ' || s.kind || ' on ' || s.device"
+        " || iif(d.identity <> s.device, ' with ' || d.identity, '')",
+        {},
+        drive="coalesce(s.drive_id, 0)",
+        progress=("state", "reason", "blame", "attempts", "started_at", "finished_at"),
+        left_out=f"UPDATE step {_FAILED} WHERE id = ? AND state IN ('planned', 'running')",
+    ),
     "boot_sample": SealedTable(
         (
             "boot_id", "at", "boot_s", "firmware_s", "loader_s", "kernel_s", "initrd_s",
@@ -213,6 +289,16 @@ SEALED = {
         "name value since",
         joined="campaign c ON c.id = s.campaign_id LEFT JOIN drive d ON d.id = s.drive_id",
     ),
+    "judging": SealedTable(
+        ("at", "policy", "origin", "policy_toml", "problem", "tried_at"),
+        "campaign p ON p.id = s.campaign_id",
+        "s.campaign_id",
+        "'how ' || p.name || ' was judged'",
+        {},
+        drive="NULL",
+        is_evidence=False,
+        is_final=False,
+    ),
     "verdict": _of_drive(
         "'verdict on ' || d.identity",
         "verdict reasons at drive_class",
@@ -293,6 +379,14 @@ def discard_damaged(connection: sqlite3.Connection, damaged: Iterable[Damaged]) 
         connection.execute(
             f"UPDATE {row.table} SET checksum = {KNOWN}{changes} WHERE rowid = ?", (row.key,)
         )
+        if sealed.left_out:
+            connection.execute(sealed.left_out.format(reason=_quote((DAMAGED,))), (row.key,))
+        if row.table == "cycle":
+            with sealing(connection, "boot_sample", f"s.cycle_id = {row.key:d}"):
+                connection.execute(
+                    "UPDATE boot_sample SET valid = 0, cold_reason = ? WHERE cycle_id = ?",
+                    (DAMAGED, row.key),
+                )
 
 
 def is_as_sealed(connection: sqlite3.Connection, table: str, key: int) -> bool:
@@ -301,9 +395,9 @@ def is_as_sealed(connection: sqlite3.Connection, table: str, key: int) -> bool:
     return row is not None and _agrees(row)
 
 
-def list_keys(damaged: Sequence[Damaged], table: str) -> str:
-    """The damaged rows of `table` as SQL's list of rowids."""
-    return f"({', '.join(str(row.key) for row in damaged if row.table == table)})"
+def list_keys(damaged: Sequence[Damaged], *tables: str) -> str:
+    """The damaged rows of `tables`, whose rows have the same numbers, as SQL's list of rowids."""
+    return f"({', '.join(str(row.key) for row in damaged if row.table in tables)})"
 
 
 def _select(connection: sqlite3.Connection, table: str, where: str) -> sqlite3.Cursor:

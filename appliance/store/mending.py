@@ -175,7 +175,7 @@ def _mend_damaged(
             if not all(_OF_ROWS.fullmatch(problem) for problem in problems):
                 raise _damaged(problems[0])
             # Before the transaction: what met such a row in one may not delete it there.
-            spoilt = _find_spoilt(connection)
+            spoilt = _find_first(_find_spoilt(connection))
             with transaction(connection):
                 mended = [_mend_row(connection, copies, row) for row in spoilt]
                 mended += _mend_states(connection)
@@ -184,9 +184,15 @@ def _mend_damaged(
                 raise _damaged(problems[0])
         else:
             raise _damaged("more of its rows than can be mended")
-        with transaction(connection):
-            misplaced = _find_misplaced(connection)
-            note(tuple(_mend_row(connection, copies, row) for row in misplaced))
+        for _ in range(_ROUNDS):
+            with transaction(connection):
+                misplaced = _find_first(_find_misplaced(connection))
+                note(tuple(_mend_row(connection, copies, row) for row in misplaced))
+
+
+def _find_first(spoilt: list[_Spoilt]) -> list[_Spoilt]:
+    """What others depend on, if there is any: with it put back, they may agree again."""
+    return [each for each in spoilt if SEALED[each.row.table].progress] or spoilt
 
 
 def _find_misplaced(connection: sqlite3.Connection) -> list[_Spoilt]:
@@ -197,6 +203,7 @@ def _find_misplaced(connection: sqlite3.Connection) -> list[_Spoilt]:
     orphans = {
         (table, row["rowid"]): _name(connection, table, row["rowid"])
         for table in CHECKED
+        if not SEALED[table].progress
         for row in connection.execute(f"PRAGMA foreign_key_check({table})").fetchall()
     }
     missing = [Damaged("boot_sample", *row) for row in connection.execute(_DONE_WITHOUT).fetchall()]
@@ -226,10 +233,10 @@ def _telling_damage() -> Iterator[None]:
         raise _damaged(str(error)) from error
 
 
-def _check(connection: sqlite3.Connection) -> list[str]:
-    """What SQLite has against the database, but for what checksums alone know."""
+def _check(connection: sqlite3.Connection, of: str = "") -> list[str]:
+    """What SQLite has against the database (or one table), but for what checksums alone know."""
     try:
-        found = [row[0] for row in connection.execute("PRAGMA quick_check")]
+        found = [row[0] for row in connection.execute(f"PRAGMA quick_check{of}")]
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF not in DAMAGED_FILE:
             raise
@@ -307,17 +314,15 @@ def _mend_row(
     connection: sqlite3.Connection, copies: list[sqlite3.Connection], spoilt: _Spoilt
 ) -> Mended:
     table, key = spoilt.row.table, spoilt.row.key
+    if SEALED[table].progress:
+        return _mend_part(connection, copies, spoilt)
     # A copy may have a row as it was before its last change.
     for copy in copies if SEALED[table].is_final else ():
         row = _read_row(copy, table, key)
         if row is not None and is_as_sealed(copy, table, key):
             _put(connection, table, key, row)
             named = _name(connection, table, key)
-            told = Phrase(
-                N_("{row}: damaged on the stick, and put back from a copy of the database"),
-                row=named.what,
-            )
-            return Mended("sample-restored", told, named.campaign_id)
+            return _tell_restored(named)
     said = f"{spoilt.row.what}: {DAMAGED}"
     if spoilt.is_readable:
         try:
@@ -328,6 +333,43 @@ def _mend_row(
             return Mended("sample-damaged", said, spoilt.row.campaign_id)
     _remove(connection, table, key)
     return Mended("sample-lost", said, spoilt.row.campaign_id)
+
+
+def _mend_part(
+    connection: sqlite3.Connection, copies: list[sqlite3.Connection], spoilt: _Spoilt
+) -> Mended:
+    """A row of which a part changes as the campaign goes on: that part stays as it is here.
+
+    Raises StickError where it cannot be put back, and SQLite itself has something against it.
+    """
+    table, key = spoilt.row.table, spoilt.row.key
+    columns = SEALED[table].columns
+    here = _read_row(connection, table, key)
+    for copy in copies:
+        row = _read_row(copy, table, key)
+        if here is None or row is None or not is_as_sealed(copy, table, key):
+            continue
+        # Either the values here are the right ones, or the checksum that was stored with them.
+        if row["checksum"] == here["checksum"] or all(row[each] == here[each] for each in columns):
+            put_back = (*columns, "checksum")
+            connection.execute(
+                f"UPDATE {table} SET {', '.join(f'{each} = ?' for each in put_back)}"
+                " WHERE rowid = ?",
+                (*(row[each] for each in put_back), key),
+            )
+            return _tell_restored(_name(connection, table, key))
+    problems = _check(connection, f"({table})")
+    if problems:
+        raise _damaged(problems[0])
+    discard_damaged(connection, (spoilt.row,))
+    return Mended("sample-damaged", f"{spoilt.row.what}: {DAMAGED}", spoilt.row.campaign_id)
+
+
+def _tell_restored(row: Damaged) -> Mended:
+    told = Phrase(
+        N_("{row}: damaged on the stick, and put back from a copy of the database"), row=row.what
+    )
+    return Mended("sample-restored", told, row.campaign_id)
 
 
 def _put(connection: sqlite3.Connection, table: str, key: int, row: sqlite3.Row) -> None:

@@ -55,7 +55,8 @@ CREATE TABLE campaign (
     power_on_by TEXT NOT NULL DEFAULT 'clock' CHECK (power_on_by IN ('clock', 'asked', 'people')),
     pause_asked_at TEXT,
     created_at TEXT NOT NULL,
-    finished_at TEXT
+    finished_at TEXT,
+    checksum INTEGER
 ) STRICT;
 
 -- A drive's part in a campaign: what it may be used for, and how it is known again before each
@@ -91,6 +92,7 @@ CREATE TABLE campaign_drive (
     written_over INTEGER NOT NULL DEFAULT 0 CHECK (written_over IN (0, 1)),
     failed_reason TEXT NOT NULL DEFAULT '',
     failed_blame TEXT NOT NULL DEFAULT 'drive' CHECK (failed_blame IN ('drive', 'other', 'none')),
+    checksum INTEGER,
     PRIMARY KEY (campaign_id, drive_id),
     UNIQUE (campaign_id, slot)
 ) STRICT;
@@ -189,6 +191,7 @@ CREATE TABLE cycle (
     celsius_before REAL,
     power_cycles_before INTEGER,
     cache_power_cycles_before INTEGER,
+    checksum INTEGER,
     UNIQUE (campaign_id, drive_id, cycle, charted),
     UNIQUE (campaign_id, position)
 ) STRICT;
@@ -275,6 +278,7 @@ CREATE TABLE step (
     attempts INTEGER NOT NULL DEFAULT 0,
     started_at TEXT,
     finished_at TEXT,
+    checksum INTEGER,
     UNIQUE (campaign_id, position)
 ) STRICT;
 
@@ -467,7 +471,8 @@ CREATE TABLE judging (
     origin TEXT NOT NULL,
     policy_toml TEXT NOT NULL,
     problem TEXT NOT NULL,
-    tried_at TEXT NOT NULL
+    tried_at TEXT NOT NULL,
+    checksum INTEGER
 ) STRICT;
 
 -- The newest verdict on a drive; earlier ones are in event. drive_class: as what it was judged.

@@ -9,7 +9,7 @@ from appliance.samples.model import ActivitySample, Result, Ticket
 from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
 from appliance.store.events import keep_phrases
-from appliance.store.rows import read_rows
+from appliance.store.rows import list_columns, read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +68,20 @@ def insert_step(
     workload_index: int,
 ) -> None:
     """A planned step; without `drive_id` it is on the array."""
-    connection.execute(
-        """
-        INSERT INTO step (campaign_id, position, kind, drive_id, device, state, workload_index)
-        VALUES (?, ?, ?, ?, ?, 'planned', ?)
-        """,
-        (campaign_id, position, kind, drive_id, device, workload_index),
-    )
+    with sealing(connection, "step"):
+        connection.execute(
+            """
+            INSERT INTO step (campaign_id, position, kind, drive_id, device, state, workload_index)
+            VALUES (?, ?, ?, ?, ?, 'planned', ?)
+            """,
+            (campaign_id, position, kind, drive_id, device, workload_index),
+        )
 
 
 def select_steps(connection: sqlite3.Connection, campaign_id: int) -> tuple[StepRow, ...]:
     """All steps of a campaign, in the order in which they are to happen."""
-    query = "SELECT * FROM step WHERE campaign_id = ? ORDER BY position"
+    query = f"SELECT {', '.join(list_columns(StepRow))} FROM step"
+    query += " WHERE campaign_id = ? ORDER BY position"
     return tuple(read_rows(connection, StepRow, query, campaign_id))
 
 

@@ -109,31 +109,33 @@ def upsert_judging(
     connection: sqlite3.Connection, campaign_id: int, *, policy: str, origin: str, text: str
 ) -> None:
     """The campaign is judged now, by this policy."""
-    connection.execute(
-        """
-        INSERT INTO judging (campaign_id, at, policy, origin, policy_toml, problem, tried_at)
-        VALUES (?1, ?2, ?3, ?4, ?5, '', ?2)
-        ON CONFLICT (campaign_id) DO UPDATE SET at = excluded.at, policy = excluded.policy,
-            origin = excluded.origin, policy_toml = excluded.policy_toml, problem = '',
-            tried_at = excluded.tried_at
-        """,
-        (campaign_id, timestamp(), policy, origin, text),
-    )
+    with sealing(connection, "judging", f"s.campaign_id = {campaign_id:d}"):
+        connection.execute(
+            """
+            INSERT INTO judging (campaign_id, at, policy, origin, policy_toml, problem, tried_at)
+            VALUES (?1, ?2, ?3, ?4, ?5, '', ?2)
+            ON CONFLICT (campaign_id) DO UPDATE SET at = excluded.at, policy = excluded.policy,
+                origin = excluded.origin, policy_toml = excluded.policy_toml, problem = '',
+                tried_at = excluded.tried_at
+            """,
+            (campaign_id, timestamp(), policy, origin, text),
+        )
 
 
 def upsert_judging_problem(
     connection: sqlite3.Connection, campaign_id: int, *, problem: str
 ) -> None:
     """No verdict could be made now; what there is of an earlier one stays."""
-    connection.execute(
-        """
-        INSERT INTO judging (campaign_id, at, policy, origin, policy_toml, problem, tried_at)
-        VALUES (?1, '', '', '', '', ?2, ?3)
-        ON CONFLICT (campaign_id) DO UPDATE SET problem = excluded.problem,
-            tried_at = excluded.tried_at
-        """,
-        (campaign_id, problem, timestamp()),
-    )
+    with sealing(connection, "judging", f"s.campaign_id = {campaign_id:d}"):
+        connection.execute(
+            """
+            INSERT INTO judging (campaign_id, at, policy, origin, policy_toml, problem, tried_at)
+            VALUES (?1, '', '', '', '', ?2, ?3)
+            ON CONFLICT (campaign_id) DO UPDATE SET problem = excluded.problem,
+                tried_at = excluded.tried_at
+            """,
+            (campaign_id, problem, timestamp()),
+        )
 
 
 def select_judging(connection: sqlite3.Connection, campaign_id: int) -> JudgingRow | None:

@@ -109,7 +109,8 @@ def fill_database(path: Path) -> sqlite3.Connection:
             connection, campaign_id=1, boot_id="b", monotonic_s=1.0, level="warning",
             event="sample-restored", detail=said, fields={"what": said},
         )  # fmt: skip
-        seal(connection, "boot_sample")
+        for table in ("campaign", "campaign_drive", "cycle", "step", "boot_sample"):
+            seal(connection, table)
         (cycle_id,) = connection.execute("SELECT min(cycle_id) FROM boot_sample").fetchone()
         insert_replay(connection, cycle_id, ReplaySample("list", 13.6, 87, 1 << 20, (7, 9, 8)))
     judge_campaign(make_site(connection), 1)

@@ -212,6 +212,6 @@ def fix_times(connection: sqlite3.Connection) -> None:
         ("condition", "since"),
     ):
         connection.execute(f"UPDATE {table} SET {column} = ?", (at,))  # noqa: S608 - names of this file
-    for table in ("verdict", "health_reading", "result", "condition"):
+    for table in ("verdict", "judging", "health_reading", "result", "condition"):
         connection.execute(f"UPDATE {table} SET checksum = NULL")  # noqa: S608 - likewise
         seal(connection, table)

@@ -21,9 +21,14 @@ class PageReader(HTMLParser):
         self.attributes: list[tuple[str, str]] = []
         self.ids: list[str] = []
         self.text: list[str] = []
+        self.is_going_on = False
+        """Whether the next text is the same sentence, as with a name that is kept in one piece."""
+        self.is_whole = False
 
     @override
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.is_whole = ("class", "whole") in attrs
+        self.is_going_on = self.is_whole and self.is_going_on
         self.handle_startendtag(tag, attrs)
         if tag not in _VOID:
             self.open.append(tag)
@@ -38,11 +43,15 @@ class PageReader(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         assert self.open, f"</{tag}> closes nothing"
         assert self.open.pop() == tag, f"</{tag}> at {self.getpos()}"
+        self.is_going_on, self.is_whole = self.is_whole, False
 
     @override
     def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] != "style":
+        if self.is_going_on:
+            self.text[-1] += data
+        elif self.open and self.open[-1] != "style":
             self.text.append(data)
+        self.is_going_on = True
 
     @property
     def words(self) -> str:

@@ -65,6 +65,20 @@ def test_page_is_well_formed(any_report: Path) -> None:
     assert not [c for c in text if ord(c) < 32 and c != "\n"]
 
 
+def test_the_first_sentence_breaks_no_serial_number(tmp_path: Path) -> None:
+    """A browser ends lines at hyphens; the text itself stays as it is, to be copied."""
+    folder = _export(tmp_path, LAB)
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    (sentence,) = re.findall(r'<p class="sentence">(.*)</p>', page)
+    named = [disk.serial for disk in LAB if disk.serial in sentence]
+    assert named
+    whole = re.findall(r'<span class="whole">([^<]*)</span>', sentence)
+    assert set(whole) == set(named)
+    text = re.sub(r"</?span[^>]*>", "", sentence)
+    assert text in _read(folder).words
+    assert sum(text.count(serial) for serial in named) == len(whole)
+
+
 def test_chart_is_well_formed(any_report: Path) -> None:
     page = (any_report / "report.html").read_text(encoding="utf-8")
     charts = find_charts(page)

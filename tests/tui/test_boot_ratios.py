@@ -77,6 +77,13 @@ def describe(*drives: CampaignDrive) -> list[str]:
     return describe_boot_ratios(campaign, 120)
 
 
+def test_a_boot_that_trains_a_drive_is_in_no_figure() -> None:
+    """Even where a time of it is stored."""
+    drive = booted("LAB-HDD-1", *DISK_S)
+    training = replace(drive.boots[0], trained=True, boot_s=99.0)
+    assert replace(drive, boots=(training, *drive.boots[1:])).times_s == DISK_S[1:]
+
+
 def test_the_fastest_drive_is_held_against_each_other_one() -> None:
     drives = (booted("DISK", *DISK_S), booted("SSD", *SSD_S))
     (text,) = describe(*drives)

@@ -12,7 +12,7 @@ from functools import partial
 from appliance.campaign.context import COUNTDOWN_S, CampaignContext, leave, load_campaign
 from appliance.campaign.host import Power
 from appliance.campaign.log import record, record_step
-from appliance.campaign.start_records import describe_uncounted
+from appliance.campaign.start_records import describe_uncounted, note_power_action
 from appliance.drive_thread import DriveSilentError, DriveThread
 from appliance.drives.asked_identity import AskedIdentity, ask_again
 from appliance.drives.facts.power_cycles import PowerCycles, judge_coldness
@@ -127,6 +127,8 @@ class StepPower:
         if context.countdown("power-off", then, COUNTDOWN_S):
             self.take_back(part)
             return False
+        # Before the alarm: its second tells the count (`power`).
+        note_power_action(connection, context.host)
         if campaign.power_on_by != "people":
             self._arm_alarm(int(campaign.wake_margin_s or _WAKE_MARGIN_S))
         with transaction(connection):

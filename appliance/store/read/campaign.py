@@ -283,7 +283,7 @@ def select_campaign(
                 read_rows(
                     connection,
                     BootRow,
-                    _BOOTS.format(damaged=list_keys(damaged, "boot_sample")),
+                    _BOOTS.format(damaged=list_keys(damaged, "boot_sample", "cycle")),
                     DAMAGED,
                     campaign_id,
                 )
@@ -292,7 +292,7 @@ def select_campaign(
                 read_rows(
                     connection,
                     ReplayRow,
-                    _REPLAYS.format(damaged=list_keys(damaged, "replay")),
+                    _REPLAYS.format(damaged=list_keys(damaged, "replay", "cycle")),
                     campaign_id,
                 )
             ),
@@ -406,7 +406,7 @@ def _select_boot_times(
         tuple(row)
         for row in connection.execute(
             "SELECT d.identity, c.cycle, c.charted FROM cycle c JOIN drive d ON d.id = c.drive_id"
-            f" WHERE c.id IN {list_keys(damaged, 'boot_sample')}"
+            f" WHERE c.id IN {list_keys(damaged, 'boot_sample', 'cycle')}"
         )
     }
     records = read_records(

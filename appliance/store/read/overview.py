@@ -72,8 +72,8 @@ class BootRow:
 
     @property
     def counts(self) -> bool:
-        """Whether its time may be compared: a charted boot is slowed down."""
-        return self.valid and not self.charted and self.boot_s is not None
+        """Whether its time may be compared: charting slows a boot down, training comes before."""
+        return self.valid and not self.charted and not self.trained and self.boot_s is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,8 @@ _RESULTS = """
     LEFT JOIN campaign_drive cd ON cd.campaign_id = t.campaign_id AND cd.drive_id = t.drive_id
     WHERE t.campaign_id = ? ORDER BY t.position, r.id
 """
-_STEPS = """
-    SELECT t.*,
+_STEPS = f"""
+    SELECT {", ".join(f"t.{column}" for column in list_columns(StepRow))},
            (SELECT json_group_array(name ORDER BY rowid) FROM part WHERE step_id = t.id) AS parts
     FROM step t WHERE campaign_id = ? ORDER BY position
 """
@@ -195,7 +195,10 @@ def select_workloads(
             read_rows(
                 connection,
                 ResultRow,
-                _RESULTS.format(damaged=list_keys(damaged, "result")),
+                _RESULTS.format(
+                    damaged=f"(SELECT id FROM result WHERE id IN {list_keys(damaged, 'result')}"
+                    f" OR step_id IN {list_keys(damaged, 'step')})"
+                ),
                 DAMAGED,
                 campaign_id,
             )
@@ -221,6 +224,7 @@ def _list_sound[T: DataclassInstance](
     return (
         f"SELECT {named} FROM {table} v JOIN step t ON t.id = v.step_id {drive}"
         f" WHERE t.campaign_id = ? AND v.rowid NOT IN {list_keys(damaged, table)}"
+        f" AND t.id NOT IN {list_keys(damaged, 'step')}"
         f" ORDER BY t.position, {order}"
     )
 

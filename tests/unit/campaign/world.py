@@ -474,6 +474,7 @@ class WorldPower:
         """Have it keep one."""
         if this_boot.firmware == "bios" and self.world.keeps_mark:
             self.world.mark = count
+            self.world.log.append(f"mark {count}")
 
     def restart_after_panic(self, *, wanted: bool) -> None:
         """Tell the kernel."""

@@ -342,6 +342,97 @@ def test_what_nothing_can_stand_in_for_is_left_to_a_person(path: Path) -> None:
     assert path.read_bytes() == before
 
 
+_MEANING = [
+    ("cycle", "trained", 1),
+    ("cycle", "mode", "replay"),
+    ("cycle", "power", "warm"),
+    ("cycle", "mode", "qnstall"),
+    ("step", "workload_index", 4),
+    ("step", "kind", "gio"),
+    ("step", "device", "LAB-HDD-2"),
+    ("campaign_drive", "rotational", 0),
+    ("campaign_drive", "released", 0),
+    ("campaign_drive", "role", "uarget"),
+    ("campaign", "plan_toml", "version = 3"),
+]
+"""What says what a figure is of."""
+
+
+def _spoil(path: Path, table: str, column: str, value: object) -> int:
+    with closing(open_database(path)) as connection:
+        for each in ("campaign", "campaign_drive", "cycle", "step"):
+            seal(connection, each)
+    _copy(path)
+    with closing(open_database(path)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        (key,) = connection.execute(f"SELECT min(rowid) FROM {table}").fetchone()
+        connection.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (value, key))
+    return int(key)
+
+
+@pytest.mark.parametrize(("table", "column", "value"), _MEANING)
+def test_what_says_what_a_figure_is_of_is_put_back_from_a_copy(
+    path: Path, table: str, column: str, value: object
+) -> None:
+    before = _rows(path)
+    key = _spoil(path, table, column, value)
+    with closing(open_database(path)) as connection:
+        # What has happened since the copy stays.
+        connection.execute("UPDATE cycle SET reason = 'later' WHERE id = 1")
+    (told,) = _mend(path)
+    assert (told.event, told.campaign_id) == ("sample-restored", 1)
+    after = _rows(path)
+    assert after["boot_sample"] == before["boot_sample"]
+    assert after["result"] == before["result"]
+    with closing(open_database(path)) as connection:
+        row = connection.execute(f"SELECT * FROM {table} WHERE rowid = ?", (key,)).fetchone()
+        assert row[column] != value
+        kept = connection.execute("SELECT reason FROM cycle WHERE id = 1").fetchone()[0]
+        assert kept == "later"
+
+
+@pytest.mark.parametrize(("column", "value"), [("trained", 1), ("mode", "replay")])
+def test_a_boot_of_which_nobody_knows_what_it_was_is_left_out(
+    path: Path, column: str, value: object
+) -> None:
+    key = _spoil(path, "cycle", column, value)
+    for copy in find_copies(path):
+        copy.unlink(missing_ok=True)
+    (told,) = _mend(path)
+    assert told.event == "sample-damaged"
+    assert told.detail == f"boot 1 of LAB-HDD-1: {DAMAGED}"
+    with closing(open_database(path)) as connection:
+        rows = select_campaign(connection, campaign_id=1)
+    (damaged,), boots = rows.damaged, rows.boots
+    assert (damaged.table, damaged.key) == ("cycle", key)
+    assert {boot.id for boot in boots if boot.has_sample and not boot.valid} >= {key}
+
+
+def test_a_boot_that_was_still_to_be_made_is_not_made_as_another_one(path: Path) -> None:
+    with closing(open_database(path)) as connection:
+        connection.execute("DELETE FROM boot_sample WHERE cycle_id = 1")
+        connection.execute("UPDATE cycle SET state = 'planned' WHERE id = 1")
+    _spoil(path, "cycle", "trained", 1)
+    for copy in find_copies(path):
+        copy.unlink(missing_ok=True)
+    _mend(path)
+    with closing(open_database(path)) as connection:
+        row = connection.execute("SELECT state, reason, blame FROM cycle WHERE id = 1").fetchone()
+    assert tuple(row) == ("failed", DAMAGED, "other")
+
+
+def test_a_campaign_whose_plan_is_damaged_waits_for_a_person(path: Path) -> None:
+    with closing(open_database(path)) as connection:
+        connection.execute("UPDATE campaign SET state = 'running', finished_at = NULL")
+    _spoil(path, "campaign", "plan_toml", "version = 3")
+    for copy in find_copies(path):
+        copy.unlink(missing_ok=True)
+    _mend(path)
+    with closing(open_database(path)) as connection:
+        row = connection.execute("SELECT state, reason FROM campaign").fetchone()
+    assert tuple(row) == ("paused", DAMAGED)
+
+
 def test_of_a_damaged_page_nothing_is_changed(path: Path) -> None:
     spoil_page(path)
     before = path.read_bytes()

@@ -74,7 +74,7 @@ def theirs(tmp_path: Path) -> Path:
         "INSERT INTO verdict_limit VALUES (1, ?, 0, 'crc_errors', 'kept', '0', '', '', NULL)",
         (drive,),
     )
-    connection.execute("INSERT INTO judging VALUES (1, 'T', 'own', 'built-in', '', '', 'T')")
+    connection.execute("INSERT INTO judging VALUES (1, 'T', 'own', 'built-in', '', '', 'T', NULL)")
     connection.close()
     return path
 

@@ -97,7 +97,7 @@ ROWS = (
     ),
     "UPDATE verdict SET drive_class = 'hdd'",
     "INSERT INTO verdict_limit VALUES (7, 11, 0, 'crc_errors', 'kept', '3', '', 'why', NULL)",
-    "INSERT INTO judging VALUES (7, 'T', 'own', 'built-in', '', '', 'T')",
+    "INSERT INTO judging VALUES (7, 'T', 'own', 'built-in', '', '', 'T', NULL)",
     "UPDATE campaign_drive SET failed_blame = 'none' WHERE drive_id = 11",
     "UPDATE cycle SET blame = 'none' WHERE id = 22",
     "UPDATE step SET blame = 'none' WHERE id = 32",

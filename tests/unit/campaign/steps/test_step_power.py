@@ -83,6 +83,15 @@ def test_power_goes_when_all_is_committed_and_counted(machine: Machine) -> None:
     ) == [("two", "orderly", "", 7, None)]
 
 
+def test_the_clock_keeps_the_count_before_its_alarm_is_set(machine: Machine) -> None:
+    """The alarm's second is the mark: set afterwards, it would move an alarm that was read back."""
+    machine.world.firmware, machine.world.keeps_mark = "bios", True
+    _leave(machine)
+    log = [entry for entry in machine.world.log if entry.startswith(("mark", "alarm"))]
+    count = machine.world.campaign().power_actions
+    assert log == [f"mark {count}", "alarm 60", f"mark {count}"]
+
+
 def test_a_counted_power_cycle_is_proven_and_stands_in_the_rows(machine: Machine) -> None:
     _leave(machine)
     _come_back(machine, counts=1)
