@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,8 +86,7 @@ class StoredReader:
             self._seen = ()
         if stamp == self._seen:
             return
-        connection = open_read_only(self._database)
-        try:
+        with closing(open_read_only(self._database)) as connection:
             phrases, self._last_phrase = select_phrases(connection, after=self._last_phrase)
             learn_phrases(phrases)
             self.value = Stored(
@@ -116,8 +115,6 @@ class StoredReader:
                 ),
                 durations=make_durations(select_work(connection)),
             )
-        finally:
-            connection.close()
         self._seen = stamp
 
     def _read_steps(self, connection: sqlite3.Connection, campaign_id: int) -> tuple[Step, ...]:
