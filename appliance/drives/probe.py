@@ -20,33 +20,10 @@ from appliance.errors import StepFailedError
 from appliance.run import run
 
 COLUMNS = (
-    "NAME",
-    "KNAME",
-    "PATH",
-    "TYPE",
-    "SIZE",
-    "RO",
-    "RM",
-    "HOTPLUG",
-    "ROTA",
-    "TRAN",
-    "SUBSYSTEMS",
-    "VENDOR",
-    "MODEL",
-    "SERIAL",
-    "WWN",
-    "REV",
-    "LOG-SEC",
-    "PHY-SEC",
-    "PTTYPE",
-    "PTUUID",
-    "PARTLABEL",
-    "PARTUUID",
-    "FSTYPE",
-    "LABEL",
-    "MOUNTPOINTS",
-    "PKNAME",
-)
+    "NAME", "KNAME", "PATH", "TYPE", "SIZE", "RO", "RM", "HOTPLUG", "ROTA", "TRAN", "SUBSYSTEMS",
+    "VENDOR", "MODEL", "SERIAL", "WWN", "REV", "LOG-SEC", "PHY-SEC", "PTTYPE", "PTUUID",
+    "PARTLABEL", "PARTUUID", "FSTYPE", "LABEL", "MOUNTPOINTS", "PKNAME",
+)  # fmt: skip
 
 type _Node = dict[str, Any]
 

@@ -7,14 +7,7 @@ from dataclasses import dataclass
 from appliance.samples.model import DirtySample
 from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
-from appliance.store.rows import (
-    as_record,
-    has_row,
-    insert_row,
-    insert_rows,
-    read_row,
-    read_rows,
-)
+from appliance.store.rows import as_record, has_row, insert_row, insert_rows, read_row, read_rows
 
 _COLUMNS = "id, campaign_id, backing_drive_id, cache_drive_id, set_uuid, state, reason"
 

@@ -6,14 +6,7 @@ from dataclasses import dataclass
 from appliance.errors import Blame
 from appliance.store.clock import timestamp
 from appliance.store.events import keep_phrases
-from appliance.store.rows import (
-    as_record,
-    has_row,
-    insert_row,
-    read_row,
-    read_rows,
-    read_value,
-)
+from appliance.store.rows import as_record, has_row, insert_row, read_row, read_rows, read_value
 
 
 @dataclass(frozen=True, slots=True)

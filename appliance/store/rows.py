@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import Field, fields
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
@@ -83,12 +83,18 @@ def read_records(
 
 def list_columns[T: DataclassInstance](make: type[T]) -> tuple[str, ...]:
     """The columns that `make` is read from, in their order."""
-    return tuple(_name_column(field.name) for field in fields(make))
+    return tuple(_name_column(field.name) for field in _list_fields(make))
 
 
 def as_record[T: DataclassInstance](row: T, **beside: Cell) -> Record:
     """The row by its columns again, behind those that are given `beside` it."""
-    return beside | {_name_column(field.name): getattr(row, field.name) for field in fields(row)}
+    names = (field.name for field in _list_fields(type(row)))
+    return beside | {_name_column(name): getattr(row, name) for name in names}
+
+
+def _list_fields(make: "type[DataclassInstance]") -> "list[Field[Any]]":
+    # What a row belongs to, by keyword only, stands before what was measured.
+    return sorted(fields(make), key=lambda field: not field.kw_only)
 
 
 def _name_field(column: str) -> str:

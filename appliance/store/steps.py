@@ -9,14 +9,7 @@ from appliance.samples.model import ActivitySample, Result, Ticket
 from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
 from appliance.store.events import keep_phrases
-from appliance.store.rows import (
-    as_record,
-    insert_row,
-    insert_rows,
-    read_row,
-    read_rows,
-    read_value,
-)
+from appliance.store.rows import as_record, insert_row, insert_rows, read_row, read_rows, read_value
 
 _CACHE_COLUMNS = ("page_cache", "proof_reason", "ballast_bytes", "drive_state", "began_cold")
 

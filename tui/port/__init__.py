@@ -41,13 +41,7 @@ from tui.port.drives_at_risk import find_written
 from tui.port.form_of_plan import find_lost, outline_plan
 from tui.port.plans import SavedPlan, list_plans, read_kept_plan, release_in
 from tui.port.raw import RawOutputs
-from tui.port.run_files import (
-    READY,
-    find_run_folder,
-    find_terminal,
-    name_alive,
-    name_starting,
-)
+from tui.port.run_files import READY, find_run_folder, find_terminal, name_alive, name_starting
 from tui.port.session import Keeper, Kept, read_manual
 from tui.port.status import parse_status
 from tui.port.stored import StoredReader
