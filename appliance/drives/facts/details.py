@@ -14,7 +14,7 @@ from appliance.drives.facts.health import number, parse_answer, part
 from appliance.drives.facts.hidden_capacity import find_hidden_capacity
 from appliance.drives.facts.kernel import KernelTexts
 from appliance.drives.facts.links import find_link
-from appliance.drives.model import Drive
+from appliance.drives.model import Drive, DriveDetails
 from appliance.errors import StepFailedError
 
 type Json = dict[str, Any]
@@ -31,33 +31,6 @@ class Contents:
     """`gpt`, `dos`; empty without one."""
     file_systems: tuple[str, ...] = ()
     """Of the disk and of everything on it, each once: `ext4`, `LVM2_member`, `crypto_LUKS`."""
-
-
-@dataclass(frozen=True, slots=True)
-class DriveDetails:
-    """What is known about a drive now. An empty text or None: nobody said."""
-
-    form_factor: str
-    rotation_rpm: int | None
-    sector_format: str
-    """512n | 512e | 4Kn"""
-    link_now: str
-    """`6.0 Gb/s`, `8.0 GT/s x4`"""
-    link_max: str
-    """What the drive itself can, in the same words."""
-    write_cache: str
-    """on | off"""
-    trim: bool | None
-    zoned: str
-    """host-aware | host-managed | drive-managed"""
-    hybrid: str
-    """What the drive itself reports of flash in front of its platters."""
-    security: str
-    """not supported | disabled | enabled | locked | frozen"""
-    partition_table: str
-    file_systems: tuple[str, ...]
-    findings: tuple[str, ...]
-    """Sentences for people: what is not as it could be."""
 
 
 def parse_contents(text: str) -> dict[str, Contents]:
