@@ -13,7 +13,7 @@ from typing import Any
 
 from appliance import sysfs
 from appliance.drives.ata_identify import parse_ata_serial
-from appliance.drives.loops import hang_loops, read_loops
+from appliance.drives.loops import hang_loops, read_loops, walk_nodes
 from appliance.drives.model import Drive
 from appliance.drives.serial_number import find_doubt
 from appliance.errors import StepFailedError
@@ -110,7 +110,7 @@ def _is_drive(node: _Node) -> bool:
 
 
 def _drive(node: _Node) -> Drive:
-    below = tuple(_descendants(node))
+    below = tuple(walk_nodes(node.get("children") or ()))
     parts = [child for child in below if child["type"] == "part"]
     built = [child for child in below if child["type"] != "part"]
     return Drive(
@@ -136,12 +136,6 @@ def _drive(node: _Node) -> Drive:
         disk_uuid=_text(node, "ptuuid").lower(),
         file_system=_text(node, "fstype"),
     )
-
-
-def _descendants(node: _Node) -> Iterator[_Node]:
-    for child in node.get("children") or ():
-        yield child
-        yield from _descendants(child)
 
 
 def _kind(node: _Node) -> str:

@@ -4,7 +4,6 @@ Asking is `asking`. Says what is; what may be done with the drive is for `safety
 """
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +13,7 @@ from appliance.drives.facts.health import number, parse_answer, part
 from appliance.drives.facts.hidden_capacity import find_hidden_capacity
 from appliance.drives.facts.kernel import KernelTexts
 from appliance.drives.facts.links import find_link
+from appliance.drives.loops import walk_nodes
 from appliance.drives.model import Drive, DriveDetails
 from appliance.errors import StepFailedError
 
@@ -43,17 +43,11 @@ def parse_contents(text: str) -> dict[str, Contents]:
 
 
 def _contents(node: Json) -> Contents:
-    found = (str(each.get("fstype") or "") for each in _with_descendants(node))
+    found = (str(each.get("fstype") or "") for each in walk_nodes([node]))
     return Contents(
         partition_table=str(node.get("pttype") or ""),
         file_systems=tuple(dict.fromkeys(text for text in found if text)),
     )
-
-
-def _with_descendants(node: Json) -> Iterator[Json]:
-    yield node
-    for child in node.get("children") or ():
-        yield from _with_descendants(child)
 
 
 def parse_details(
