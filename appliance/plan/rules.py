@@ -11,7 +11,14 @@ from appliance.plan.compose import quote
 from appliance.plan.model import PlannedDrive
 from appliance.plan.tables import Shape
 from appliance.plan.workloads import ARRAY, WorkloadPlan
-from appliance.plan.writes import MEMBER_ROLES, TESTED_ROLES, Cause, Work, find_causes, list_works
+from appliance.plan.writes import (
+    MEMBER_ROLES,
+    TESTED_ROLES,
+    Cause,
+    Work,
+    find_causes,
+    list_works,
+)
 from appliance.problem import Problem
 from appliance.toml.fields import Reading
 from appliance.toml.values import show_size, show_value

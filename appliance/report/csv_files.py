@@ -19,18 +19,38 @@ _FORMULA = ("=", "+", "-", "@", "\t")
 
 
 _FIGURE = (
-    "step_id", "device", "workload", "variant", "metric", "unit", "value", "page_cache",
-    "page_cache_proof", "proof_reason", "ballast_bytes", "drive_state", "array_mode",
+    "step_id",
+    "device",
+    "workload",
+    "variant",
+    "metric",
+    "unit",
+    "value",
+    "page_cache",
+    "page_cache_proof",
+    "proof_reason",
+    "ballast_bytes",
+    "drive_state",
+    "array_mode",
     "array_dirty_bytes",
-)  # fmt: skip
+)
 """Columns of a workload's figure that follow those of a boot."""
 
 _DOUBT = "serial_doubt"
 
 _STEP = (
-    "id", "position", "workload_index", "kind", "device", "state", "reason", "attempts",
-    "started_at", "finished_at", "parts",
-)  # fmt: skip
+    "id",
+    "position",
+    "workload_index",
+    "kind",
+    "device",
+    "state",
+    "reason",
+    "attempts",
+    "started_at",
+    "finished_at",
+    "parts",
+)
 
 
 def render_results(rows: CampaignRows) -> str:

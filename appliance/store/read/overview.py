@@ -3,7 +3,7 @@
 import sqlite3
 from dataclasses import dataclass
 
-from appliance.store.rows import read_all
+from appliance.store.rows import read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,21 +131,21 @@ _EVENTS = """
 
 def select_campaigns(connection: sqlite3.Connection) -> tuple[CampaignRow, ...]:
     """Every campaign on the stick, the newest first."""
-    return read_all(connection, CampaignRow, _CAMPAIGNS)
+    return tuple(read_rows(connection, CampaignRow, _CAMPAIGNS))
 
 
 def select_campaign_drives(
     connection: sqlite3.Connection, campaign_id: int
 ) -> tuple[CampaignDriveRow, ...]:
     """The drives of one campaign, in their order."""
-    return read_all(connection, CampaignDriveRow, _DRIVES, campaign_id)
+    return tuple(read_rows(connection, CampaignDriveRow, _DRIVES, campaign_id))
 
 
 def select_boots(connection: sqlite3.Connection, campaign_id: int) -> tuple[BootRow, ...]:
     """The finished boots of one campaign by drive and cycle; the charted ones come last."""
-    return read_all(connection, BootRow, _BOOTS, campaign_id)
+    return tuple(read_rows(connection, BootRow, _BOOTS, campaign_id))
 
 
 def select_events(connection: sqlite3.Connection, *, limit: int) -> tuple[EventRow, ...]:
     """The last `limit` events, the oldest of them first."""
-    return read_all(connection, EventRow, _EVENTS, limit)[::-1]
+    return tuple(read_rows(connection, EventRow, _EVENTS, limit))[::-1]
