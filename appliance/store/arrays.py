@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from appliance.samples.model import DirtySample
 from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
-from appliance.store.rows import as_record, has_row, insert_row, insert_rows, read_all, read_row
+from appliance.store.rows import as_record, has_row, insert_row, insert_rows, read_row, read_rows
 
 _COLUMNS = "id, campaign_id, backing_drive_id, cache_drive_id, set_uuid, state, reason"
 
@@ -70,7 +70,7 @@ def select_array(connection: sqlite3.Connection, campaign_id: int) -> ArrayRow |
 def select_leftover_arrays(connection: sqlite3.Connection) -> tuple[ArrayRow, ...]:
     """Every array of any campaign that was not taken apart."""
     query = f"SELECT {_COLUMNS} FROM array_made WHERE state != 'apart' ORDER BY id"
-    return read_all(connection, ArrayRow, query)
+    return tuple(read_rows(connection, ArrayRow, query))
 
 
 def knows_set(connection: sqlite3.Connection, set_uuid: str) -> bool:

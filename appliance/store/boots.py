@@ -12,8 +12,8 @@ from appliance.store.rows import (
     has_row,
     insert_row,
     list_columns,
-    read_all,
     read_row,
+    read_rows,
     read_value,
 )
 
@@ -109,7 +109,7 @@ def select_cycles(connection: sqlite3.Connection, campaign_id: int) -> tuple[Cyc
     """All cycles of a campaign, in the order in which they are to happen."""
     columns = ", ".join(list_columns(CycleRow))
     query = f"SELECT {columns} FROM cycle WHERE campaign_id = ? ORDER BY position"
-    return read_all(connection, CycleRow, query, campaign_id)
+    return tuple(read_rows(connection, CycleRow, query, campaign_id))
 
 
 @dataclass(frozen=True, slots=True)

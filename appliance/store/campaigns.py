@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from appliance.errors import Blame
 from appliance.store.clock import timestamp
 from appliance.store.events import keep_phrases
-from appliance.store.rows import as_record, has_row, insert_row, read_all, read_row, read_value
+from appliance.store.rows import as_record, has_row, insert_row, read_row, read_rows, read_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,7 @@ def select_campaign_drives(
         FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id
         WHERE cd.campaign_id = ? ORDER BY cd.slot
         """
-    return read_all(connection, CampaignDriveRow, query, campaign_id)
+    return tuple(read_rows(connection, CampaignDriveRow, query, campaign_id))
 
 
 def update_campaign_state(

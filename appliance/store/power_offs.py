@@ -6,7 +6,7 @@ from typing import Literal
 
 from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
-from appliance.store.rows import insert_row, list_columns, read_all
+from appliance.store.rows import insert_row, list_columns, read_rows
 
 Manner = Literal["orderly", "abrupt"]
 """orderly: the kernel flushed and stopped the drive first | abrupt: nothing was sent to it"""
@@ -104,4 +104,4 @@ def select_power_offs(connection: sqlite3.Connection, step_id: int) -> tuple[Pow
     """Of one step, in their order."""
     columns = ", ".join(list_columns(PowerOffRow))
     query = f"SELECT {columns} FROM power_off WHERE step_id = ? ORDER BY id"
-    return read_all(connection, PowerOffRow, query, step_id)
+    return tuple(read_rows(connection, PowerOffRow, query, step_id))

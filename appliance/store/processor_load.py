@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from appliance.samples.processor_load import LoadSample
 from appliance.store.checksums import sealing
-from appliance.store.rows import read_all
+from appliance.store.rows import read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,4 +46,4 @@ def add_load(
 def select_loads(connection: sqlite3.Connection, step_id: int) -> tuple[LoadRow, ...]:
     """All parts of a step of which it is known."""
     query = "SELECT part, seconds, full_s FROM processor_load WHERE step_id = ? ORDER BY part"
-    return read_all(connection, LoadRow, query, step_id)
+    return tuple(read_rows(connection, LoadRow, query, step_id))

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from appliance.phrases import N_
 from appliance.store.events import keep_phrases
-from appliance.store.rows import insert_row, read_all, read_row
+from appliance.store.rows import insert_row, read_row, read_rows
 
 _COLUMNS = "id, at, boot_id, kind, payload, state, answer, exit_code"
 
@@ -91,13 +91,13 @@ def insert_request(
 def select_new_requests(connection: sqlite3.Connection) -> tuple[Request, ...]:
     """Requests nobody has answered, the oldest first."""
     query = f"SELECT {_COLUMNS} FROM request WHERE state = 'new' ORDER BY id"
-    return read_all(connection, Request, query)
+    return tuple(read_rows(connection, Request, query))
 
 
 def select_recent_requests(connection: sqlite3.Connection, *, limit: int) -> tuple[Request, ...]:
     """The last `limit` requests, answered or not, the newest first."""
     query = f"SELECT {_COLUMNS} FROM request ORDER BY id DESC LIMIT ?"
-    return read_all(connection, Request, query, limit)
+    return tuple(read_rows(connection, Request, query, limit))
 
 
 def select_request(connection: sqlite3.Connection, request_id: int) -> Request | None:

@@ -33,13 +33,6 @@ def read_rows[T: DataclassInstance](
         yield make(**values)
 
 
-def read_all[T: DataclassInstance](
-    connection: sqlite3.Connection, make: type[T], query: str, *parameters: object
-) -> tuple[T, ...]:
-    """All of these rows."""
-    return tuple(read_rows(connection, make, query, *parameters))
-
-
 def read_row[T: DataclassInstance](
     connection: sqlite3.Connection, make: type[T], query: str, *parameters: object
 ) -> T | None:

@@ -9,7 +9,7 @@ from appliance.samples.model import ActivitySample, Result, Ticket
 from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
 from appliance.store.events import keep_phrases
-from appliance.store.rows import as_record, insert_row, insert_rows, read_all, read_row, read_value
+from appliance.store.rows import as_record, insert_row, insert_rows, read_row, read_rows, read_value
 
 _CACHE_COLUMNS = ("page_cache", "proof_reason", "ballast_bytes", "drive_state", "began_cold")
 
@@ -86,7 +86,7 @@ def insert_step(
 def select_steps(connection: sqlite3.Connection, campaign_id: int) -> tuple[StepRow, ...]:
     """All steps of a campaign, in the order in which they are to happen."""
     query = "SELECT * FROM step WHERE campaign_id = ? ORDER BY position"
-    return read_all(connection, StepRow, query, campaign_id)
+    return tuple(read_rows(connection, StepRow, query, campaign_id))
 
 
 def update_step_running(connection: sqlite3.Connection, step_id: int) -> None:

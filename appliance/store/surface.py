@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from appliance.samples.model import LbaRange, SliceSample
 from appliance.store.checksums import sealing
-from appliance.store.rows import as_record, insert_rows, read_all
+from appliance.store.rows import as_record, insert_rows, read_rows
 
 
 def insert_slices(
@@ -34,7 +34,7 @@ def select_slices(connection: sqlite3.Connection, step_id: int) -> tuple[SliceSa
                mean_bytes_s, max_bytes_s
         FROM surface_slice WHERE step_id = ? ORDER BY slice
         """
-    return read_all(connection, SliceSample, query, step_id)
+    return tuple(read_rows(connection, SliceSample, query, step_id))
 
 
 def select_ranges(connection: sqlite3.Connection, step_id: int) -> tuple[LbaRange, ...]:
@@ -43,4 +43,4 @@ def select_ranges(connection: sqlite3.Connection, step_id: int) -> tuple[LbaRang
         SELECT kind, first_byte, size_bytes, seconds, detail
         FROM lba_range WHERE step_id = ? ORDER BY first_byte, id
         """
-    return read_all(connection, LbaRange, query, step_id)
+    return tuple(read_rows(connection, LbaRange, query, step_id))

@@ -10,7 +10,7 @@ from typing import Literal
 
 from appliance.store.checksums import DAMAGED, Damaged, find_damaged, list_keys, sealing
 from appliance.store.clock import timestamp
-from appliance.store.rows import as_record, insert_row, insert_rows, read_all, read_row
+from appliance.store.rows import as_record, insert_row, insert_rows, read_row, read_rows
 
 Verdict = Literal["accept", "accept with remarks", "reject"]
 Outcome = Literal["kept", "remark", "reject", "not measured"]
@@ -152,7 +152,7 @@ def select_verdicts(connection: sqlite3.Connection, campaign_id: int) -> tuple[V
         WHERE v.campaign_id = ? AND v.rowid NOT IN {_list_damaged(connection, campaign_id)}
         ORDER BY cd.slot
         """
-    return read_all(connection, VerdictRow, query, campaign_id)
+    return tuple(read_rows(connection, VerdictRow, query, campaign_id))
 
 
 def _list_damaged(connection: sqlite3.Connection, campaign_id: int) -> str:
@@ -173,4 +173,4 @@ def select_limits(
         WHERE campaign_id = ? AND drive_id = ?
             AND rowid NOT IN {list_keys(damaged, "verdict_limit")} ORDER BY position
         """
-    return read_all(connection, LimitRow, query, campaign_id, drive_id)
+    return tuple(read_rows(connection, LimitRow, query, campaign_id, drive_id))

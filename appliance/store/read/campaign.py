@@ -10,7 +10,7 @@ from appliance.store import campaigns
 from appliance.store.checksums import CHECKED, DAMAGED, SEALED, Damaged, find_damaged, list_keys
 from appliance.store.health import HealthRow, select_health
 from appliance.store.read.workloads import WorkloadRows, select_workloads
-from appliance.store.rows import Cell, Record, read_all, read_records
+from appliance.store.rows import Cell, Record, read_records, read_rows
 from appliance.store.verdicts import (
     JudgingRow,
     LimitRow,
@@ -267,23 +267,27 @@ def select_campaign(
         tables = SEALED if with_activity else CHECKED
         damaged = find_damaged(connection, campaign_id=campaign_id, tables=tables)
         unsure = list_keys(damaged, "condition")
-        drives = read_all(connection, DriveRow, _DRIVES.format(damaged=unsure), campaign_id)
+        drives = tuple(read_rows(connection, DriveRow, _DRIVES.format(damaged=unsure), campaign_id))
         verdicts = _select_verdicts(connection, campaign_id, damaged)
         return CampaignRows(
             campaign=campaign,
             drives=drives,
-            boots=read_all(
-                connection,
-                BootRow,
-                _BOOTS.format(damaged=list_keys(damaged, "boot_sample")),
-                DAMAGED,
-                campaign_id,
+            boots=tuple(
+                read_rows(
+                    connection,
+                    BootRow,
+                    _BOOTS.format(damaged=list_keys(damaged, "boot_sample")),
+                    DAMAGED,
+                    campaign_id,
+                )
             ),
-            replays=read_all(
-                connection,
-                ReplayRow,
-                _REPLAYS.format(damaged=list_keys(damaged, "replay")),
-                campaign_id,
+            replays=tuple(
+                read_rows(
+                    connection,
+                    ReplayRow,
+                    _REPLAYS.format(damaged=list_keys(damaged, "replay")),
+                    campaign_id,
+                )
             ),
             boot_times=_select_boot_times(connection, campaign_id, damaged),
             drive_records=_select_drive_records(connection, drives),
@@ -293,20 +297,25 @@ def select_campaign(
             workloads=select_workloads(
                 connection, campaign_id, damaged=damaged, with_activity=with_activity
             ),
-            arrays=read_all(
-                connection,
-                ArrayMadeRow,
-                "SELECT set_uuid, state, reason FROM array_made WHERE campaign_id = ? ORDER BY id",
-                campaign_id,
+            arrays=tuple(
+                read_rows(
+                    connection,
+                    ArrayMadeRow,
+                    "SELECT set_uuid, state, reason FROM array_made WHERE campaign_id = ?"
+                    " ORDER BY id",
+                    campaign_id,
+                )
             ),
             verdicts=verdicts,
             health=_select_health_records(connection, campaign_id, verdicts.health),
-            conditions=read_all(
-                connection,
-                ConditionRow,
-                f"SELECT * FROM conditions WHERE campaign_id = ? AND seq NOT IN {unsure}"
-                " ORDER BY seq",
-                campaign_id,
+            conditions=tuple(
+                read_rows(
+                    connection,
+                    ConditionRow,
+                    "SELECT * FROM conditions WHERE campaign_id = ?"
+                    f" AND seq NOT IN {unsure} ORDER BY seq",
+                    campaign_id,
+                )
             ),
             damaged=damaged,
         )

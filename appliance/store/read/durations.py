@@ -3,7 +3,7 @@
 import sqlite3
 from dataclasses import dataclass
 
-from appliance.store.rows import read_all
+from appliance.store.rows import read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,8 @@ def select_work(connection: sqlite3.Connection) -> WorkRows:
     """All that was done on this stick, is under way, or is left."""
     # The engine writes meanwhile: the plans come last, so that none is missing.
     return WorkRows(
-        steps=read_all(connection, WorkRow, _STEPS),
-        boots=read_all(connection, WorkRow, _BOOTS),
+        steps=tuple(read_rows(connection, WorkRow, _STEPS)),
+        boots=tuple(read_rows(connection, WorkRow, _BOOTS)),
         plans={row[0]: row[1] for row in connection.execute("SELECT id, plan_toml FROM campaign")},
         interruptions=tuple((row[0], row[1]) for row in connection.execute(_INTERRUPTIONS)),
     )

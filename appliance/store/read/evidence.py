@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from appliance.samples.variants import Variant, parse_variant
-from appliance.store.rows import has_row, read_all, read_value
+from appliance.store.rows import has_row, read_rows, read_value
 from appliance.store.steps import StepRow, select_steps
 
 _DRIVES = """
@@ -55,7 +55,7 @@ def select_judged_drives(
     connection: sqlite3.Connection, campaign_id: int
 ) -> tuple[JudgedDriveRow, ...]:
     """The campaign's drives in the order of their slots, as the campaign met them."""
-    return read_all(connection, JudgedDriveRow, _DRIVES, campaign_id)
+    return tuple(read_rows(connection, JudgedDriveRow, _DRIVES, campaign_id))
 
 
 def select_judged_steps(connection: sqlite3.Connection, campaign_id: int) -> tuple[StepRow, ...]:

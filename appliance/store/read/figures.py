@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from appliance.samples.variants import Variant, parse_variant
 from appliance.store.checksums import SOUND
-from appliance.store.rows import read_all, read_rows
+from appliance.store.rows import read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def select_figures(connection: sqlite3.Connection, step_id: int) -> tuple[Figure
 
 def select_tickets(connection: sqlite3.Connection, step_id: int) -> tuple[TicketSum, ...]:
     """Its tickets, added up by pass and cache state."""
-    return read_all(connection, TicketSum, _TICKETS, step_id)
+    return tuple(read_rows(connection, TicketSum, _TICKETS, step_id))
 
 
 def select_samples(connection: sqlite3.Connection, step_id: int) -> tuple[SampleRow, ...]:

@@ -4,7 +4,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Literal
 
-from appliance.store.rows import Record, read_all, read_records, read_value
+from appliance.store.rows import Record, read_records, read_rows, read_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ def select_tried_boots(
     connection: sqlite3.Connection, campaign_id: int
 ) -> tuple[TriedBootRow, ...]:
     """In the order in which they were made."""
-    return read_all(connection, TriedBootRow, _TRIED_BOOTS, campaign_id)
+    return tuple(read_rows(connection, TriedBootRow, _TRIED_BOOTS, campaign_id))
 
 
 def select_health_outputs(
     connection: sqlite3.Connection, campaign_id: int, moment: Literal["before", "after"]
 ) -> tuple[HealthOutputRow, ...]:
     """In the order in which the drives were asked."""
-    return read_all(connection, HealthOutputRow, _HEALTH, campaign_id, moment)
+    return tuple(read_rows(connection, HealthOutputRow, _HEALTH, campaign_id, moment))
 
 
 def select_health_output(connection: sqlite3.Connection, reading_id: int) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from appliance.samples.model import ActivitySample, DirtySample, LbaRange, Ticket
 from appliance.store.checksums import DAMAGED, Damaged, list_keys
-from appliance.store.rows import list_columns, read_all, read_rows
+from appliance.store.rows import list_columns, read_rows
 from appliance.store.steps import StepRow
 
 if TYPE_CHECKING:
@@ -163,16 +163,18 @@ def select_workloads(
 
     def select[T: DataclassInstance](make: type[T], table: str, order: str) -> tuple[T, ...]:
         query = _list_sound(make, table, order, damaged)
-        return read_all(connection, make, query, campaign_id)
+        return tuple(read_rows(connection, make, query, campaign_id))
 
     return WorkloadRows(
         steps=_select_steps(connection, campaign_id),
-        results=read_all(
-            connection,
-            ResultRow,
-            _RESULTS.format(damaged=list_keys(damaged, "result")),
-            DAMAGED,
-            campaign_id,
+        results=tuple(
+            read_rows(
+                connection,
+                ResultRow,
+                _RESULTS.format(damaged=list_keys(damaged, "result")),
+                DAMAGED,
+                campaign_id,
+            )
         ),
         tickets=select(TicketRow, "ticket", "v.pass, v.seq"),
         activity=tuple(_select_activity(connection, campaign_id, damaged)) if with_activity else (),
