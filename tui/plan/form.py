@@ -20,7 +20,13 @@ from tui.model.form_of_plan import Outline
 from tui.model.more_settings import MoreSettings
 from tui.model.roles import Role, Roles
 from tui.model.templates import Template
-from tui.plan.array import ArrayAnswer, ArrayDialog, ArrayDrives, ArrayRow, ArraySettings
+from tui.plan.array import (
+    ArrayAnswer,
+    ArrayDialog,
+    ArrayDrives,
+    ArrayRow,
+    ArraySettings,
+)
 from tui.plan.more_settings import FurtherDialog, FurtherLine, is_further
 from tui.plan.on_finish import AtTheEnd
 from tui.plan.workload_row import Place, TestRow, WorkloadRow, find_places
