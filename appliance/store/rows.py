@@ -2,7 +2,8 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import Field, fields
+from dataclasses import fields
+from functools import cache
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
@@ -83,18 +84,19 @@ def read_records(
 
 def list_columns[T: DataclassInstance](make: type[T]) -> tuple[str, ...]:
     """The columns that `make` is read from, in their order."""
-    return tuple(_name_column(field.name) for field in _list_fields(make))
+    return tuple(column for column, _ in _list_fields(make))
 
 
 def as_record[T: DataclassInstance](row: T, **beside: Cell) -> Record:
     """The row by its columns again, behind those that are given `beside` it."""
-    names = (field.name for field in _list_fields(type(row)))
-    return beside | {_name_column(name): getattr(row, name) for name in names}
+    return beside | {column: getattr(row, name) for column, name in _list_fields(type(row))}
 
 
-def _list_fields(make: "type[DataclassInstance]") -> "list[Field[Any]]":
+@cache
+def _list_fields(make: "type[DataclassInstance]") -> tuple[tuple[str, str], ...]:
     # What a row belongs to, by keyword only, stands before what was measured.
-    return sorted(fields(make), key=lambda field: not field.kw_only)
+    found = sorted(fields(make), key=lambda field: not field.kw_only)
+    return tuple((_name_column(field.name), field.name) for field in found)
 
 
 def _name_field(column: str) -> str:
