@@ -37,14 +37,13 @@ from tui.model.raw import RawOutput, RawPiece
 from tui.model.snapshot import Snapshot
 from tui.port.databases import FoundDatabase, Offered, list_databases, read_offer
 from tui.port.drives import parse_drives
-from tui.port.drives_at_risk import find_written
 from tui.port.form_of_plan import find_lost, outline_plan
 from tui.port.plans import SavedPlan, list_plans, read_kept_plan, release_in
 from tui.port.raw import RawOutputs
 from tui.port.run_files import READY, find_run_folder, find_terminal, name_alive, name_starting
 from tui.port.session import Keeper, Kept, read_manual
 from tui.port.status import parse_status
-from tui.port.stored import StoredReader
+from tui.port.stored import StoredReader, find_written
 from tui.port.times import estimate_plan
 from tui.port.watch import Watched
 from tui.times.step_times import StepTime

@@ -10,7 +10,7 @@ from appliance.errors import StickError, UnusableDatabaseError
 from appliance.store.merge_source import count_campaigns, find_offer, select_identities
 from tui.charset import one_line
 from tui.language import N_, _
-from tui.port.opened import opened
+from tui.port.stored import opened
 
 _SUFFIX = ".sqlite"
 _STORE_SAYS = (

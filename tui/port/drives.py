@@ -9,7 +9,7 @@ from typing import Any
 
 from tui.charset import one_line
 from tui.model.drives import DriveRow, Health
-from tui.port.records import read_record
+from tui.port.watch import read_record
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from tui.charset import one_line
 from tui.format import show_number
 from tui.language import N_, _
 from tui.model.raw import PIECE_BYTES, PIECE_LINES, RawOutput, RawPiece
-from tui.port.opened import opened
+from tui.port.stored import opened
 
 _TAB = 8
 _NOTHING = N_(

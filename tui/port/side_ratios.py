@@ -8,7 +8,7 @@ from appliance.store.read.campaign import select_campaign
 from tui.charset import one_line
 from tui.figures.side_ratios import SideRatio
 from tui.language import _
-from tui.port.opened import opened
+from tui.port.stored import opened
 
 
 def read_side_ratios(database: Path, campaign_id: int) -> tuple[SideRatio, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tui.charset import one_line
 from tui.model.status import PlannedDrive, Status, StickPlan
-from tui.port.records import read_record
+from tui.port.watch import read_record
 
 
 def parse_status(value: dict[str, Any]) -> Status:

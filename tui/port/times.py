@@ -9,7 +9,7 @@ from appliance.store.read.durations import select_work
 from appliance.units import parse_size
 from tui.language import _
 from tui.model.drives import DriveRow
-from tui.port.opened import opened
+from tui.port.stored import opened
 from tui.times.durations import make_durations
 from tui.times.step_times import Basis, StepTime, find_step_times
 
