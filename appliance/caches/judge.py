@@ -8,6 +8,8 @@ How the accesses began is a fact of its own: a program that reads again what it 
 answered by RAM, though no page was there at its first access. `began_cold` has that one.
 """
 
+from typing import Required, TypedDict, Unpack
+
 from appliance.samples.model import BeganCold, CacheState, PageCache
 
 COLD_SHARE = 0.95
@@ -19,6 +21,19 @@ sum of bytes then proves nothing, though nothing speaks against a cold cache eit
 BYPASS_SHARE = 0.99
 WARM_SHARE = 0.01
 """What the device may serve at most of bytes that RAM is said to have answered."""
+
+
+class Setup(TypedDict, total=False):
+    """What was set up before accesses, and what is known of the drive."""
+
+    wished: Required[PageCache]
+    proven_before: Required[bool]
+    """Whether it was proven that the cache was so: a drop or warm-up by cachestat, O_DIRECT by
+    alignment, a bound by its control group."""
+    reason: Required[str]
+    """How, or what was missing."""
+    ballast_bytes: int
+    drive_state: str
 
 
 def hit_ratio(app_read_bytes: int, device_read_bytes: int) -> float:
@@ -34,22 +49,10 @@ def may_hide_ram(app_read_bytes: float, device_read_bytes: float) -> bool:
 
 
 def judge_reads(
-    *,
-    wished: PageCache,
-    proven_before: bool,
-    reason: str,
-    app_read_bytes: int,
-    device_read_bytes: int,
-    ballast_bytes: int = 0,
-    drive_state: str = "",
+    *, app_read_bytes: int, device_read_bytes: int, **setup: Unpack[Setup]
 ) -> CacheState:
-    """The state that reads met.
-
-    `wished` was set up before, and `proven_before` says whether that was proven (a drop or warm-up
-    by cachestat, O_DIRECT by alignment, a bound by its control group); `reason` says how, or what
-    was missing.
-    """
-    met: PageCache = wished
+    """The state that reads met."""
+    wished = met = setup["wished"]
     problem = ""
     served = f"the device served {device_read_bytes} of {app_read_bytes} bytes read"
     if app_read_bytes <= 0:
@@ -71,34 +74,18 @@ def judge_reads(
     elif wished == "bypass" and device_read_bytes < app_read_bytes * BYPASS_SHARE:
         met = "partial"
         problem = f"the cache was to be bypassed, but something else answered: {served}"
-    return _state(
-        met,
-        wished=wished,
-        proven_before=proven_before,
-        problem=problem,
-        reason=reason,
-        counted=served,
-        ballast_bytes=ballast_bytes,
-        drive_state=drive_state,
-    )
+    return _state(met, problem=problem, counted=served, **setup)
 
 
 def judge_writes(
-    *,
-    wished: PageCache,
-    proven_before: bool,
-    reason: str,
-    app_write_bytes: int,
-    device_write_bytes: int,
-    ballast_bytes: int = 0,
-    drive_state: str = "",
+    *, app_write_bytes: int, device_write_bytes: int, **setup: Unpack[Setup]
 ) -> CacheState:
     """The state that writes met; `device_write_bytes` is counted after the final fsync.
 
     Through the page cache every write meets RAM first; what counts is that by the end of the timed
     part the device had it all.
     """
-    met: PageCache = wished
+    wished = met = setup["wished"]
     problem = ""
     given = f"the device was given {device_write_bytes} of {app_write_bytes} bytes written"
     if app_write_bytes <= 0:
@@ -112,16 +99,7 @@ def judge_writes(
             if wished == "bypass"
             else f"RAM kept or merged a part: {given}"
         )
-    return _state(
-        met,
-        wished=wished,
-        proven_before=proven_before,
-        problem=problem,
-        reason=reason,
-        counted=given,
-        ballast_bytes=ballast_bytes,
-        drive_state=drive_state,
-    )
+    return _state(met, problem=problem, counted=given, **setup)
 
 
 def _wished(wished: PageCache) -> str:
@@ -130,28 +108,19 @@ def _wished(wished: PageCache) -> str:
     )
 
 
-def _state(
-    met: PageCache,
-    *,
-    wished: PageCache,
-    proven_before: bool,
-    problem: str,
-    reason: str,
-    counted: str,
-    ballast_bytes: int,
-    drive_state: str,
-) -> CacheState:
+def _state(met: PageCache, *, problem: str, counted: str, **setup: Unpack[Setup]) -> CacheState:
+    proven_before, reason = setup["proven_before"], setup["reason"]
     # `partial` says that nobody knows which read met what: there is nothing to prove it with.
     proven = proven_before and not problem and met != "partial"
     words = [problem, reason] if problem else [reason, counted]
     began_cold: BeganCold = ""
-    if wished == "cold":
+    if setup["wished"] == "cold":
         began_cold = "proven" if proven_before else "unproven"
     return CacheState(
         page_cache=met,
         proof="proven" if proven else "unproven",
         proof_reason="; ".join(word for word in words if word),
-        ballast_bytes=ballast_bytes,
-        drive_state=drive_state,
+        ballast_bytes=setup.get("ballast_bytes", 0),
+        drive_state=setup.get("drive_state", ""),
         began_cold=began_cold,
     )

@@ -9,11 +9,12 @@ all is `writable`'s.
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, override
+from typing import Literal, override
 
 from appliance.console import announce
+from appliance.drives.loops import walk_nodes
 from appliance.drives.unlock import Unlocked, Writable, check_not_held
 from appliance.errors import RefusedError, StepFailedError
 from appliance.run import run
@@ -112,7 +113,7 @@ def parse_tree(text: str) -> tuple[tuple[Place, ...], tuple[str, ...]]:
     """
     try:
         (root,) = json.loads(text)["blockdevices"]
-        below = tuple(_descendants(root))
+        below = tuple(walk_nodes(root.get("children") or ()))
         parts = [node for node in below if node["type"] == "part"]
         in_use = [
             f"{printable(node['path'])} is {_use(point)}"
@@ -231,12 +232,6 @@ def _blank(ranges: Sequence[tuple[int, int]], path: str) -> None:
             os.close(fd)
     except OSError as error:
         raise StepFailedError(f"{path} cannot be written to: {error.strerror}") from error
-
-
-def _descendants(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for child in node.get("children") or ():
-        yield child
-        yield from _descendants(child)
 
 
 def _use(mountpoint: str) -> str:

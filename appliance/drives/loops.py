@@ -55,7 +55,7 @@ def hang_loops(text: str, loops: Mapping[str, str]) -> str:
         listed = json.loads(text)
         # A tree names a device once below each of its parents.
         named: dict[str, list[_Node]] = {}
-        for node in _with_descendants(listed["blockdevices"]):
+        for node in walk_nodes(listed["blockdevices"]):
             named.setdefault(node["kname"], []).append(node)
         hung = {loop for loop, backing in loops.items() if loop in named and backing in named}
         for loop in hung:
@@ -67,7 +67,8 @@ def hang_loops(text: str, loops: Mapping[str, str]) -> str:
     return json.dumps(listed | {"blockdevices": top})
 
 
-def _with_descendants(nodes: Iterable[_Node]) -> Iterator[_Node]:
+def walk_nodes(nodes: Iterable[_Node]) -> Iterator[_Node]:
+    """Nodes of lsblk's tree, each before all that is below it."""
     for node in nodes:
         yield node
-        yield from _with_descendants(node.get("children") or ())
+        yield from walk_nodes(node.get("children") or ())

@@ -59,6 +59,33 @@ class Drive:
         return self.path.removeprefix("/dev/")
 
 
+@dataclass(frozen=True, slots=True)
+class DriveDetails:
+    """What is known about a drive now. An empty text or None: nobody said."""
+
+    form_factor: str
+    rotation_rpm: int | None
+    sector_format: str
+    """512n | 512e | 4Kn"""
+    link_now: str
+    """`6.0 Gb/s`, `8.0 GT/s x4`"""
+    link_max: str
+    """What the drive itself can, in the same words."""
+    write_cache: str
+    """on | off"""
+    trim: bool | None
+    zoned: str
+    """host-aware | host-managed | drive-managed"""
+    hybrid: str
+    """What the drive itself reports of flash in front of its platters."""
+    security: str
+    """not supported | disabled | enabled | locked | frozen"""
+    partition_table: str
+    file_systems: tuple[str, ...]
+    findings: tuple[str, ...]
+    """Sentences for people: what is not as it could be."""
+
+
 def prefer_with_capacity(drives: Sequence[Drive]) -> list[Drive]:
     """Those of `drives` that have one, or else all: the slots of a card reader share its number."""
     return [drive for drive in drives if drive.size_bytes] or list(drives)

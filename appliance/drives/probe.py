@@ -13,40 +13,17 @@ from typing import Any
 
 from appliance import sysfs
 from appliance.drives.ata_identify import parse_ata_serial
-from appliance.drives.loops import hang_loops, read_loops
+from appliance.drives.loops import hang_loops, read_loops, walk_nodes
 from appliance.drives.model import Drive
 from appliance.drives.serial_number import find_doubt
 from appliance.errors import StepFailedError
 from appliance.run import run
 
 COLUMNS = (
-    "NAME",
-    "KNAME",
-    "PATH",
-    "TYPE",
-    "SIZE",
-    "RO",
-    "RM",
-    "HOTPLUG",
-    "ROTA",
-    "TRAN",
-    "SUBSYSTEMS",
-    "VENDOR",
-    "MODEL",
-    "SERIAL",
-    "WWN",
-    "REV",
-    "LOG-SEC",
-    "PHY-SEC",
-    "PTTYPE",
-    "PTUUID",
-    "PARTLABEL",
-    "PARTUUID",
-    "FSTYPE",
-    "LABEL",
-    "MOUNTPOINTS",
-    "PKNAME",
-)
+    "NAME", "KNAME", "PATH", "TYPE", "SIZE", "RO", "RM", "HOTPLUG", "ROTA", "TRAN", "SUBSYSTEMS",
+    "VENDOR", "MODEL", "SERIAL", "WWN", "REV", "LOG-SEC", "PHY-SEC", "PTTYPE", "PTUUID",
+    "PARTLABEL", "PARTUUID", "FSTYPE", "LABEL", "MOUNTPOINTS", "PKNAME",
+)  # fmt: skip
 
 type _Node = dict[str, Any]
 
@@ -133,7 +110,7 @@ def _is_drive(node: _Node) -> bool:
 
 
 def _drive(node: _Node) -> Drive:
-    below = tuple(_descendants(node))
+    below = tuple(walk_nodes(node.get("children") or ()))
     parts = [child for child in below if child["type"] == "part"]
     built = [child for child in below if child["type"] != "part"]
     return Drive(
@@ -159,12 +136,6 @@ def _drive(node: _Node) -> Drive:
         disk_uuid=_text(node, "ptuuid").lower(),
         file_system=_text(node, "fstype"),
     )
-
-
-def _descendants(node: _Node) -> Iterator[_Node]:
-    for child in node.get("children") or ():
-        yield child
-        yield from _descendants(child)
 
 
 def _kind(node: _Node) -> str:

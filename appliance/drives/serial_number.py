@@ -11,25 +11,11 @@ PLACEHOLDER = N_("the serial number is a placeholder that other drives show as w
 
 # What makers leave in place of a number, without blanks and punctuation, in upper case. "Default
 # string" and "To be filled by O.E.M." are AMI's; the others are what such fields hold elsewhere.
-_WORDS = frozenset(
-    {
-        "DEFAULTSTRING",
-        "GENERIC",
-        "INVALID",
-        "NA",
-        "NONE",
-        "NOSERIAL",
-        "NOTAPPLICABLE",
-        "NOTSPECIFIED",
-        "NULL",
-        "SERIAL",
-        "SERIALNUMBER",
-        "SN",
-        "SYSTEMSERIALNUMBER",
-        "TOBEFILLEDBYOEM",
-        "UNKNOWN",
-    }
-)
+_WORDS = frozenset({
+    "DEFAULTSTRING", "GENERIC", "INVALID", "NA", "NONE", "NOSERIAL", "NOTAPPLICABLE",
+    "NOTSPECIFIED", "NULL", "SERIAL", "SERIALNUMBER", "SN", "SYSTEMSERIALNUMBER", "TOBEFILLEDBYOEM",
+    "UNKNOWN",
+})  # fmt: skip
 # Repeated as often as fits, zeros around them: rockstor-core issue 2318 (000000000000 of ORICO's
 # enclosures), openmediavault issue 1051 (twenty zeros of a Mediasonic).
 _HEX_WORDS = ("DEADBEEF", "CAFEBABE", "BAADF00D")

@@ -10,15 +10,7 @@ from typing import Any
 from appliance.plan.model import TABLES, WORKLOADS, Boot, Plan, PlannedDrive
 from appliance.plan.workloads import WorkloadPlan
 from appliance.problem import KeyPath, Problem
-from appliance.toml.fields import (
-    Reading,
-    Table,
-    Walk,
-    find_close,
-    join_words,
-    read_table,
-    table_of,
-)
+from appliance.toml.fields import Reading, Table, Walk, find_close, join_words, read_table, table_of
 
 _CALLED = {kind: table.called for kind, table in WORKLOADS.items()}
 

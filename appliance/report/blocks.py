@@ -145,11 +145,11 @@ class FoldView:
 class BlockView:
     """One [[workload]] of the plan."""
 
-    title: str
     planned: str
-    charts: tuple[ChartView, ...]
     tables: tuple[TableView, ...]
-    folds: tuple[FoldView, ...]
+    charts: tuple[ChartView, ...] = ()
+    folds: tuple[FoldView, ...] = ()
+    title: str = ""
     comparison: CompareView | None = None
     marks: tuple[str, ...] = ()
     """What must not be overlooked in the charts."""

@@ -44,11 +44,8 @@ def make_blocks(workloads: Sequence[Workload]) -> Iterator[BlockView]:
     """A table per drive, all of it open."""
     for workload in workloads:
         yield BlockView(
-            title="",
             planned=workload.planned,
-            charts=(),
             tables=tuple(make_table(step, title=step.label) for step in workload.steps),
-            folds=(),
         )
 
 

@@ -10,7 +10,7 @@ from math import log, sqrt
 
 from appliance.report.blocks import ChartView, LegendView, format_rate
 from appliance.report.charts.activity import Interval, make_intervals, thin
-from appliance.report.charts.plots import Line, draw_lines
+from appliance.report.charts.plots import Line, draw_lines, make_chart
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.section import find_section
 from appliance.statistics import stats
@@ -59,15 +59,11 @@ def make_charts(workload: Workload) -> tuple[ChartView, ...]:
         x_title="GB written",
         y_title="MB/s",
     )
-    if not svg:
-        return ()
-    return (
-        ChartView(
-            title="Sustained writing: rate over what was written",
-            svg=svg,
-            legend=tuple(line.legend for line in lines),
-            note="All that the step wrote, in its order: files laid out, preconditioning, tests.",
-        ),
+    return make_chart(
+        "Sustained writing: rate over what was written",
+        svg,
+        lines,
+        note="All that the step wrote, in its order: files laid out, preconditioning, tests.",
     )
 
 

@@ -9,12 +9,7 @@ from types import MappingProxyType
 
 from appliance import VERSION
 from appliance.plan.model import JUDGING_KINDS
-from appliance.report.answer import (
-    AnswerView,
-    make_answer,
-    split_findings,
-    without_chart,
-)
+from appliance.report.answer import AnswerView, make_answer, split_findings, without_chart
 from appliance.report.arrays.section import ArrayView, make_array
 from appliance.report.blocks import ChartView, LegendView, SectionView, StepView
 from appliance.report.boots.charts import draw_boot_times, draw_recordings

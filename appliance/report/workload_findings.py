@@ -14,11 +14,7 @@ from appliance.report.arrays.findings import (
     find_covered,
     find_order_findings,
 )
-from appliance.report.blocks import (
-    count,
-    format_bytes,
-    format_rate,
-)
+from appliance.report.blocks import count, format_bytes, format_rate
 from appliance.report.boots.findings import Finding
 from appliance.report.figures import Workload
 from appliance.report.section import find_section

@@ -16,12 +16,7 @@ from appliance.caches.memory_limit import release_bounded
 from appliance.campaign.boots.attempts import settle_armed
 from appliance.campaign.boots.install import prepare
 from appliance.campaign.boots.next_boot import Outcome, start_next_boot
-from appliance.campaign.boots.rehearsal import (
-    begin_trial,
-    continue_trial,
-    end_trial,
-    rehearse,
-)
+from appliance.campaign.boots.rehearsal import begin_trial, continue_trial, end_trial, rehearse
 from appliance.campaign.boots.replay import find_due_replay, measure_replay
 from appliance.campaign.context import (
     CampaignContext,

@@ -7,7 +7,7 @@ kept is bounded: it must never take the room that samples need.
 import os
 import traceback
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from appliance import VERSION
@@ -104,11 +104,8 @@ def _read_log(command: list[str]) -> str:
 
 def _read_diary() -> str:
     try:
-        connection = open_read_only(DATABASE)
-        try:
+        with closing(open_read_only(DATABASE)) as connection:
             lines = select_newest_events(connection, limit=_EVENTS)
-        finally:
-            connection.close()
     except Exception as error:  # noqa: BLE001 # a damaged database is why somebody writes this
         return f"the diary cannot be read: {error}\n"
     return "".join(f"{line}\n" for line in lines)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from appliance.samples.model import DirtySample
 from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
+from appliance.store.rows import as_record, has_row, insert_row, insert_rows, read_row, read_rows
 
 _COLUMNS = "id, campaign_id, backing_drive_id, cache_drive_id, set_uuid, state, reason"
 
@@ -35,12 +36,15 @@ def insert_array(
     set_uuid: str,
 ) -> None:
     """The array is about to be made: from now on its drives may carry its superblocks."""
-    connection.execute(
-        """
-        INSERT INTO array_made (campaign_id, backing_drive_id, cache_drive_id, set_uuid, state, at)
-        VALUES (?, ?, ?, ?, 'making', ?)
-        """,
-        (campaign_id, backing_drive_id, cache_drive_id, set_uuid, timestamp()),
+    insert_row(
+        connection,
+        "array_made",
+        campaign_id=campaign_id,
+        backing_drive_id=backing_drive_id,
+        cache_drive_id=cache_drive_id,
+        set_uuid=set_uuid,
+        state="making",
+        at=timestamp(),
     )
 
 
@@ -56,28 +60,22 @@ def update_array(
 
 def select_array(connection: sqlite3.Connection, campaign_id: int) -> ArrayRow | None:
     """The campaign's array as long as anything of it may be on its drives."""
-    row = connection.execute(
-        f"""
+    query = f"""
         SELECT {_COLUMNS} FROM array_made WHERE campaign_id = ? AND state != 'apart'
         ORDER BY id DESC LIMIT 1
-        """,
-        (campaign_id,),
-    ).fetchone()
-    return None if row is None else ArrayRow(**dict(row))
+        """
+    return read_row(connection, ArrayRow, query, campaign_id)
 
 
 def select_leftover_arrays(connection: sqlite3.Connection) -> tuple[ArrayRow, ...]:
     """Every array of any campaign that was not taken apart."""
-    rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM array_made WHERE state != 'apart' ORDER BY id"
-    ).fetchall()
-    return tuple(ArrayRow(**dict(row)) for row in rows)
+    query = f"SELECT {_COLUMNS} FROM array_made WHERE state != 'apart' ORDER BY id"
+    return tuple(read_rows(connection, ArrayRow, query))
 
 
 def knows_set(connection: sqlite3.Connection, set_uuid: str) -> bool:
     """Whether a campaign made an array with this set, on whatever stick."""
-    found = connection.execute("SELECT 1 FROM array_made WHERE set_uuid = ?", (set_uuid,))
-    return found.fetchone() is not None
+    return has_row(connection, "SELECT 1 FROM array_made WHERE set_uuid = ?", set_uuid)
 
 
 def insert_array_samples(
@@ -85,7 +83,5 @@ def insert_array_samples(
 ) -> None:
     """Dirty bytes over time."""
     with sealing(connection, "array_sample"):
-        connection.executemany(
-            "INSERT INTO array_sample (step_id, t_s, dirty_bytes) VALUES (?, ?, ?)",
-            [(step_id, sample.t_s, sample.dirty_bytes) for sample in samples],
-        )
+        records = (as_record(each, step_id=step_id) for each in samples)
+        insert_rows(connection, "array_sample", records)

@@ -7,6 +7,21 @@ from appliance.errors import Blame
 from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
 from appliance.store.events import keep_phrases
+from appliance.store.rows import (
+    as_record,
+    has_row,
+    insert_row,
+    list_columns,
+    read_row,
+    read_rows,
+    read_value,
+)
+
+_TIMES = (
+    "boot_s", "firmware_s", "loader_s", "kernel_s", "initrd_s", "userspace_s", "session_s",
+    "io_quiet_s",
+)  # fmt: skip
+"""Of a sample; all are times of the boot itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,31 +92,25 @@ def insert_cycle(
 ) -> None:
     """A planned boot."""
     with sealing(connection, "cycle"):
-        connection.execute(
-            """
-            INSERT INTO cycle (campaign_id, drive_id, position, cycle, charted, power, trained,
-                               mode)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            (campaign_id, drive_id, position, cycle, int(charted), power, int(trained), mode),
+        insert_row(
+            connection,
+            "cycle",
+            campaign_id=campaign_id,
+            drive_id=drive_id,
+            position=position,
+            cycle=cycle,
+            charted=int(charted),
+            power=power,
+            trained=int(trained),
+            mode=mode,
         )
 
 
 def select_cycles(connection: sqlite3.Connection, campaign_id: int) -> tuple[CycleRow, ...]:
     """All cycles of a campaign, in the order in which they are to happen."""
-    rows = connection.execute(
-        """
-        SELECT id, campaign_id, drive_id, position, cycle, charted, power, mode, state, attempts,
-               entry, armed_at, armed_boot_id, left_at, alarm_at, power_cycles_before, reason,
-               cache_power_cycles_before, trained
-        FROM cycle WHERE campaign_id = ? ORDER BY position
-        """,
-        (campaign_id,),
-    ).fetchall()
-    return tuple(
-        CycleRow(**(dict(row) | {name: bool(row[name]) for name in ("charted", "trained")}))
-        for row in rows
-    )
+    columns = ", ".join(list_columns(CycleRow))
+    query = f"SELECT {columns} FROM cycle WHERE campaign_id = ? ORDER BY position"
+    return tuple(read_rows(connection, CycleRow, query, campaign_id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,38 +129,33 @@ def select_known_count(
 
     Until a person resumes it, the machine may have been used for anything.
     """
-    row = connection.execute(
-        """
+    query = """
         WITH asked AS (
             SELECT c.power_cycles_before AS count, c.armed_boot_id AS boot_id,
                 (SELECT max(seq) FROM event WHERE boot_id = c.armed_boot_id) AS seq
             FROM cycle c
-            WHERE c.campaign_id = :campaign AND c.drive_id = :drive AND c.armed_at IS NOT NULL
+            WHERE c.campaign_id = ?1 AND c.drive_id = ?2 AND c.armed_at IS NOT NULL
             ORDER BY c.position DESC LIMIT 1
         )
-        SELECT count, (SELECT count(DISTINCT boot_id) FROM event e WHERE e.seq > asked.seq) AS boots
+        SELECT count AS power_cycles,
+            (SELECT count(DISTINCT boot_id) FROM event e WHERE e.seq > asked.seq) AS boots
         FROM asked WHERE count IS NOT NULL AND NOT EXISTS (
-            SELECT 1 FROM event e WHERE e.campaign_id = :campaign
+            SELECT 1 FROM event e WHERE e.campaign_id = ?1
             AND e.event = 'campaign-resumed' AND e.seq > asked.seq)
-        """,
-        {"campaign": campaign_id, "drive": drive_id},
-    ).fetchone()
-    return None if row is None else KnownCount(int(row["count"]), int(row["boots"]))
+        """
+    return read_row(connection, KnownCount, query, campaign_id, drive_id)
 
 
 def select_first_celsius(
     connection: sqlite3.Connection, campaign_id: int, drive_id: int
 ) -> float | None:
     """How warm the drive was before the first of its boots that was made; None: not known."""
-    row = connection.execute(
-        """
+    query = """
         SELECT celsius_before FROM cycle
         WHERE campaign_id = ? AND drive_id = ? AND state = 'done' AND celsius_before IS NOT NULL
         ORDER BY position LIMIT 1
-        """,
-        (campaign_id, drive_id),
-    ).fetchone()
-    return None if row is None else float(row[0])
+        """
+    return read_value(connection, float, query, campaign_id, drive_id)
 
 
 def update_armed(
@@ -261,44 +265,19 @@ def insert_sample(
 
     RAM holds nothing of the drive at power-on or reset, hence `cold`.
     """
-    times_s = (
-        sample.boot_s,
-        sample.firmware_s,
-        sample.loader_s,
-        sample.kernel_s,
-        sample.initrd_s,
-        sample.userspace_s,
-        sample.session_s,
-        sample.io_quiet_s,
-    )
-    (trained,) = connection.execute(
-        "SELECT trained FROM cycle WHERE id = ?", (cycle_id,)
-    ).fetchone()
+    trained = read_value(connection, bool, "SELECT trained FROM cycle WHERE id = ?", cycle_id)
+    shown = as_record(sample) | (dict.fromkeys(_TIMES) if trained else {})
     with sealing(connection, "boot_sample", f"s.cycle_id = {cycle_id:d}"):
-        connection.execute(
-            """
-            INSERT INTO boot_sample (cycle_id, boot_id, at, boot_s, firmware_s, loader_s, kernel_s,
-                initrd_s,
-                userspace_s, session_s, io_quiet_s, read_bytes, read_ios, wake_skew_s, cold_proof,
-                    cold_reason, drive_celsius, cpu_celsius, kernel_errors,
-                page_cache, valid)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
-            """,
-            (
-                cycle_id,
-                sample.boot_id,
-                timestamp(),
-                *([None] * len(times_s) if trained else times_s),
-                sample.read_bytes,
-                sample.read_ios,
-                sample.wake_skew_s,
-                cold_proof,
-                cold_reason,
-                sample.drive_celsius,
-                sample.cpu_celsius,
-                sample.kernel_errors,
-                page_cache,
-            ),
+        insert_row(
+            connection,
+            "boot_sample",
+            cycle_id=cycle_id,
+            at=timestamp(),
+            **shown,
+            cold_proof=cold_proof,
+            cold_reason=cold_reason,
+            page_cache=page_cache,
+            valid=1,
         )
     connection.execute("UPDATE cycle SET state = 'done', reason = '' WHERE id = ?", (cycle_id,))
     _keep_phrases(connection, cycle_id, cold_reason)
@@ -306,8 +285,7 @@ def insert_sample(
 
 def knows_sample(connection: sqlite3.Connection, boot_id: str) -> bool:
     """Whether the sample of this boot is stored."""
-    found = connection.execute("SELECT 1 FROM boot_sample WHERE boot_id = ?", (boot_id,)).fetchone()
-    return found is not None
+    return has_row(connection, "SELECT 1 FROM boot_sample WHERE boot_id = ?", boot_id)
 
 
 def update_cold_proof(
@@ -341,7 +319,5 @@ def update_cold_proof(
 
 
 def _keep_phrases(connection: sqlite3.Connection, cycle_id: int, text: str) -> None:
-    (campaign_id,) = connection.execute(
-        "SELECT campaign_id FROM cycle WHERE id = ?", (cycle_id,)
-    ).fetchone()
-    keep_phrases(connection, campaign_id, text)
+    query = "SELECT campaign_id FROM cycle WHERE id = ?"
+    keep_phrases(connection, read_value(connection, int, query, cycle_id), text)

@@ -7,7 +7,15 @@ from appliance.errors import Blame
 from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
 from appliance.store.events import keep_phrases
-from appliance.store.rows import list_columns, read_rows
+from appliance.store.rows import (
+    as_record,
+    has_row,
+    insert_row,
+    list_columns,
+    read_row,
+    read_rows,
+    read_value,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +111,13 @@ class NewDrive:
 
 def insert_drive(connection: sqlite3.Connection, drive: NewDrive) -> int:
     """Store a drive that was seen now, or note that it was seen again; return its id."""
-    now = timestamp()
+    seen = as_record(drive, first_seen=timestamp())
     row = connection.execute(
         """
         INSERT INTO drive (serial, wwn, model, firmware, size_bytes, rotational, transport,
                            logical_block_bytes, physical_block_bytes, first_seen, last_seen)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        VALUES (:serial, :wwn, :model, :firmware, :size_bytes, :rotational, :transport,
+                :logical_block_bytes, :physical_block_bytes, :first_seen, :first_seen)
         ON CONFLICT (serial, wwn) DO UPDATE SET model = excluded.model, firmware =
             excluded.firmware,
             size_bytes = excluded.size_bytes, rotational = excluded.rotational, transport =
@@ -116,19 +125,7 @@ def insert_drive(connection: sqlite3.Connection, drive: NewDrive) -> int:
             physical_block_bytes = excluded.physical_block_bytes, last_seen = excluded.last_seen
         RETURNING id
         """,
-        (
-            drive.serial,
-            drive.wwn,
-            drive.model,
-            drive.firmware,
-            drive.size_bytes,
-            int(drive.rotational),
-            drive.transport,
-            drive.logical_block_bytes,
-            drive.physical_block_bytes,
-            now,
-            now,
-        ),
+        seen,
     ).fetchone()
     return int(row["id"])
 
@@ -148,27 +145,21 @@ def insert_campaign(
 ) -> int:
     """A new campaign in state `preparing`; return its id."""
     with sealing(connection, "campaign"):
-        row = connection.execute(
-            """
-            INSERT INTO campaign (name, plan_toml, plan_sha256, state, on_finish, max_power_actions,
-                                  max_attempts, wake_margin_s, settle_s, temperature_band,
-                                  created_at)
-            VALUES (?, ?, ?, 'preparing', ?, ?, ?, ?, ?, ?, ?) RETURNING id
-            """,
-            (
-                name,
-                plan_toml,
-                plan_sha256,
-                on_finish,
-                max_power_actions,
-                max_attempts,
-                wake_margin_s,
-                settle_s,
-                temperature_band,
-                timestamp(),
-            ),
-        ).fetchone()
-    return int(row["id"])
+        return insert_row(
+            connection,
+            "campaign",
+            name=name,
+            plan_toml=plan_toml,
+            plan_sha256=plan_sha256,
+            state="preparing",
+            on_finish=on_finish,
+            max_power_actions=max_power_actions,
+            max_attempts=max_attempts,
+            wake_margin_s=wake_margin_s,
+            settle_s=settle_s,
+            temperature_band=temperature_band,
+            created_at=timestamp(),
+        )
 
 
 def insert_campaign_drive(
@@ -230,16 +221,13 @@ def _read_campaign(
     connection: sqlite3.Connection, wanted: str, *parameters: object
 ) -> CampaignRow | None:
     query = f"SELECT {', '.join(list_columns(CampaignRow))} FROM campaign {wanted}"
-    return next(read_rows(connection, CampaignRow, query, *parameters), None)
+    return read_row(connection, CampaignRow, query, *parameters)
 
 
 def select_power_actions(connection: sqlite3.Connection, plan_sha256: str) -> int:
     """How many the last campaign from this plan has counted; 0 where there is none."""
-    row = connection.execute(
-        "SELECT power_actions FROM campaign WHERE plan_sha256 = ? ORDER BY id DESC LIMIT 1",
-        (plan_sha256,),
-    ).fetchone()
-    return 0 if row is None else int(row[0])
+    query = "SELECT power_actions FROM campaign WHERE plan_sha256 = ? ORDER BY id DESC LIMIT 1"
+    return read_value(connection, int, query, plan_sha256) or 0
 
 
 def knows_plan(connection: sqlite3.Connection, plan_sha256: str) -> bool:
@@ -248,8 +236,7 @@ def knows_plan(connection: sqlite3.Connection, plan_sha256: str) -> bool:
     Campaigns of other sticks do not count: they are done, in a boot of which no `ready` is here
     (see select_unreported_campaign).
     """
-    found = connection.execute(
-        """
+    query = """
         SELECT 1 FROM campaign c WHERE plan_sha256 = ? AND (
             state <> 'done' OR EXISTS (
                 SELECT 1 FROM event done JOIN event start ON start.boot_id = done.boot_id
@@ -257,39 +244,32 @@ def knows_plan(connection: sqlite3.Connection, plan_sha256: str) -> bool:
                 AND start.campaign_id IS NULL AND start.event = 'ready'))
         UNION ALL
         SELECT 1 FROM event WHERE event = 'autostart-declined' AND detail = ? LIMIT 1
-        """,
-        (plan_sha256, plan_sha256),
-    ).fetchone()
-    return found is not None
+        """
+    return has_row(connection, query, plan_sha256, plan_sha256)
 
 
 def knows_table(connection: sqlite3.Connection, install_uuid: str) -> bool:
     """Whether a campaign made the partition table with this GUID, with its reference OS."""
-    found = connection.execute(
-        "SELECT 1 FROM campaign_drive WHERE install_uuid = ? AND install_uuid <> ''",
-        (install_uuid,),
-    )
-    return found.fetchone() is not None
+    query = "SELECT 1 FROM campaign_drive WHERE install_uuid = ? AND install_uuid <> ''"
+    return has_row(connection, query, install_uuid)
 
 
 def knows_mark(connection: sqlite3.Connection, own_uuid: str) -> bool:
     """Whether that table or file system is what a campaign of this database left on a drive."""
-    found = connection.execute(
-        "SELECT 1 FROM campaign_drive WHERE mark_uuid = :uuid"
-        " UNION SELECT 1 FROM file_system WHERE uuid = :uuid",
-        {"uuid": own_uuid},
+    query = (
+        "SELECT 1 FROM campaign_drive WHERE mark_uuid = ?1"
+        " UNION SELECT 1 FROM file_system WHERE uuid = ?1"
     )
-    return found.fetchone() is not None
+    return has_row(connection, query, own_uuid)
 
 
 def knows_cut(connection: sqlite3.Connection, *, serial: str, wwn: str) -> bool:
     """Whether the last step of a campaign on the bare drive ended in its middle."""
-    found = connection.execute(
+    query = (
         "SELECT 1 FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id"
-        " WHERE (cd.written_over OR cd.mark_sha256 <> '') AND d.serial = ? AND d.wwn = ?",
-        (serial, wwn),
+        " WHERE (cd.written_over OR cd.mark_sha256 <> '') AND d.serial = ? AND d.wwn = ?"
     )
-    return found.fetchone() is not None
+    return has_row(connection, query, serial, wwn)
 
 
 def select_campaign_drives(
@@ -429,8 +409,7 @@ def select_unreported_campaign(connection: sqlite3.Connection) -> int | None:
 
     Events without a campaign are not merged: a boot that has a `ready` was one of this stick's.
     """
-    row = connection.execute(
-        """
+    query = """
         SELECT id FROM campaign c WHERE state = 'done'
         AND NOT EXISTS (
             SELECT 1 FROM event e
@@ -441,8 +420,7 @@ def select_unreported_campaign(connection: sqlite3.Connection) -> int | None:
             AND start.campaign_id IS NULL AND start.event = 'ready')
         ORDER BY id DESC LIMIT 1
         """
-    ).fetchone()
-    return int(row["id"]) if row else None
+    return read_value(connection, int, query)
 
 
 def count_power_action(connection: sqlite3.Connection, campaign_id: int) -> None:

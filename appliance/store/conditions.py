@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
+from appliance.store.rows import insert_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +61,7 @@ def insert_conditions(
     changes: tuple[Change, ...],
 ) -> None:
     """Store the new values, as from now on."""
-    now = timestamp()
     with sealing(connection, "condition"):
-        connection.executemany(
-            "INSERT INTO condition (campaign_id, drive_id, name, value, since)"
-            " VALUES (?, ?, ?, ?, ?)",
-            [(campaign_id, drive_id, change.name, change.value, now) for change in changes],
-        )
+        common = {"campaign_id": campaign_id, "drive_id": drive_id, "since": timestamp()}
+        rows = ({**common, "name": change.name, "value": change.value} for change in changes)
+        insert_rows(connection, "condition", rows)

@@ -12,12 +12,7 @@ from pathlib import Path
 from typing import Any, Self, override
 
 from appliance.errors import StickError
-from appliance.store.schema import (
-    APPLICATION_ID,
-    VERSIONS,
-    find_changed,
-    find_exact_version,
-)
+from appliance.store.schema import APPLICATION_ID, VERSIONS, find_changed, find_exact_version
 
 SCHEMA_VERSION = len(VERSIONS)
 PATIENCE_S = 20.0

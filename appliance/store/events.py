@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from appliance.phrases import KeptPhrase, list_phrases
 from appliance.store.clock import timestamp
+from appliance.store.rows import has_row, insert_row, read_row, read_value
 
 
 def insert_event(
@@ -24,21 +25,17 @@ def insert_event(
 
     The clock of a bench machine may be wrong: `seq` and `monotonic_s` keep the order.
     """
-    connection.execute(
-        """
-        INSERT INTO event (campaign_id, at, monotonic_s, boot_id, level, event, detail, fields)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-        """,
-        (
-            campaign_id,
-            timestamp(),
-            monotonic_s,
-            boot_id,
-            level,
-            event,
-            detail,
-            None if fields is None else json.dumps(fields),
-        ),
+    insert_row(
+        connection,
+        "event",
+        campaign_id=campaign_id,
+        at=timestamp(),
+        monotonic_s=monotonic_s,
+        boot_id=boot_id,
+        level=level,
+        event=event,
+        detail=detail,
+        fields=None if fields is None else json.dumps(fields),
     )
     keep_phrases(connection, campaign_id, fields)
 
@@ -67,10 +64,8 @@ def select_phrases(
 
 def select_newest_detail(connection: sqlite3.Connection, event: str) -> str:
     """What was noted with this event last; empty where it never was."""
-    row = connection.execute(
-        "SELECT detail FROM event WHERE event = ? ORDER BY seq DESC LIMIT 1", (event,)
-    ).fetchone()
-    return "" if row is None else str(row[0])
+    query = "SELECT detail FROM event WHERE event = ? ORDER BY seq DESC LIMIT 1"
+    return read_value(connection, str, query, event) or ""
 
 
 def select_first_event(connection: sqlite3.Connection) -> tuple[object, ...] | None:
@@ -83,26 +78,20 @@ def select_first_event(connection: sqlite3.Connection) -> tuple[object, ...] | N
 
 def select_campaign_at_work(connection: sqlite3.Connection, boot_id: str) -> int | None:
     """The newest campaign that is not done and did something in this boot."""
-    row = connection.execute(
-        """
+    query = """
         SELECT max(c.id) FROM campaign c JOIN event e ON e.campaign_id = c.id
         WHERE c.state <> 'done' AND e.boot_id = ?
-        """,
-        (boot_id,),
-    ).fetchone()
-    return None if row[0] is None else int(row[0])
+        """
+    return read_value(connection, int, query, boot_id)
 
 
 def is_time_set_since(connection: sqlite3.Connection, campaign_id: int | None, event: str) -> bool:
     """Whether a person set the time after the last `event` of the campaign, or of none."""
-    row = connection.execute(
-        """
+    query = """
         SELECT 1 FROM event WHERE event = 'set-time' AND seq >
             (SELECT max(seq) FROM event WHERE campaign_id IS ? AND event = ?)
-        """,
-        (campaign_id, event),
-    ).fetchone()
-    return row is not None
+        """
+    return has_row(connection, query, campaign_id, event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +111,12 @@ def select_longest_gap(
     Since a person resumed it last, up to now in the start `boot_id`; None without one that long. A
     clock that was set back tells nothing of it, nor does a time at whose end a part was stored.
     """
-    row = connection.execute(
-        """
+    query = """
         WITH line AS (
-            SELECT seq, at, boot_id FROM event WHERE campaign_id = :campaign AND seq >= coalesce((
+            SELECT seq, at, boot_id FROM event WHERE campaign_id = ?1 AND seq >= coalesce((
                 SELECT max(seq) FROM event
-                WHERE campaign_id = :campaign AND event = 'campaign-resumed'), 0)
-            UNION ALL SELECT 1 << 62, :now, :boot
+                WHERE campaign_id = ?1 AND event = 'campaign-resumed'), 0)
+            UNION ALL SELECT 1 << 62, ?2, ?3
         ), pair AS (
             SELECT lag(at) OVER (ORDER BY seq) AS since, at,
                 lag(boot_id) OVER (ORDER BY seq) <> boot_id AS is_start FROM line
@@ -136,47 +124,36 @@ def select_longest_gap(
             SELECT since, at, (julianday(at) - julianday(since)) * 86400 AS seconds FROM pair
             WHERE is_start
         )
-        SELECT since, seconds FROM gap WHERE seconds > :limit AND NOT EXISTS (
+        SELECT since, seconds FROM gap WHERE seconds > ?4 AND NOT EXISTS (
             SELECT 1 FROM part JOIN step ON step.id = part.step_id
-            WHERE step.campaign_id = :campaign AND (julianday(gap.at)
-                - julianday(part.finished_at)) * 86400 BETWEEN 0 AND :limit)
+            WHERE step.campaign_id = ?1 AND (julianday(gap.at)
+                - julianday(part.finished_at)) * 86400 BETWEEN 0 AND ?4)
         ORDER BY seconds DESC LIMIT 1
-        """,
-        {
-            "campaign": campaign_id,
-            "now": timestamp(),
-            "boot": boot_id,
-            "limit": longer_than_s,
-        },
-    ).fetchone()
-    return None if row is None else Gap(str(row["since"]), float(row["seconds"]))
+        """
+    return read_row(connection, Gap, query, campaign_id, timestamp(), boot_id, longer_than_s)
 
 
 def knows_earlier_boot(connection: sqlite3.Connection, campaign_id: int, boot_id: str) -> bool:
     """Whether the campaign did something before this boot, and the stick has kept that."""
-    row = connection.execute(
-        "SELECT 1 FROM event WHERE campaign_id = ? AND boot_id <> ?", (campaign_id, boot_id)
-    )
-    return row.fetchone() is not None
+    query = "SELECT 1 FROM event WHERE campaign_id = ? AND boot_id <> ?"
+    return has_row(connection, query, campaign_id, boot_id)
 
 
 def is_replay_begun(connection: sqlite3.Connection, campaign_id: int) -> bool:
     """Whether the reads of the boot that was armed last have begun, in whichever boot."""
-    row = connection.execute(
+    query = (
         "SELECT event FROM event WHERE campaign_id = ? AND event IN ('cycle-armed', 'replay-begun')"
-        " ORDER BY seq DESC LIMIT 1",
-        (campaign_id,),
-    ).fetchone()
-    return row is not None and row["event"] == "replay-begun"
+        " ORDER BY seq DESC LIMIT 1"
+    )
+    return read_value(connection, str, query, campaign_id) == "replay-begun"
 
 
 def was_resumed_in(connection: sqlite3.Connection, campaign_id: int, boot_id: str) -> bool:
     """Whether a person let the campaign go on in this boot."""
-    row = connection.execute(
-        "SELECT 1 FROM event WHERE campaign_id = ? AND boot_id = ? AND event = 'campaign-resumed'",
-        (campaign_id, boot_id),
+    query = (
+        "SELECT 1 FROM event WHERE campaign_id = ? AND boot_id = ? AND event = 'campaign-resumed'"
     )
-    return row.fetchone() is not None
+    return has_row(connection, query, campaign_id, boot_id)
 
 
 def select_time_since_earlier_boot(connection: sqlite3.Connection, boot_id: str) -> float | None:
@@ -184,15 +161,12 @@ def select_time_since_earlier_boot(connection: sqlite3.Connection, boot_id: str)
 
     Negative where the clock was set back.
     """
-    row = connection.execute(
-        """
+    query = """
         WITH first AS (SELECT seq, at FROM event WHERE boot_id = ? ORDER BY seq LIMIT 1)
         SELECT (julianday(first.at) - julianday(e.at)) * 86400 FROM event e, first
         WHERE e.seq < first.seq ORDER BY e.seq DESC LIMIT 1
-        """,
-        (boot_id,),
-    ).fetchone()
-    return None if row is None or row[0] is None else float(row[0])
+        """
+    return read_value(connection, float, query, boot_id)
 
 
 def select_newest_events(connection: sqlite3.Connection, *, limit: int) -> tuple[str, ...]:

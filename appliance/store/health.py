@@ -9,6 +9,7 @@ from appliance.samples.health import Counter, Health
 from appliance.samples.model import TemperatureSample
 from appliance.store.checksums import Damaged, list_keys, sealing
 from appliance.store.clock import timestamp
+from appliance.store.rows import insert_row, read_value
 
 Moment = Literal["before", "after"]
 
@@ -42,24 +43,19 @@ def insert_health(
 ) -> None:
     """A reading with its counters; `raw` is all the drive's tool said. Each moment once."""
     with sealing(connection, "health_reading"):
-        reading_id = connection.execute(
-            """
-            INSERT INTO health_reading (campaign_id, drive_id, moment, passed, reason, celsius,
-                limit_celsius, raw, at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            (
-                campaign_id,
-                drive_id,
-                moment,
-                None if health.passed is None else int(health.passed),
-                health.reason,
-                health.temperature_celsius,
-                health.limit_celsius,
-                raw,
-                timestamp(),
-            ),
-        ).lastrowid
+        reading_id = insert_row(
+            connection,
+            "health_reading",
+            campaign_id=campaign_id,
+            drive_id=drive_id,
+            moment=moment,
+            passed=None if health.passed is None else int(health.passed),
+            reason=health.reason,
+            celsius=health.temperature_celsius,
+            limit_celsius=health.limit_celsius,
+            raw=raw,
+            at=timestamp(),
+        )
     with sealing(connection, "health_counter"):
         connection.executemany(
             "INSERT INTO health_counter (reading_id, counter, value, unit, doubt) "
@@ -133,12 +129,9 @@ def select_last_celsius(
     connection: sqlite3.Connection, campaign_id: int, drive_id: int
 ) -> float | None:
     """How hot a drive was when a step of the campaign looked last; None before any did."""
-    row = connection.execute(
-        """
+    query = """
         SELECT t.celsius FROM temperature_sample t
         JOIN step s ON s.id = t.step_id
         WHERE s.campaign_id = ? AND t.drive_id = ? ORDER BY t.rowid DESC LIMIT 1
-        """,
-        (campaign_id, drive_id),
-    ).fetchone()
-    return None if row is None else float(row["celsius"])
+        """
+    return read_value(connection, float, query, campaign_id, drive_id)

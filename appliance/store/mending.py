@@ -32,6 +32,7 @@ from appliance.store.connect import (
     write_header,
 )
 from appliance.store.copies import opened_copies
+from appliance.store.rows import insert_row
 
 _ROUNDS = 8
 """SQLite's check ends at the first row that it cannot read, in whichever table."""
@@ -376,11 +377,7 @@ def _put(connection: sqlite3.Connection, table: str, key: int, row: sqlite3.Row)
     """The row of a copy, in the place of the one here."""
     # Not by an UPDATE, which reads the whole row that it changes.
     connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (key,))
-    record = {"rowid": key} | dict(row)
-    connection.execute(
-        f"INSERT INTO {table} ({', '.join(record)}) VALUES ({', '.join('?' * len(record))})",
-        tuple(record.values()),
-    )
+    insert_row(connection, table, **({"rowid": key} | dict(row)))
 
 
 def _remove(connection: sqlite3.Connection, table: str, key: int) -> None:

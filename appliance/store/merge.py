@@ -14,6 +14,7 @@ from pathlib import Path
 from appliance.store.checksums import SEALED, discard_damaged, find_damaged
 from appliance.store.connect import transaction
 from appliance.store.merge_source import compare, load, select_identities, telling_unusable
+from appliance.store.rows import insert_row
 
 type _Ids = dict[str, dict[int, int]]
 """Per table, which id here stands for which id there."""
@@ -199,8 +200,4 @@ def _insert(
 ) -> int:
     """Insert one row without its own number, which the database gives anew; return that."""
     values = {column: value for column, value in record.items() if column != own}
-    cursor = connection.execute(
-        f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})",
-        tuple(values.values()),
-    )
-    return cursor.lastrowid or 0
+    return insert_row(connection, table, **values)

@@ -3,6 +3,7 @@
 import sqlite3
 
 from appliance.store.clock import timestamp
+from appliance.store.rows import has_row
 
 
 def update_pause_asked(connection: sqlite3.Connection, campaign_id: int) -> None:
@@ -20,10 +21,8 @@ def clear_pause_asked(connection: sqlite3.Connection, campaign_id: int) -> None:
 
 def is_pause_asked(connection: sqlite3.Connection, campaign_id: int) -> bool:
     """Whether it is to pause at its next safe point."""
-    row = connection.execute(
-        "SELECT pause_asked_at IS NOT NULL FROM campaign WHERE id = ?", (campaign_id,)
-    ).fetchone()
-    return row is not None and bool(row[0])
+    query = "SELECT 1 FROM campaign WHERE id = ? AND pause_asked_at IS NOT NULL"
+    return has_row(connection, query, campaign_id)
 
 
 def update_step_skipped(connection: sqlite3.Connection, step_id: int, *, reason: str) -> bool:
@@ -60,6 +59,4 @@ def update_boots_skipped(
 
 def is_skipped(connection: sqlite3.Connection, step_id: int) -> bool:
     """Whether a person gave the step up."""
-    row = connection.execute("SELECT state = 'skipped' FROM step WHERE id = ?", (step_id,))
-    found = row.fetchone()
-    return found is not None and bool(found[0])
+    return has_row(connection, "SELECT 1 FROM step WHERE id = ? AND state = 'skipped'", step_id)

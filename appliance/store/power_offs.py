@@ -6,6 +6,7 @@ from typing import Literal
 
 from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
+from appliance.store.rows import insert_row, list_columns, read_rows
 
 Manner = Literal["orderly", "abrupt"]
 """orderly: the kernel flushed and stopped the drive first | abrupt: nothing was sent to it"""
@@ -46,14 +47,16 @@ def insert_power_off(
     """The power is to go before `part`; in the place of a try that led nowhere. Return its id."""
     delete_power_off(connection, step_id, part)
     with sealing(connection, "power_off"):
-        row = connection.execute(
-            """
-            INSERT INTO power_off (step_id, drive_id, part, manner, boot_id, power_cycles_before)
-            VALUES (?, ?, ?, ?, ?, ?) RETURNING id
-            """,
-            (step_id, drive_id, part, manner, boot_id, power_cycles_before),
-        ).fetchone()
-    return int(row["id"])
+        return insert_row(
+            connection,
+            "power_off",
+            step_id=step_id,
+            drive_id=drive_id,
+            part=part,
+            manner=manner,
+            boot_id=boot_id,
+            power_cycles_before=power_cycles_before,
+        )
 
 
 def delete_power_off(connection: sqlite3.Connection, step_id: int, part: str) -> None:
@@ -99,12 +102,6 @@ def update_power_off_back(
 
 def select_power_offs(connection: sqlite3.Connection, step_id: int) -> tuple[PowerOffRow, ...]:
     """Of one step, in their order."""
-    rows = connection.execute(
-        """
-        SELECT id, step_id, drive_id, part, manner, boot_id, left_at, power_cycles_before,
-               power_cycles_after, cold_proof, cold_reason, back_at
-        FROM power_off WHERE step_id = ? ORDER BY id
-        """,
-        (step_id,),
-    )
-    return tuple(PowerOffRow(**dict(row)) for row in rows)
+    columns = ", ".join(list_columns(PowerOffRow))
+    query = f"SELECT {columns} FROM power_off WHERE step_id = ? ORDER BY id"
+    return tuple(read_rows(connection, PowerOffRow, query, step_id))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from appliance.samples.processor_load import LoadSample
 from appliance.store.checksums import sealing
+from appliance.store.rows import read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,5 @@ def add_load(
 
 def select_loads(connection: sqlite3.Connection, step_id: int) -> tuple[LoadRow, ...]:
     """All parts of a step of which it is known."""
-    rows = connection.execute(
-        "SELECT part, seconds, full_s FROM processor_load WHERE step_id = ? ORDER BY part",
-        (step_id,),
-    )
-    return tuple(LoadRow(*row) for row in rows)
+    query = "SELECT part, seconds, full_s FROM processor_load WHERE step_id = ? ORDER BY part"
+    return tuple(read_rows(connection, LoadRow, query, step_id))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from appliance.samples.read_list import ReadList, parse_extents
 from appliance.store.checksums import sealing
+from appliance.store.rows import insert_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +30,15 @@ class ReplaySample:
 
 def insert_read_list(connection: sqlite3.Connection, campaign_id: int, reads: ReadList) -> None:
     """What each boot of the campaign reads."""
-    connection.execute(
-        "INSERT INTO replay_list VALUES (?, ?, ?, ?, ?, ?)",
-        (
-            campaign_id,
-            reads.origin,
-            reads.version,
-            reads.seed,
-            reads.sha256,
-            reads.extents_json,
-        ),
+    insert_row(
+        connection,
+        "replay_list",
+        campaign_id=campaign_id,
+        origin=reads.origin,
+        version=reads.version,
+        seed=reads.seed,
+        sha256=reads.sha256,
+        extents=reads.extents_json,
     )
 
 
@@ -61,15 +61,17 @@ def select_read_list(connection: sqlite3.Connection, campaign_id: int) -> ReadLi
 def insert_replay(connection: sqlite3.Connection, cycle_id: int, sample: ReplaySample) -> None:
     """In the transaction that stores the boot's sample."""
     with sealing(connection, "replay", f"s.cycle_id = {cycle_id:d}"):
-        connection.execute(
-            "INSERT INTO replay VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)",
-            (
-                cycle_id,
-                sample.list_sha256,
-                sample.started_s,
-                sample.before_read_ios,
-                sample.before_read_bytes,
-                *map(sample.find_percentile, (50, 95, 99, 100)),
-                json.dumps(list(sample.times_ns), separators=(",", ":")),
-            ),
+        insert_row(
+            connection,
+            "replay",
+            cycle_id=cycle_id,
+            list_sha256=sample.list_sha256,
+            started_s=sample.started_s,
+            before_read_ios=sample.before_read_ios,
+            before_read_bytes=sample.before_read_bytes,
+            p50_ns=sample.find_percentile(50),
+            p95_ns=sample.find_percentile(95),
+            p99_ns=sample.find_percentile(99),
+            max_ns=sample.find_percentile(100),
+            times_ns=json.dumps(list(sample.times_ns), separators=(",", ":")),
         )

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from appliance.phrases import N_
 from appliance.store.events import keep_phrases
+from appliance.store.rows import insert_row, read_row, read_rows
 
 _COLUMNS = "id, at, boot_id, kind, payload, state, answer, exit_code"
 
@@ -82,33 +83,26 @@ def insert_request(
     connection: sqlite3.Connection, kind: str, payload: Mapping[str, Any], *, at: str, boot_id: str
 ) -> int:
     """Ask. Returns the request's id, by which `select_request` finds the answer."""
-    cursor = connection.execute(
-        "INSERT INTO request (at, boot_id, kind, payload) VALUES (?, ?, ?, ?)",
-        (at, boot_id, kind, json.dumps(payload)),
+    return insert_row(
+        connection, "request", at=at, boot_id=boot_id, kind=kind, payload=json.dumps(payload)
     )
-    if cursor.lastrowid is None:
-        raise AssertionError("an INSERT always has a row id")
-    return cursor.lastrowid
 
 
 def select_new_requests(connection: sqlite3.Connection) -> tuple[Request, ...]:
     """Requests nobody has answered, the oldest first."""
-    rows = connection.execute(f"SELECT {_COLUMNS} FROM request WHERE state = 'new' ORDER BY id")
-    return tuple(Request(*row) for row in rows)
+    query = f"SELECT {_COLUMNS} FROM request WHERE state = 'new' ORDER BY id"
+    return tuple(read_rows(connection, Request, query))
 
 
 def select_recent_requests(connection: sqlite3.Connection, *, limit: int) -> tuple[Request, ...]:
     """The last `limit` requests, answered or not, the newest first."""
-    rows = connection.execute(f"SELECT {_COLUMNS} FROM request ORDER BY id DESC LIMIT ?", (limit,))
-    return tuple(Request(*row) for row in rows)
+    query = f"SELECT {_COLUMNS} FROM request ORDER BY id DESC LIMIT ?"
+    return tuple(read_rows(connection, Request, query, limit))
 
 
 def select_request(connection: sqlite3.Connection, request_id: int) -> Request | None:
     """One request, or None where there is no such row."""
-    row = connection.execute(
-        f"SELECT {_COLUMNS} FROM request WHERE id = ?", (request_id,)
-    ).fetchone()
-    return None if row is None else Request(*row)
+    return read_row(connection, Request, f"SELECT {_COLUMNS} FROM request WHERE id = ?", request_id)
 
 
 def update_request(

@@ -1,10 +1,11 @@
-"""Rows of the database as dataclasses whose fields are named like the columns."""
+"""Rows of the database, by their columns or as dataclasses with fields of the same names."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
+from functools import cache
 from keyword import iskeyword
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -33,6 +34,45 @@ def read_rows[T: DataclassInstance](
         yield make(**values)
 
 
+def read_row[T: DataclassInstance](
+    connection: sqlite3.Connection, make: type[T], query: str, *parameters: object
+) -> T | None:
+    """The first of these rows; None without any."""
+    return next(read_rows(connection, make, query, *parameters), None)
+
+
+def read_value[T](
+    connection: sqlite3.Connection, make: Callable[[Any], T], query: str, *parameters: object
+) -> T | None:
+    """The first value of the first row, as `make` has it; None where that is NULL, or no row."""
+    row = connection.execute(query, parameters).fetchone()
+    return None if row is None or row[0] is None else make(row[0])
+
+
+def has_row(connection: sqlite3.Connection, query: str, *parameters: object) -> bool:
+    """Whether the query gives a row."""
+    return connection.execute(query, parameters).fetchone() is not None
+
+
+def insert_row(connection: sqlite3.Connection, table: str, **values: object) -> int:
+    """Store one row, by its columns; returns its number."""
+    return connection.execute(_make_insert(table, values), values).lastrowid or 0
+
+
+def insert_rows(
+    connection: sqlite3.Connection, table: str, rows: Iterable[Mapping[str, object]]
+) -> None:
+    """Store all of `rows`, by their columns: those of the first."""
+    records = [*rows]
+    if records:
+        connection.executemany(_make_insert(table, records[0]), records)
+
+
+def _make_insert(table: str, columns: Iterable[str]) -> str:
+    names = [*columns]
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES (:{', :'.join(names)})"
+
+
 def read_records(
     connection: sqlite3.Connection, query: str, *parameters: object
 ) -> tuple[Record, ...]:
@@ -44,12 +84,19 @@ def read_records(
 
 def list_columns[T: DataclassInstance](make: type[T]) -> tuple[str, ...]:
     """The columns that `make` is read from, in their order."""
-    return tuple(_name_column(field.name) for field in fields(make))
+    return tuple(column for column, _ in _list_fields(make))
 
 
-def as_record[T: DataclassInstance](row: T) -> Record:
-    """The row by its columns again."""
-    return {_name_column(field.name): getattr(row, field.name) for field in fields(row)}
+def as_record[T: DataclassInstance](row: T, **beside: Cell) -> Record:
+    """The row by its columns again, behind those that are given `beside` it."""
+    return beside | {column: getattr(row, name) for column, name in _list_fields(type(row))}
+
+
+@cache
+def _list_fields(make: "type[DataclassInstance]") -> tuple[tuple[str, str], ...]:
+    # What a row belongs to, by keyword only, stands before what was measured.
+    found = sorted(fields(make), key=lambda field: not field.kw_only)
+    return tuple((_name_column(field.name), field.name) for field in found)
 
 
 def _name_field(column: str) -> str:

@@ -9,7 +9,17 @@ from appliance.samples.model import ActivitySample, Result, Ticket
 from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
 from appliance.store.events import keep_phrases
-from appliance.store.rows import list_columns, read_rows
+from appliance.store.rows import (
+    as_record,
+    insert_row,
+    insert_rows,
+    list_columns,
+    read_row,
+    read_rows,
+    read_value,
+)
+
+_CACHE_COLUMNS = ("page_cache", "proof_reason", "ballast_bytes", "drive_state", "began_cold")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +79,16 @@ def insert_step(
 ) -> None:
     """A planned step; without `drive_id` it is on the array."""
     with sealing(connection, "step"):
-        connection.execute(
-            """
-            INSERT INTO step (campaign_id, position, kind, drive_id, device, state, workload_index)
-            VALUES (?, ?, ?, ?, ?, 'planned', ?)
-            """,
-            (campaign_id, position, kind, drive_id, device, workload_index),
+        insert_row(
+            connection,
+            "step",
+            campaign_id=campaign_id,
+            position=position,
+            kind=kind,
+            drive_id=drive_id,
+            device=device,
+            state="planned",
+            workload_index=workload_index,
         )
 
 
@@ -121,9 +135,7 @@ def update_step_ended(
         "UPDATE step SET state = ?, reason = ?, blame = ?, finished_at = ? WHERE id = ?",
         (state, reason, blame, timestamp(), step_id),
     )
-    (campaign_id,) = connection.execute(
-        "SELECT campaign_id FROM step WHERE id = ?", (step_id,)
-    ).fetchone()
+    campaign_id = read_value(connection, int, "SELECT campaign_id FROM step WHERE id = ?", step_id)
     keep_phrases(connection, campaign_id, reason)
 
 
@@ -133,9 +145,8 @@ def insert_part(connection: sqlite3.Connection, step_id: int, name: str, *, resu
     A step that gets on is not given up: attempts count from the last finished part.
     """
     connection.execute("UPDATE step SET attempts = 1 WHERE id = ?", (step_id,))
-    connection.execute(
-        "INSERT INTO part (step_id, name, results, finished_at) VALUES (?, ?, ?, ?)",
-        (step_id, name, results, timestamp()),
+    insert_row(
+        connection, "part", step_id=step_id, name=name, results=results, finished_at=timestamp()
     )
 
 
@@ -156,65 +167,37 @@ def insert_results(
     array: ArrayCondition | None = None,
 ) -> None:
     """Figures, each with its cache state; on an array also with that of its cache."""
-    at = timestamp()
+    common = {
+        "step_id": step_id,
+        "device": device,
+        "array_mode": None if array is None else array.mode,
+        "array_dirty_bytes": None if array is None else array.dirty_bytes,
+        "at": timestamp(),
+    }
     with sealing(connection, "result"):
-        connection.executemany(
-            """
-            INSERT INTO result (step_id, device, variant, metric, unit, value, page_cache,
-                page_cache_proof, proof_reason, ballast_bytes, drive_state, array_mode,
-                array_dirty_bytes, valid, at, began_cold)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            [
-                (
-                    step_id,
-                    device,
-                    result.variant,
-                    result.metric,
-                    result.unit,
-                    result.value,
-                    result.cache.page_cache,
-                    result.cache.proof,
-                    result.cache.proof_reason,
-                    result.cache.ballast_bytes,
-                    result.cache.drive_state,
-                    None if array is None else array.mode,
-                    None if array is None else array.dirty_bytes,
-                    int(result.valid),
-                    at,
-                    result.cache.began_cold,
-                )
+        insert_rows(
+            connection,
+            "result",
+            (
+                {
+                    **common,
+                    "variant": result.variant,
+                    "metric": result.metric,
+                    "unit": result.unit,
+                    "value": result.value,
+                    "page_cache_proof": result.cache.proof,
+                    **{name: getattr(result.cache, name) for name in _CACHE_COLUMNS},
+                    "valid": int(result.valid),
+                }
                 for result in results
-            ],
+            ),
         )
 
 
 def insert_tickets(connection: sqlite3.Connection, step_id: int, tickets: Iterable[Ticket]) -> None:
     """The draws of one pass."""
     with sealing(connection, "ticket"):
-        connection.executemany(
-            """
-            INSERT INTO ticket (step_id, pass, page_cache, seq, file, nth, bytes, seconds,
-                major_faults, device_read_bytes, resident_before_bytes)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            [
-                (
-                    step_id,
-                    ticket.pass_name,
-                    ticket.page_cache,
-                    ticket.seq,
-                    ticket.file,
-                    ticket.nth,
-                    ticket.bytes,
-                    ticket.seconds,
-                    ticket.major_faults,
-                    ticket.device_read_bytes,
-                    ticket.resident_before_bytes,
-                )
-                for ticket in tickets
-            ],
-        )
+        insert_rows(connection, "ticket", (as_record(each, step_id=step_id) for each in tickets))
 
 
 def select_served(connection: sqlite3.Connection, step_id: int) -> dict[str, int]:
@@ -231,26 +214,8 @@ def insert_activity(
 ) -> None:
     """What the devices did, second by second."""
     with sealing(connection, "activity_sample"):
-        connection.executemany(
-            """
-            INSERT INTO activity_sample (step_id, device, t_s, read_bytes, write_bytes, read_ios,
-                write_ios, busy_s)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            [
-                (
-                    step_id,
-                    sample.device,
-                    sample.t_s,
-                    sample.read_bytes,
-                    sample.write_bytes,
-                    sample.read_ios,
-                    sample.write_ios,
-                    sample.busy_s,
-                )
-                for sample in samples
-            ],
-        )
+        records = (as_record(each, step_id=step_id) for each in samples)
+        insert_rows(connection, "activity_sample", records)
 
 
 def select_moved(
@@ -269,21 +234,16 @@ def select_moved(
 
 def select_activity_end_s(connection: sqlite3.Connection, step_id: int) -> float:
     """Where the step's recording ended, in seconds since its start; 0 before it began."""
-    row = connection.execute(
-        "SELECT coalesce(max(t_s), 0.0) FROM activity_sample WHERE step_id = ?", (step_id,)
-    ).fetchone()
-    return float(row[0])
+    query = "SELECT max(t_s) FROM activity_sample WHERE step_id = ?"
+    return read_value(connection, float, query, step_id) or 0.0
 
 
 def select_file_system(
     connection: sqlite3.Connection, campaign_id: int, drive_id: int
 ) -> FileSystemRow | None:
     """The file system this campaign made on the drive, or None before it did."""
-    row = connection.execute(
-        "SELECT kind, uuid FROM file_system WHERE campaign_id = ? AND drive_id = ?",
-        (campaign_id, drive_id),
-    ).fetchone()
-    return None if row is None else FileSystemRow(**dict(row))
+    query = "SELECT kind, uuid FROM file_system WHERE campaign_id = ? AND drive_id = ?"
+    return read_row(connection, FileSystemRow, query, campaign_id, drive_id)
 
 
 def upsert_file_system(

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from appliance.samples.model import LbaRange, SliceSample
 from appliance.store.checksums import sealing
+from appliance.store.rows import as_record, insert_rows, read_rows
 
 
 def insert_slices(
@@ -12,27 +13,9 @@ def insert_slices(
 ) -> None:
     """The slices that a part has read; each number once in a step."""
     with sealing(connection, "surface_slice"):
-        connection.executemany(
-            """
-            INSERT INTO surface_slice (step_id, slice, first_byte, end_byte, read_bytes,
-                unreadable_bytes, min_bytes_s, mean_bytes_s, max_bytes_s)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            [
-                (
-                    step_id,
-                    each.number,
-                    each.first_byte,
-                    each.end_byte,
-                    each.read_bytes,
-                    each.unreadable_bytes,
-                    each.min_bytes_s,
-                    each.mean_bytes_s,
-                    each.max_bytes_s,
-                )
-                for each in slices
-            ],
-        )
+        records = [as_record(each, step_id=step_id) for each in slices]
+        numbered = ({"slice": record.pop("number"), **record} for record in records)
+        insert_rows(connection, "surface_slice", numbered)
 
 
 def insert_ranges(
@@ -40,46 +23,24 @@ def insert_ranges(
 ) -> None:
     """What a part found."""
     with sealing(connection, "lba_range"):
-        connection.executemany(
-            """
-            INSERT INTO lba_range (step_id, part, kind, first_byte, size_bytes, seconds, detail)
-            VALUES (?, ?, ?, ?, ?, ?, ?)
-            """,
-            [
-                (
-                    step_id,
-                    part,
-                    each.kind,
-                    each.first_byte,
-                    each.size_bytes,
-                    each.seconds,
-                    each.detail,
-                )
-                for each in ranges
-            ],
-        )
+        records = (as_record(each, step_id=step_id, part=part) for each in ranges)
+        insert_rows(connection, "lba_range", records)
 
 
 def select_slices(connection: sqlite3.Connection, step_id: int) -> tuple[SliceSample, ...]:
     """The slices that were read, in the order of the drive."""
-    rows = connection.execute(
-        """
+    query = """
         SELECT slice AS number, first_byte, end_byte, read_bytes, unreadable_bytes, min_bytes_s,
                mean_bytes_s, max_bytes_s
         FROM surface_slice WHERE step_id = ? ORDER BY slice
-        """,
-        (step_id,),
-    )
-    return tuple(SliceSample(**dict(row)) for row in rows)
+        """
+    return tuple(read_rows(connection, SliceSample, query, step_id))
 
 
 def select_ranges(connection: sqlite3.Connection, step_id: int) -> tuple[LbaRange, ...]:
     """Everything that was found, in the order of the drive."""
-    rows = connection.execute(
-        """
+    query = """
         SELECT kind, first_byte, size_bytes, seconds, detail
         FROM lba_range WHERE step_id = ? ORDER BY first_byte, id
-        """,
-        (step_id,),
-    )
-    return tuple(LbaRange(**dict(row)) for row in rows)
+        """
+    return tuple(read_rows(connection, LbaRange, query, step_id))

@@ -10,6 +10,7 @@ from typing import Literal
 
 from appliance.store.checksums import DAMAGED, Damaged, find_damaged, list_keys, sealing
 from appliance.store.clock import timestamp
+from appliance.store.rows import as_record, insert_row, insert_rows, read_row, read_rows
 
 Verdict = Literal["accept", "accept with remarks", "reject"]
 Outcome = Literal["kept", "remark", "reject", "not measured"]
@@ -69,34 +70,22 @@ def insert_verdict(
 ) -> None:
     """Store the verdict on a drive and the limits behind it, in their order."""
     with sealing(connection, "verdict"):
-        connection.execute(
-            """
-            INSERT INTO verdict (campaign_id, drive_id, verdict, reasons, at, drive_class)
-            VALUES (?, ?, ?, ?, ?, ?)
-            """,
-            (campaign_id, drive_id, verdict, reasons, timestamp(), drive_class),
+        insert_row(
+            connection,
+            "verdict",
+            campaign_id=campaign_id,
+            drive_id=drive_id,
+            verdict=verdict,
+            reasons=reasons,
+            at=timestamp(),
+            drive_class=drive_class,
         )
     with sealing(connection, "verdict_limit"):
-        connection.executemany(
-            """
-            INSERT INTO verdict_limit (campaign_id, drive_id, position, name, outcome, measured,
-                                       allowed, detail)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            [
-                (
-                    campaign_id,
-                    drive_id,
-                    position,
-                    each.name,
-                    each.outcome,
-                    each.measured,
-                    each.allowed,
-                    each.detail,
-                )
-                for position, each in enumerate(limits)
-            ],
+        rows = (
+            as_record(each, campaign_id=campaign_id, drive_id=drive_id, position=position)
+            for position, each in enumerate(limits)
         )
+        insert_rows(connection, "verdict_limit", rows)
 
 
 def delete_verdicts(connection: sqlite3.Connection, campaign_id: int) -> None:
@@ -140,13 +129,10 @@ def upsert_judging_problem(
 
 def select_judging(connection: sqlite3.Connection, campaign_id: int) -> JudgingRow | None:
     """How the campaign was judged; None where nobody ever tried."""
-    row = connection.execute(
-        "SELECT at, policy, origin, problem, tried_at FROM judging WHERE campaign_id = ?",
-        (campaign_id,),
-    ).fetchone()
-    if row is None:
+    query = "SELECT at, policy, origin, problem, tried_at FROM judging WHERE campaign_id = ?"
+    judging = read_row(connection, JudgingRow, query, campaign_id)
+    if judging is None:
         return None
-    judging = JudgingRow(*row)
     damaged = connection.execute(
         f"""
         SELECT d.identity || ': its verdict is ' || ? FROM verdict v
@@ -160,19 +146,15 @@ def select_judging(connection: sqlite3.Connection, campaign_id: int) -> JudgingR
 
 def select_verdicts(connection: sqlite3.Connection, campaign_id: int) -> tuple[VerdictRow, ...]:
     """The verdicts of a campaign, in the order of its drives, but for damaged ones."""
-    rows = connection.execute(
-        f"""
-        SELECT v.drive_id, d.identity, v.verdict, v.reasons, v.at,
-               v.drive_class
+    query = f"""
+        SELECT v.drive_id, d.identity AS drive_serial, v.verdict, v.reasons, v.at, v.drive_class
         FROM verdict v
         JOIN drive d ON d.id = v.drive_id
         LEFT JOIN campaign_drive cd ON cd.campaign_id = v.campaign_id AND cd.drive_id = v.drive_id
         WHERE v.campaign_id = ? AND v.rowid NOT IN {_list_damaged(connection, campaign_id)}
         ORDER BY cd.slot
-        """,
-        (campaign_id,),
-    )
-    return tuple(VerdictRow(*row) for row in rows)
+        """
+    return tuple(read_rows(connection, VerdictRow, query, campaign_id))
 
 
 def _list_damaged(connection: sqlite3.Connection, campaign_id: int) -> str:
@@ -188,12 +170,9 @@ def select_limits(
     damaged: Sequence[Damaged] = (),
 ) -> tuple[LimitRow, ...]:
     """The limits behind a drive's verdict that are not `damaged`, in their order."""
-    rows = connection.execute(
-        f"""
+    query = f"""
         SELECT name, outcome, measured, allowed, detail FROM verdict_limit
         WHERE campaign_id = ? AND drive_id = ?
             AND rowid NOT IN {list_keys(damaged, "verdict_limit")} ORDER BY position
-        """,
-        (campaign_id, drive_id),
-    )
-    return tuple(LimitRow(*row) for row in rows)
+        """
+    return tuple(read_rows(connection, LimitRow, query, campaign_id, drive_id))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from appliance.phrases import N_, Phrase
 from appliance.store.clock import timestamp
-from appliance.store.rows import read_rows
+from appliance.store.rows import read_row
 
 NO_ALARM = N_("the machine does not wake from power-off: its clock accepts no alarm")
 
@@ -137,4 +137,4 @@ def update_trial_ended(
 
 def _read(connection: sqlite3.Connection, wanted: str, *parameters: object) -> WakeTrialRow | None:
     query = f"SELECT * FROM wake_trial WHERE {wanted} ORDER BY id DESC LIMIT 1"
-    return next(read_rows(connection, WakeTrialRow, query, *parameters), None)
+    return read_row(connection, WakeTrialRow, query, *parameters)

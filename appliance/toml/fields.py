@@ -146,29 +146,17 @@ def join_words(words: Iterable[str]) -> str:
     return " or ".join(f'"{word}"' for word in words)
 
 
-def one_of(
-    *choices: str,
-    meanings: Mapping[str, object] = MappingProxyType({}),
-    later: Mapping[str, str] = MappingProxyType({}),
-) -> Allowed:
-    """One of a few texts; `meanings` where the program holds something else for one of them.
+def one_of(*choices: str, meanings: Mapping[str, object] = MappingProxyType({})) -> Allowed:
+    """One of a few texts; `meanings` where the program holds something else for one of them."""
 
-    `later` has what is told of texts that a later version may accept.
-    """
-    words = join_words(choices)
-
-    def parse(value: object, path: KeyPath, walk: Walk) -> object:
-        if isinstance(value, str) and value in later:
-            walk.report(path, f"{show_value(value)}: {later[value]}; must be {words}")
-        elif not isinstance(value, str) or value not in choices:
+    def parse(value: object, _path: KeyPath, _walk: Walk) -> object:
+        if not isinstance(value, str) or value not in choices:
             _refuse()
-        else:
-            return meanings.get(value, value)
-        return None
+        return meanings.get(value, value)
 
     schema = {"const": choices[0]} if len(choices) == 1 else {"enum": [*choices]}
     return Allowed(
-        words=words,
+        words=join_words(choices),
         parse=parse,
         schema={"type": "string", **schema},
         shape="choice",

@@ -68,7 +68,7 @@ def make_writing_page(drive: ModelledDrive, seed: int) -> Page:
 def _write(drive: ModelledDrive, seed: int) -> Iterator[ActivityRow]:
     """From the first byte to the last; in each second what was finished in it, none in some."""
     chance, clockwork, now_s = random.Random(seed), make_clockwork(drive), 0.0
-    second = ActivityRow(1, drive.serial, 1.0, 0, 0, 0, 0, 0.0)
+    second = ActivityRow(drive.serial, 1.0, 0, 0, 0, 0, 0.0, step_id=1)
     for offset in range(0, drive.size_bytes, _MIB):
         access = clockwork.write(offset, _MIB, now_s=now_s)
         busy_s = access.seconds * exp(chance.gauss(0, _NOISE))

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 
-from appliance.drives.facts.details import DriveDetails
+from appliance.drives.model import DriveDetails
 from appliance.samples.health import Counter, Health
 
 

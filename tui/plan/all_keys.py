@@ -17,7 +17,7 @@ from tui.model.plan_keys import PlanKey, describe, explain
 from tui.plan.workload_row import WorkloadRow
 from tui.port.keys import read_value, show_value
 from tui.widgets.choice import Choice
-from tui.widgets.dialog import CHANGED, Dialog
+from tui.widgets.dialog import CHANGED, FormDialog
 from tui.widgets.field import Field
 from tui.widgets.line import Line
 
@@ -85,7 +85,7 @@ class KeyRow(Vertical):
         line.display = bool(mistakes)
 
 
-class KeysDialog(Dialog[PlanTable]):
+class KeysDialog(FormDialog[PlanTable]):
     """Each key of a workload; left with all of them once the plan has nothing against them."""
 
     AUTO_FOCUS = "KeyRow Choice, KeyRow Field"
@@ -109,10 +109,7 @@ class KeysDialog(Dialog[PlanTable]):
             for key in self._keys:
                 yield KeyRow(key, self._values.get(key.name, key.default))
         yield Line(id="about")
-        with Horizontal(classes="buttons"):
-            yield Choice(_("Cancel"), id="cancel")
-            yield Choice(_("Done"), id="done")
-            yield Line(_("Space: choose  Tab: next  Esc: leave"))
+        yield from self.compose_end()
 
     def on_mount(self) -> None:
         """Go to the first mistake."""
@@ -123,10 +120,6 @@ class KeysDialog(Dialog[PlanTable]):
         row = self._row_of(event.widget.name)
         text = explain(row.key, row.show_default()) if row is not None else ""
         self.query_one("#about", Line).show(text)
-
-    def on_input_submitted(self) -> None:
-        """Enter in a field goes to the next one."""
-        self.focus_next()
 
     def on_input_changed(self, event: Field.Changed) -> None:
         """A value was typed."""

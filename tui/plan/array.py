@@ -18,7 +18,7 @@ from tui.model.drives import DriveRow
 from tui.model.plan_keys import PlanKey
 from tui.port.keys import read_keys, show_value
 from tui.widgets.choice import Choice
-from tui.widgets.dialog import Dialog
+from tui.widgets.dialog import FormDialog
 from tui.widgets.field import Field
 from tui.widgets.line import Line
 
@@ -161,7 +161,7 @@ class ArrayAnswer:
     drives: ArrayDrives
 
 
-class ArrayDialog(Dialog[ArrayAnswer]):
+class ArrayDialog(FormDialog[ArrayAnswer]):
     """The page of the array's settings; they are checked with the whole plan."""
 
     AUTO_FOCUS = "#cache-mode"
@@ -189,10 +189,7 @@ class ArrayDialog(Dialog[ArrayAnswer]):
         for key in (*_BYPASSED, "writeback_percent"):
             yield from self._compose_setting(key)
         yield Choice("", id="values")
-        with Horizontal(classes="buttons"):
-            yield Choice(_("Cancel"), id="cancel")
-            yield Choice(_("Done"), id="done")
-            yield Line(_("Space: choose  Tab: next  Esc: leave"))
+        yield from self.compose_end()
 
     def _compose_setting(self, key: str) -> ComposeResult:
         with Horizontal(classes="line"):
@@ -214,10 +211,6 @@ class ArrayDialog(Dialog[ArrayAnswer]):
             if widget.name in wrong:
                 widget.focus()
                 break
-
-    def on_input_submitted(self) -> None:
-        """Enter in a field goes to the next one."""
-        self.focus_next()
 
     def on_input_changed(self) -> None:
         """A value was typed."""

@@ -34,7 +34,7 @@ from tui.plan.workload_rows import BootRow, KindRow
 from tui.port.keys import read_kinds
 from tui.port.releases import Work, is_written, list_composed
 from tui.widgets.choice import Choice
-from tui.widgets.dialog import Dialog
+from tui.widgets.dialog import FormDialog
 from tui.widgets.field import Field
 from tui.widgets.line import Line
 
@@ -42,7 +42,7 @@ _LOSS_WIDTH = 60
 """For the drives that lose everything: buttons stay in sight, and each release names its drive."""
 
 
-class CampaignForm(Dialog[ComposedCampaign]):
+class CampaignForm(FormDialog[ComposedCampaign]):
     """Only drives that are offered and can be identified are listed."""
 
     AUTO_FOCUS = "DriveTable"
@@ -177,10 +177,6 @@ class CampaignForm(Dialog[ComposedCampaign]):
         self.query_one(DriveTable).show_roles(wanted)
         self._show_array()
         self._show_what_it_does()
-
-    def on_input_submitted(self) -> None:
-        """Enter in a field goes to the next one."""
-        self.focus_next()
 
     def on_test_row_changed(self, event: TestRow.Changed) -> None:
         """A test was chosen, left out, or works elsewhere now."""

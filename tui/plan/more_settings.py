@@ -20,7 +20,7 @@ from tui.model.more_settings import (
     show_value,
 )
 from tui.widgets.choice import Choice
-from tui.widgets.dialog import Dialog
+from tui.widgets.dialog import FormDialog
 from tui.widgets.field import Field
 from tui.widgets.line import Line
 
@@ -54,7 +54,7 @@ def is_further(mistake: Mistake) -> bool:
     return any(each.is_blamed_by(mistake) for each in SETTINGS)
 
 
-class FurtherDialog(Dialog[MoreSettings]):
+class FurtherDialog(FormDialog[MoreSettings]):
     """The page of these settings; they are checked with the whole plan."""
 
     AUTO_FOCUS = "#further-autostart"
@@ -86,10 +86,7 @@ class FurtherDialog(Dialog[MoreSettings]):
                 told = "\n".join(f"! {text.removeprefix(f'{setting.key}: ')}" for text in own)
                 yield Line(told, classes="mistakes")
             yield Line(_(setting.does), classes="explanation")
-        with Horizontal(classes="buttons"):
-            yield Choice(_("Cancel"), id="cancel")
-            yield Choice(_("Done"), id="done")
-            yield Line(_("Space: choose  Tab: next  Esc: leave"))
+        yield from self.compose_end()
 
     def _make_input(self, setting: FurtherSetting) -> Choice | Field:
         value = show_value(self._further.value_of(setting))
@@ -107,10 +104,6 @@ class FurtherDialog(Dialog[MoreSettings]):
         wrong = [each for each in SETTINGS if any(map(each.is_blamed_by, self._mistakes))]
         if wrong:
             self.query_one(f"#{_id_of(wrong[0])}").focus()
-
-    def on_input_submitted(self) -> None:
-        """Enter in a field goes to the next one."""
-        self.focus_next()
 
     @override
     def choose(self, choice_id: str) -> None:

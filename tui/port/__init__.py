@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,20 +37,13 @@ from tui.model.raw import RawOutput, RawPiece
 from tui.model.snapshot import Snapshot
 from tui.port.databases import FoundDatabase, Offered, list_databases, read_offer
 from tui.port.drives import parse_drives
-from tui.port.drives_at_risk import find_written
 from tui.port.form_of_plan import find_lost, outline_plan
 from tui.port.plans import SavedPlan, list_plans, read_kept_plan, release_in
 from tui.port.raw import RawOutputs
-from tui.port.run_files import (
-    READY,
-    find_run_folder,
-    find_terminal,
-    name_alive,
-    name_starting,
-)
+from tui.port.run_files import READY, find_run_folder, find_terminal, name_alive, name_starting
 from tui.port.session import Keeper, Kept, read_manual
 from tui.port.status import parse_status
-from tui.port.stored import StoredReader
+from tui.port.stored import StoredReader, find_written
 from tui.port.times import estimate_plan
 from tui.port.watch import Watched
 from tui.times.step_times import StepTime
@@ -214,16 +207,15 @@ class Port:
         """
         # The engine alone makes and migrates the database: look before opening it for writing.
         open_read_only(self.database).close()
-        connection = open_database(self.database)
-        try:
-            return requests.insert_request(
-                connection, kind, payload or {}, at=timestamp(), boot_id=_read_boot_id()
-            )
-        except sqlite3.Error as error:
-            told = _("the request could not be stored: {reason}").format(reason=error)
-            raise StickError(told) from error
-        finally:
-            connection.close()
+        boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        with closing(open_database(self.database)) as connection:
+            try:
+                return requests.insert_request(
+                    connection, kind, payload or {}, at=timestamp(), boot_id=boot_id
+                )
+            except sqlite3.Error as error:
+                told = _("the request could not be stored: {reason}").format(reason=error)
+                raise StickError(told) from error
 
     def compose_plan(self, composed: ComposedCampaign, *, released: bool = True) -> str:
         """The plan's text; it releases the drives that it writes to. Raises RefusedError.
@@ -247,29 +239,17 @@ class Port:
     def estimate_plan(self, toml: str) -> tuple[StepTime, ...]:
         """The same for a plan without mistakes, on the drives that are here."""
         found = self._drives.value
-        try:
-            return estimate_plan(self.database, toml, found.drives if found else ())
-        except sqlite3.Error as error:
-            told = _("past steps cannot be read: {reason}").format(reason=error)
-            raise StickError(told) from error
+        return estimate_plan(self.database, toml, found.drives if found else ())
 
     def find_written(self, campaign_id: int) -> tuple[str, ...]:
         """What a paused campaign still writes to, by raw identities. Raises KaltstartError."""
-        try:
-            return find_written(self.database, campaign_id)
-        except sqlite3.Error as error:
-            told = _("the campaign cannot be read: {reason}").format(reason=error)
-            raise StickError(told) from error
+        return find_written(self.database, campaign_id)
 
     def read_side_ratios(self, campaign_id: int) -> tuple[SideRatio, ...]:
         """What several drives of a campaign measured alike. Raises KaltstartError."""
         from tui.port.side_ratios import read_side_ratios  # noqa: PLC0415  # see DEFERRED
 
-        try:
-            return read_side_ratios(self.database, campaign_id)
-        except sqlite3.Error as error:
-            told = _("the campaign cannot be read: {reason}").format(reason=error)
-            raise StickError(told) from error
+        return read_side_ratios(self.database, campaign_id)
 
     def list_raw(self, campaign_id: int) -> tuple[RawOutput, ...]:
         """The raw output that is kept of a campaign. Raises KaltstartError."""
@@ -322,7 +302,3 @@ class Port:
 
 def _show_size(size_bytes: int) -> str:
     return localise(format_drive_size(size_bytes))
-
-
-def _read_boot_id() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()

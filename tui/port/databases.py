@@ -3,15 +3,14 @@
 Reads only: the engine takes over what is chosen.
 """
 
-import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.errors import StickError, UnusableDatabaseError
-from appliance.store.connect import open_read_only
 from appliance.store.merge_source import count_campaigns, find_offer, select_identities
 from tui.charset import one_line
 from tui.language import N_, _
+from tui.port.stored import opened
 
 _SUFFIX = ".sqlite"
 _STORE_SAYS = (
@@ -83,15 +82,8 @@ def _look_at(folder: Path, name: str, size_bytes: int) -> FoundDatabase:
 
 def read_offer(folder: Path, name: str, *, own: Path) -> Offered:
     """What this file of `folder` has for a stick whose database is `own`. Raises StickError."""
-    try:
-        connection = open_read_only(own)
-        try:
-            known = select_identities(connection)
-        finally:
-            connection.close()
-    except sqlite3.Error as error:
-        told = _("the database cannot be read: {reason}").format(reason=error)
-        raise StickError(told) from error
+    with opened(own, _("the database cannot be read: {reason}")) as connection:
+        known = select_identities(connection)
     try:
         offer = find_offer(folder / name, known)
     except UnusableDatabaseError as error:

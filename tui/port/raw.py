@@ -6,6 +6,7 @@ campaign that was imported from another stick has its rows here, but its files t
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Literal
 
@@ -22,6 +23,7 @@ from tui.charset import one_line
 from tui.format import show_number
 from tui.language import N_, _
 from tui.model.raw import PIECE_BYTES, PIECE_LINES, RawOutput, RawPiece
+from tui.port.stored import opened
 
 _TAB = 8
 _NOTHING = N_(
@@ -40,16 +42,13 @@ class RawOutputs:
     def find_all(self, campaign_id: int) -> tuple[RawOutput, ...]:
         """All of a campaign, in the order of its work. Raises KaltstartError."""
         try:
-            connection = open_read_only(self._database)
-            try:
+            with closing(open_read_only(self._database)) as connection:
                 return (
                     *_list_health(connection, campaign_id, "before"),
                     *self._list_boots(connection, campaign_id),
                     *self._list_steps(connection, campaign_id),
                     *_list_health(connection, campaign_id, "after"),
                 )
-            finally:
-                connection.close()
         except (sqlite3.Error, OSError) as error:
             raise StickError(
                 _("the raw output cannot be listed: {reason}").format(reason=error)
@@ -131,17 +130,11 @@ class RawOutputs:
             ) from error
 
     def _read_row(self, output: RawOutput) -> str:
-        connection = open_read_only(self._database)
-        try:
+        told = _("the database cannot be read: {reason}")
+        with opened(self._database, told) as connection:
             if output.source == "health":
                 return select_health_output(connection, int(output.raw_key))
             sample = select_sample(connection, int(output.raw_key))
-        except sqlite3.Error as error:
-            raise StickError(
-                _("the database cannot be read: {reason}").format(reason=error)
-            ) from error
-        finally:
-            connection.close()
         return "".join(
             f"{name:20}  {_('not known') if value is None else '-' if value == '' else value}\n"
             for name, value in sample.items()

@@ -1,23 +1,20 @@
 """Comparisons of a campaign's drives, by the report's own rules. May block."""
 
-import sqlite3
 from pathlib import Path
 
 from appliance.report.ratios import Beside, find_besides
 from appliance.report.sides import BOOTS, PAGE_CACHE, Side, read_sides
-from appliance.store.connect import open_read_only
 from appliance.store.read.campaign import select_campaign
 from tui.charset import one_line
 from tui.figures.side_ratios import SideRatio
+from tui.language import _
+from tui.port.stored import opened
 
 
 def read_side_ratios(database: Path, campaign_id: int) -> tuple[SideRatio, ...]:
-    """All but the settled boots. Raises KaltstartError and sqlite3.Error."""
-    connection: sqlite3.Connection = open_read_only(database)
-    try:
+    """All but the settled boots. Raises KaltstartError."""
+    with opened(database, _("the campaign cannot be read: {reason}")) as connection:
         rows = select_campaign(connection, campaign_id=campaign_id, with_activity=False)
-    finally:
-        connection.close()
     return tuple(
         _convert(one, other, beside)
         for one, other, beside in find_besides(read_sides(rows))

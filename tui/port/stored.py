@@ -2,23 +2,29 @@
 
 import json
 import sqlite3
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from appliance.errors import StickError
+from appliance.campaign.remaining_writes import CampaignRows, written_drives
+from appliance.errors import KaltstartError, StickError
 from appliance.event_texts import find_words
 from appliance.plan.model import JUDGING_KINDS
+from appliance.plan.read import parse_plan
 from appliance.statistics.stats import find_quartiles
-from appliance.store import requests, steps, verdicts
+from appliance.store import requests, verdicts
+from appliance.store.arrays import select_array
+from appliance.store.boots import select_cycles
+from appliance.store.campaigns import select_campaign, select_campaign_drives
 from appliance.store.connect import open_read_only
 from appliance.store.events import select_phrases
 from appliance.store.power_offs import select_power_offs
 from appliance.store.read import overview
 from appliance.store.read.durations import select_work
 from appliance.store.read.figures import select_figures, select_samples, select_tickets
+from appliance.store.steps import select_steps
 from appliance.units import slug
 from tui import language
 from tui.charset import one_line
@@ -51,6 +57,39 @@ class Stored:
     answers: tuple[Answer, ...] = ()
     """The latest first."""
     durations: Durations = field(default_factory=Durations)
+
+
+@contextmanager
+def opened(database: Path, told: str) -> Iterator[sqlite3.Connection]:
+    """Open for as long as the block lasts. Raises KaltstartError.
+
+    Where the database cannot be read that says `told`, with SQLite's words as `{reason}`.
+    """
+    try:
+        with closing(open_read_only(database)) as connection:
+            yield connection
+    except sqlite3.Error as error:
+        raise StickError(told.format(reason=error)) from error
+
+
+def find_written(database: Path, campaign_id: int) -> tuple[str, ...]:
+    """The identities of its drives that something is still written to, raw, in their order.
+
+    All that are released where its plan cannot be read. Raises KaltstartError.
+    """
+    with opened(database, _("the campaign cannot be read: {reason}")) as connection:
+        campaign = select_campaign(connection, campaign_id)
+        rows = CampaignRows(
+            drives=select_campaign_drives(connection, campaign_id),
+            steps=select_steps(connection, campaign_id),
+            cycles=select_cycles(connection, campaign_id),
+            has_array=select_array(connection, campaign_id) is not None,
+        )
+    try:
+        plan = parse_plan(campaign.plan_toml if campaign else "")
+    except KaltstartError:
+        plan = None
+    return tuple(each.identity for each in written_drives(rows, plan))
 
 
 class StoredReader:
@@ -86,8 +125,7 @@ class StoredReader:
             self._seen = ()
         if stamp == self._seen:
             return
-        connection = open_read_only(self._database)
-        try:
+        with closing(open_read_only(self._database)) as connection:
             phrases, self._last_phrase = select_phrases(connection, after=self._last_phrase)
             learn_phrases(phrases)
             self.value = Stored(
@@ -116,14 +154,12 @@ class StoredReader:
                 ),
                 durations=make_durations(select_work(connection)),
             )
-        finally:
-            connection.close()
         self._seen = stamp
 
     def _read_steps(self, connection: sqlite3.Connection, campaign_id: int) -> tuple[Step, ...]:
         """The steps of a campaign. What is over cannot change and is read only once."""
         found = []
-        for row in steps.select_steps(connection, campaign_id):
+        for row in select_steps(connection, campaign_id):
             step = self._ended_steps.get(row.id)
             if step is None:
                 results = tuple(filter(is_shown, select_figures(connection, row.id)))

@@ -80,6 +80,21 @@ class Dialog[T](ModalScreen[T | None]):
         """A choice other than Cancel was pressed."""
 
 
+class FormDialog[T](Dialog[T]):
+    """A box with fields, left by Cancel or Done."""
+
+    def compose_end(self) -> ComposeResult:
+        """The last line of the box."""
+        with Horizontal(classes="buttons"):
+            yield Choice(_("Cancel"), id="cancel")
+            yield Choice(_("Done"), id="done")
+            yield Line(_("Space: choose  Tab: next  Esc: leave"))
+
+    def on_input_submitted(self) -> None:
+        """Enter in a field goes to the next one."""
+        self.focus_next()
+
+
 class ScrolledDialog[T](Dialog[T]):
     """A box with a text that may be longer than there is room for; the choices stay in sight.
 

@@ -4,7 +4,6 @@ Asking is `asking`. Says what is; what may be done with the drive is for `safety
 """
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +13,8 @@ from appliance.drives.facts.health import number, parse_answer, part
 from appliance.drives.facts.hidden_capacity import find_hidden_capacity
 from appliance.drives.facts.kernel import KernelTexts
 from appliance.drives.facts.links import find_link
-from appliance.drives.model import Drive
+from appliance.drives.loops import walk_nodes
+from appliance.drives.model import Drive, DriveDetails
 from appliance.errors import StepFailedError
 
 type Json = dict[str, Any]
@@ -33,33 +33,6 @@ class Contents:
     """Of the disk and of everything on it, each once: `ext4`, `LVM2_member`, `crypto_LUKS`."""
 
 
-@dataclass(frozen=True, slots=True)
-class DriveDetails:
-    """What is known about a drive now. An empty text or None: nobody said."""
-
-    form_factor: str
-    rotation_rpm: int | None
-    sector_format: str
-    """512n | 512e | 4Kn"""
-    link_now: str
-    """`6.0 Gb/s`, `8.0 GT/s x4`"""
-    link_max: str
-    """What the drive itself can, in the same words."""
-    write_cache: str
-    """on | off"""
-    trim: bool | None
-    zoned: str
-    """host-aware | host-managed | drive-managed"""
-    hybrid: str
-    """What the drive itself reports of flash in front of its platters."""
-    security: str
-    """not supported | disabled | enabled | locked | frozen"""
-    partition_table: str
-    file_systems: tuple[str, ...]
-    findings: tuple[str, ...]
-    """Sentences for people: what is not as it could be."""
-
-
 def parse_contents(text: str) -> dict[str, Contents]:
     """By path, what lies on each device in lsblk's JSON. Raises StepFailedError when it is none."""
     try:
@@ -70,17 +43,11 @@ def parse_contents(text: str) -> dict[str, Contents]:
 
 
 def _contents(node: Json) -> Contents:
-    found = (str(each.get("fstype") or "") for each in _with_descendants(node))
+    found = (str(each.get("fstype") or "") for each in walk_nodes([node]))
     return Contents(
         partition_table=str(node.get("pttype") or ""),
         file_systems=tuple(dict.fromkeys(text for text in found if text)),
     )
-
-
-def _with_descendants(node: Json) -> Iterator[Json]:
-    yield node
-    for child in node.get("children") or ():
-        yield from _with_descendants(child)
 
 
 def parse_details(

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 
-from appliance.drives.facts.details import Contents, DriveDetails, parse_details
+from appliance.drives.facts.details import Contents, parse_details
 from appliance.drives.facts.health import (
     SMARTCTL,
     Health,
@@ -20,7 +20,7 @@ from appliance.drives.facts.health import (
 )
 from appliance.drives.facts.hidden_capacity import ask_native_size
 from appliance.drives.facts.kernel import KernelTexts, read_kernel_texts
-from appliance.drives.model import Drive
+from appliance.drives.model import Drive, DriveDetails
 from appliance.errors import KaltstartError
 from appliance.run import StillRunningError, run
 

@@ -13,7 +13,7 @@ from appliance.report.blocks import (
     format_share,
     view_caches,
 )
-from appliance.report.charts.plots import Line, draw_lines
+from appliance.report.charts.plots import Line, draw_lines, make_chart
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.workloads.fio.keys import WARM_UP, FioVariant
 from appliance.workloads.fio.report import Test, find_tests
@@ -76,7 +76,7 @@ def make_tables(workload: Workload) -> tuple[TableView, ...]:
 
 def make_charts(workload: Workload) -> tuple[ChartView, ...]:
     """Hit ratio over the rounds of warming, a line per mode."""
-    charts = []
+    charts: list[ChartView] = []
     for step in workload.steps:
         lines = [
             Line(
@@ -95,9 +95,7 @@ def make_charts(workload: Workload) -> tuple[ChartView, ...]:
             x_title="round",
             y_title="hit ratio in %",
         )
-        if svg:
-            legend = tuple(line.legend for line in lines if line.points)
-            charts.append(ChartView(title="Warming the cache", svg=svg, legend=legend))
+        charts += make_chart("Warming the cache", svg, lines)
     return tuple(charts)
 
 

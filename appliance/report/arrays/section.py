@@ -5,15 +5,11 @@ What is said of bcache follows the kernel's Documentation/admin-guide/bcache.rst
 register_bdev: what was attached to a cache is run by itself only where it is detached or stale).
 """
 
-import json
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any
 
-import appliance
+from appliance.plan.model import DEFAULTS
 from appliance.report.blocks import DASH, format_bytes
 from appliance.report.figures import ARRAY, StepFigures, Workload, label_member
 from appliance.samples.variants import CACHE_MODES
@@ -142,7 +138,7 @@ def _find_modes(planned: dict[str, object], steps: Sequence[StepFigures]) -> lis
     """Those that were used, else the one that is planned, in the order of their risk."""
     used = {mode for step in steps for mode in find_step_modes(step)}
     if not used:
-        used = {str(planned.get("cache_mode", _read_defaults().get("cache_mode", "")))}
+        used = {str(planned.get("cache_mode", DEFAULTS[ARRAY]["cache_mode"]))}
     order = ("writeback", "writethrough", "writearound", "none")
     return [mode for mode in order if mode in used & set(CACHE_MODES)]
 
@@ -202,7 +198,7 @@ def _describe_state(arrays: Sequence[ArrayMadeRow]) -> str:
 
 
 def _make_settings(planned: dict[str, object]) -> tuple[SettingView, ...]:
-    values = {**_ABSENT, **_read_defaults(), **planned}
+    values = {**_ABSENT, **DEFAULTS[ARRAY], **planned}
     return tuple(
         SettingView(
             name=key,
@@ -224,29 +220,3 @@ def _is_zero(value: object) -> bool:
         return isinstance(value, int | str) and parse_size(value) == 0
     except ValueError:
         return False
-
-
-@cache
-def _read_defaults() -> dict[str, Any]:
-    """The defaults of [array] from the plan's JSON schema, the only place that has them as data.
-
-    The parser of plans itself knows drives, and a report knows nothing but the store.
-    """
-    path = Path(appliance.__file__).parent / "plan/plan.schema.json"
-    schema = json.loads(path.read_text(encoding="utf-8"))
-    found = _resolve(schema, schema.get("properties", {}).get(ARRAY, {}))
-    keys = found.get("properties", {})
-    return {
-        key: value["default"] for key, value in keys.items() if value.get("default") is not None
-    }
-
-
-def _resolve(schema: dict[str, Any], value: dict[str, Any]) -> dict[str, Any]:
-    """Follow `$ref`, also where a table may be absent (`anyOf`)."""
-    options = [value, *value.get("anyOf", ())]
-    for option in options:
-        reference = option.get("$ref", "")
-        if reference.startswith("#/$defs/"):
-            resolved: dict[str, Any] = schema["$defs"][reference.removeprefix("#/$defs/")]
-            return resolved
-    return value

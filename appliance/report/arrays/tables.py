@@ -15,7 +15,7 @@ from appliance.report.blocks import (
     view_caches,
 )
 from appliance.report.charts.activity import MAX_POINTS, explain, make_intervals, make_lines, thin
-from appliance.report.charts.plots import Line, draw_lines
+from appliance.report.charts.plots import Line, draw_lines, make_chart
 from appliance.report.figures import ARRAY, Figure, StepFigures, Workload
 from appliance.samples.variants import OTHER, TOTAL, ArrayVariant
 from appliance.workloads.fio.keys import WARM_UP, FioVariant
@@ -111,7 +111,7 @@ def _draw_panels(step: StepFigures) -> list[ChartView]:
         return []
     order = {name: number for number, name in enumerate((ARRAY, *step.devices))}
     found = dict.fromkeys(row.device for row in step.activity)
-    panels = []
+    panels: list[ChartView] = []
     for number, device in enumerate(sorted(found, key=lambda name: order.get(name, len(order)))):
         label, color = step.devices.get(device, (device, step.color))
         intervals = make_intervals([row for row in step.activity if row.device == device])
@@ -126,16 +126,9 @@ def _draw_panels(step: StepFigures) -> list[ChartView]:
             dots=False,
             panel_end=max(ends),
         )
-        panels.append(
-            ChartView(
-                title=f"{label}: read and write rate",
-                svg=svg,
-                legend=tuple(line.legend for line in lines),
-                note=explain(label, intervals, drawn),
-                wide=True,
-            )
-        )
-    return [*(panel for panel in panels if panel.svg), *_draw_dirty(step, end_s=max(ends))]
+        note = explain(label, intervals, drawn)
+        panels += make_chart(f"{label}: read and write rate", svg, lines, note=note, wide=True)
+    return [*panels, *_draw_dirty(step, end_s=max(ends))]
 
 
 def _draw_dirty(step: StepFigures, *, end_s: float) -> list[ChartView]:

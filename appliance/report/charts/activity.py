@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from appliance.report.blocks import DASH, ChartView, FoldView, LegendView, format_rate
-from appliance.report.charts.plots import Line, draw_lines
+from appliance.report.charts.plots import Line, draw_lines, make_chart
 from appliance.report.figures import StepFigures, Workload
 from appliance.store.read.workloads import ActivityRow
 
@@ -92,16 +92,7 @@ def _draw(step: StepFigures) -> tuple[ChartView, ...]:
         # One interval makes no line.
         dots=len(step.activity) <= _FEW,
     )
-    if not svg:
-        return ()
-    return (
-        ChartView(
-            title=step.label,
-            svg=svg,
-            legend=tuple(line.legend for line in lines),
-            note=" ".join(notes),
-        ),
-    )
+    return make_chart(step.label, svg, lines, note=" ".join(notes))
 
 
 def make_lines(name: str, color: int, drawn: Sequence[Interval]) -> tuple[Line, Line]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from xml.etree import ElementTree as ET
 
-from appliance.report.blocks import LegendView
+from appliance.report.blocks import ChartView, LegendView
 from appliance.report.charts.svg import (
     LINE_PX,
     Drawing,
@@ -114,6 +114,14 @@ def draw_lines(
             label, y = ends[number]
             add_text(group, label, x=100, dx=10, y=y, classes="end")
     return drawing.render()
+
+
+def make_chart(
+    title: str, svg: str, lines: Sequence[Line], *, note: str = "", wide: bool = False
+) -> tuple[ChartView, ...]:
+    """The drawn lines with their legend, in a tuple; empty where nothing was drawn."""
+    legend = tuple(line.legend for line in lines if line.points)
+    return (ChartView(title, svg, legend, note, wide),) if svg else ()
 
 
 def _order(line: Line) -> list[tuple[float, float, str]]:

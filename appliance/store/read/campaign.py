@@ -7,14 +7,7 @@ from dataclasses import dataclass
 
 from appliance.errors import PlanError
 from appliance.store import campaigns
-from appliance.store.checksums import (
-    CHECKED,
-    DAMAGED,
-    SEALED,
-    Damaged,
-    find_damaged,
-    list_keys,
-)
+from appliance.store.checksums import CHECKED, DAMAGED, SEALED, Damaged, find_damaged, list_keys
 from appliance.store.health import HealthRow, select_health
 from appliance.store.read.workloads import WorkloadRows, select_workloads
 from appliance.store.rows import Cell, Record, read_records, read_rows

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from appliance.samples.variants import Variant, parse_variant
-from appliance.store.rows import read_rows
+from appliance.store.rows import has_row, read_rows, read_value
 from appliance.store.steps import StepRow, select_steps
 
 _DRIVES = """
@@ -86,10 +86,8 @@ def select_range_bytes(connection: sqlite3.Connection, step_id: int) -> dict[str
 
 def count_ranges(connection: sqlite3.Connection, step_id: int, kind: str) -> int:
     """How many ranges of this kind a step found."""
-    row = connection.execute(
-        "SELECT count(*) FROM lba_range WHERE step_id = ? AND kind = ?", (step_id, kind)
-    ).fetchone()
-    return int(row[0])
+    query = "SELECT count(*) FROM lba_range WHERE step_id = ? AND kind = ?"
+    return read_value(connection, int, query, step_id, kind) or 0
 
 
 def select_health_texts(
@@ -107,14 +105,11 @@ def select_highest_celsius(
     connection: sqlite3.Connection, campaign_id: int, drive_id: int
 ) -> float | None:
     """The highest temperature of a drive in the steps of a campaign; None without a reading."""
-    row = connection.execute(
-        """
+    query = """
         SELECT max(s.celsius) FROM temperature_sample s JOIN step t ON t.id = s.step_id
         WHERE t.campaign_id = ? AND s.drive_id = ?
-        """,
-        (campaign_id, drive_id),
-    ).fetchone()
-    return None if row[0] is None else float(row[0])
+        """
+    return read_value(connection, float, query, campaign_id, drive_id)
 
 
 def select_boot_counts(
@@ -163,13 +158,9 @@ def is_own_campaign(connection: sqlite3.Connection, campaign_id: int) -> bool:
 
     Events without a campaign are not merged: a boot that has a `ready` was one of this stick's.
     """
-    row = connection.execute(
+    query = """
+        SELECT 1 FROM event done JOIN event start ON start.boot_id = done.boot_id
+        WHERE done.campaign_id = ? AND done.event = 'campaign-done'
+        AND start.campaign_id IS NULL AND start.event = 'ready'
         """
-        SELECT EXISTS (
-            SELECT 1 FROM event done JOIN event start ON start.boot_id = done.boot_id
-            WHERE done.campaign_id = ? AND done.event = 'campaign-done'
-            AND start.campaign_id IS NULL AND start.event = 'ready')
-        """,
-        (campaign_id,),
-    ).fetchone()
-    return bool(row[0])
+    return has_row(connection, query, campaign_id)

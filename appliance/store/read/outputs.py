@@ -4,7 +4,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Literal
 
-from appliance.store.rows import Record, read_records, read_rows
+from appliance.store.rows import Record, read_records, read_rows, read_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,8 @@ def select_health_outputs(
 
 def select_health_output(connection: sqlite3.Connection, reading_id: int) -> str:
     """All that smartctl said; empty where that is not there any more."""
-    row = connection.execute(
-        "SELECT raw FROM health_reading WHERE id = ?", (reading_id,)
-    ).fetchone()
-    return "" if row is None else str(row[0])
+    query = "SELECT raw FROM health_reading WHERE id = ?"
+    return read_value(connection, str, query, reading_id) or ""
 
 
 def select_sample(connection: sqlite3.Connection, cycle_id: int) -> Record:

@@ -6,11 +6,12 @@ Tables are read where the views lack a column: the reason of a proof, the parts 
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import batched, groupby
 from math import ceil
 from typing import TYPE_CHECKING
 
+from appliance.samples.model import ActivitySample, DirtySample, LbaRange, Ticket
 from appliance.store.checksums import DAMAGED, Damaged, list_keys
 from appliance.store.rows import list_columns, read_rows
 from appliance.store.steps import StepRow
@@ -78,44 +79,25 @@ class ResultRow:
     """proven | unproven; empty where no cold page cache was wished for."""
 
 
-@dataclass(frozen=True, slots=True)
-class TicketRow:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TicketRow(Ticket):
     """One draw of a lottery. `pass` is a word of Python's: here it is `pass_name`."""
 
     step_id: int
-    pass_name: str
-    page_cache: str
-    seq: int
-    file: str
-    nth: int
-    bytes: int
-    seconds: float
-    major_faults: int
-    device_read_bytes: int
-    resident_before_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class ActivityRow:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivityRow(ActivitySample):
     """What one device did in the interval that ended `t_s` seconds after the step's start."""
 
     step_id: int
-    device: str
-    t_s: float
-    read_bytes: int
-    write_bytes: int
-    read_ios: int
-    write_ios: int
-    busy_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class DirtyRow:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirtyRow(DirtySample):
     """How much of the array's data was only in its cache, `t_s` seconds after the step's start."""
 
     step_id: int
-    t_s: float
-    dirty_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,18 +126,12 @@ class SliceRow:
     max_bytes_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class RangeRow:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeRow(LbaRange):
     """A stretch of a drive where something is wrong."""
 
     step_id: int
     part: str
-    kind: str
-    """unreadable | slow | mismatch | alias | lost"""
-    first_byte: int
-    size_bytes: int
-    seconds: float
-    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,15 +233,13 @@ def _select_activity(
 
 def _join(part: tuple[ActivityRow, ...]) -> ActivityRow:
     """One interval that covers the same time with the same bytes."""
-    return ActivityRow(
-        part[0].step_id,
-        part[0].device,
-        part[-1].t_s,
-        sum(row.read_bytes for row in part),
-        sum(row.write_bytes for row in part),
-        sum(row.read_ios for row in part),
-        sum(row.write_ios for row in part),
-        sum(row.busy_s for row in part),
+    return replace(
+        part[-1],
+        read_bytes=sum(row.read_bytes for row in part),
+        write_bytes=sum(row.write_bytes for row in part),
+        read_ios=sum(row.read_ios for row in part),
+        write_ios=sum(row.write_ios for row in part),
+        busy_s=sum(row.busy_s for row in part),
     )
 
 

@@ -205,7 +205,10 @@ class FioWorkload(Workload):
                 memory_max_bytes=plan.memory_max_bytes if bounded else 0,
             )
         return _Measured(
-            run, judge(run, wished=plan.page_cache, proven=proven, reason=reason, drive_state=state)
+            run,
+            judge(
+                run, wished=plan.page_cache, proven_before=proven, reason=reason, drive_state=state
+            ),
         )
 
     @contextmanager

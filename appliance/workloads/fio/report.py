@@ -24,7 +24,7 @@ from appliance.report.blocks import (
 from appliance.report.boots.findings import Finding
 from appliance.report.charts.activity import make_intervals
 from appliance.report.charts.draw import Bars, draw_bars
-from appliance.report.charts.plots import Line, draw_lines
+from appliance.report.charts.plots import Line, draw_lines, make_chart
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.section import Row, Section, Values, all_tellable, compare, say_times
 from appliance.samples.steady_state import WINDOW, judge_rounds
@@ -144,7 +144,6 @@ def make_block(workload: Workload) -> BlockView:
     """Sequential tests in MB/s, random ones in IOPS."""
     series = find_series(workload)
     return BlockView(
-        title="",
         planned=workload.planned,
         charts=(
             *_draw(series, workload.index, metric="bw_bytes_s", title="Sequential tests, MB/s"),
@@ -244,9 +243,7 @@ def _draw_latencies(series: _Series, index: int) -> tuple[ChartView, ...]:
             x_start=0.5,
             x_labels=[(float(n), told) for n, told in enumerate(LATENCIES.values(), start=1)],
         )
-        if svg:
-            legends = tuple(line.legend for line in lines if line.points)
-            charts.append(ChartView(title=f"{name}: latency", svg=svg, legend=legends))
+        charts += make_chart(f"{name}: latency", svg, lines)
     return tuple(charts)
 
 
@@ -280,9 +277,7 @@ def _draw_rounds(series: _Series, index: int) -> tuple[ChartView, ...]:
             x_title="round",
             y_title=unit,
         )
-        if svg:
-            legends = tuple(line.legend for line in lines if line.points)
-            charts.append(ChartView(title=f"{name} over its rounds", svg=svg, legend=legends))
+        charts += make_chart(f"{name} over its rounds", svg, lines)
     return tuple(charts)
 
 

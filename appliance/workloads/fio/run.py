@@ -10,16 +10,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Unpack
 
 from appliance import sysfs
 from appliance.caches.ballast import read_memory
-from appliance.caches.judge import hit_ratio, judge_reads, judge_writes
+from appliance.caches.judge import Setup, hit_ratio, judge_reads, judge_writes
 from appliance.caches.memory_limit import bounded_command
 from appliance.errors import RefusedError, StepFailedError
 from appliance.run import Finished, run, run_watched
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.fio_output import FioOutput, FioOutputError, find_percentiles, parse_fio
-from appliance.samples.model import CacheState, PageCache, Result
+from appliance.samples.model import CacheState, Result
 from appliance.units import printable
 from appliance.workloads.base import Bench
 from appliance.workloads.fio.job import FioJob, Options, buffer_bytes, file_stem
@@ -195,40 +196,18 @@ def _first_words(done: Finished) -> str:
     return f"exit code {done.returncode}"
 
 
-def judge(
-    run: FioRun,
-    *,
-    wished: PageCache,
-    proven: bool,
-    reason: str,
-    ballast_bytes: int = 0,
-    drive_state: str = "",
-) -> CacheState:
+def judge(run: FioRun, **setup: Unpack[Setup]) -> CacheState:
     """The state that a job met; of one that reads and writes, the direction that proves less."""
-    output = run.output
+    read_bytes, write_bytes = run.output.read.io_bytes, run.output.write.io_bytes
     states = []
-    if output.read.io_bytes:
+    if read_bytes:
         states.append(
-            judge_reads(
-                wished=wished,
-                proven_before=proven,
-                reason=reason,
-                app_read_bytes=output.read.io_bytes,
-                device_read_bytes=run.device_read_bytes,
-                ballast_bytes=ballast_bytes,
-                drive_state=drive_state,
-            )
+            judge_reads(app_read_bytes=read_bytes, device_read_bytes=run.device_read_bytes, **setup)
         )
-    if output.write.io_bytes or not states:
+    if write_bytes or not states:
         states.append(
             judge_writes(
-                wished=wished,
-                proven_before=proven,
-                reason=reason,
-                app_write_bytes=output.write.io_bytes,
-                device_write_bytes=run.device_write_bytes,
-                ballast_bytes=ballast_bytes,
-                drive_state=drive_state,
+                app_write_bytes=write_bytes, device_write_bytes=run.device_write_bytes, **setup
             )
         )
     return weakest(states)

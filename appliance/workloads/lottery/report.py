@@ -27,7 +27,7 @@ from appliance.report.blocks import (
     view_caches,
 )
 from appliance.report.boots.findings import Finding
-from appliance.report.charts.plots import Line, draw_lines
+from appliance.report.charts.plots import Line, draw_lines, make_chart
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.section import Row, Section, Values, say_times
 from appliance.samples.first_touch import Chance, find_first_chance, pair_touches
@@ -44,6 +44,7 @@ NOTE = (
     "repeats, because files differ in their place on the drive. If RAM answered, the curve "
     "is the page cache's and not the drive's."
 )
+_SHARED_DOTS = "Files on equally many tickets share a dot: the mean of their rates."
 
 _GAIN = 1.0 + stats.TOLERANCE
 _CHANCE = 0.005
@@ -199,7 +200,6 @@ def find_chance_against(one: Pass, earlier: Pass) -> Chance:
 def make_block(workload: Workload) -> BlockView:
     """The curves of all drives in one chart per pass; each drive's own, and over the nth read."""
     return BlockView(
-        title="",
         planned=workload.planned,
         charts=_draw_drives(workload),
         tables=(_make_table(workload),),
@@ -219,7 +219,7 @@ def _draw_drives(workload: Workload) -> tuple[ChartView, ...]:
     found = [(step, one) for step in workload.steps for one in find_passes(step)]
     names = list(dict.fromkeys(one.name for _, one in found))
     names.sort(key=lambda name: name not in _PAST_RAM)
-    charts = []
+    charts: list[ChartView] = []
     for number, name in enumerate(names):
         lines = [
             Line(
@@ -240,15 +240,8 @@ def _draw_drives(workload: Workload) -> tuple[ChartView, ...]:
             x_title="reads of the file (its tickets)",
             y_title="MB/s",
         )
-        if svg:
-            charts.append(
-                ChartView(
-                    title=f"{name} pass, all drives: rate against how often a file is read",
-                    svg=svg,
-                    legend=tuple(line.legend for line in lines if line.points),
-                    note="Files on equally many tickets share a dot: the mean of their rates.",
-                )
-            )
+        shown = f"{name} pass, all drives: rate against how often a file is read"
+        charts += make_chart(shown, svg, lines, note=_SHARED_DOTS)
     return tuple(charts)
 
 
@@ -266,34 +259,26 @@ def _draw(step: StepFigures) -> tuple[ChartView, ...]:
         # Draws of an invalid pass are in no mean.
         if all(figure.valid for figure in one.figures)
     ]
-    charts = (
-        ChartView(
-            title=f"{step.label}: rate against how often a file is read",
-            svg=draw_lines(
-                reads,
-                name=f"lottery-reads-{step.step.id}",
-                title=f"Mean rate against number of reads of a file, one line per pass,"
-                f" {step.label}",
-                x_title="reads of the file (its tickets)",
-                y_title="mean rate in MB/s",
-            ),
-            legend=tuple(line.legend for line in reads if line.points),
-            note="Files on equally many tickets share a dot: the mean of their rates.",
-        ),
-        ChartView(
-            title=f"{step.label}: rate over the nth read",
-            svg=draw_lines(
-                nth,
-                name=f"lottery-nth-{step.step.id}",
-                title=f"Rate over the nth read of a file, one line per pass, {step.label}",
-                x_title="nth read of a file",
-                y_title="rate in MB/s",
-            ),
-            legend=tuple(line.legend for line in nth if line.points),
-            note="All files that were read at least that often.",
-        ),
+    over_reads = draw_lines(
+        reads,
+        name=f"lottery-reads-{step.step.id}",
+        title=f"Mean rate against number of reads of a file, one line per pass, {step.label}",
+        x_title="reads of the file (its tickets)",
+        y_title="mean rate in MB/s",
     )
-    return tuple(chart for chart in charts if chart.svg)
+    over_nth = draw_lines(
+        nth,
+        name=f"lottery-nth-{step.step.id}",
+        title=f"Rate over the nth read of a file, one line per pass, {step.label}",
+        x_title="nth read of a file",
+        y_title="rate in MB/s",
+    )
+    often = f"{step.label}: rate against how often a file is read"
+    every = "All files that were read at least that often."
+    return (
+        *make_chart(often, over_reads, reads, note=_SHARED_DOTS),
+        *make_chart(f"{step.label}: rate over the nth read", over_nth, nth, note=every),
+    )
 
 
 def _over_reads(one: Pass) -> tuple[tuple[float, float, str], ...]:

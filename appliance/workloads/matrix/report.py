@@ -80,7 +80,6 @@ def make_block(workload: Workload) -> BlockView:
     operations = list(dict.fromkeys(cell.operation for cell in everything))
     largest = find_largest(everything)
     return BlockView(
-        title="",
         planned=workload.planned,
         charts=_draw(cells, operations, largest=largest, index=workload.index),
         tables=(

@@ -157,7 +157,7 @@ class MatrixWorkload(Workload):
         state = judge(
             run,
             wished=wished,
-            proven=proven,
+            proven_before=proven,
             reason=reason,
             ballast_bytes=self._ballast_bytes,
             drive_state="; ".join(filter(None, (bench.drive_state, capped))),

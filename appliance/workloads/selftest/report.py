@@ -17,9 +17,7 @@ NOTE = (
 def make_block(workload: Workload) -> BlockView:
     """One line per drive and test."""
     return BlockView(
-        title="",
         planned=workload.planned,
-        charts=(),
         tables=(
             TableView(
                 heads=("Drive", "Test"),
@@ -37,7 +35,6 @@ def make_block(workload: Workload) -> BlockView:
                 with_caches=False,
             ),
         ),
-        folds=(),
     )
 
 

@@ -73,7 +73,6 @@ def _make_block(workload: Workload, *, highest_s: float) -> BlockView:
         legend=tuple(series.legend for series in bars if any(series.values)),
     )
     return BlockView(
-        title="",
         planned=workload.planned,
         charts=(chart,) if svg else (),
         tables=(

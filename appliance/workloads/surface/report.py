@@ -24,7 +24,7 @@ from appliance.report.blocks import (
     view_caches,
 )
 from appliance.report.boots.findings import Finding
-from appliance.report.charts.plots import Line, draw_lines
+from appliance.report.charts.plots import Line, draw_lines, make_chart
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.section import Places, Section, Values, all_tellable, compare
 from appliance.statistics.stats import find_share_shown
@@ -65,11 +65,10 @@ def make_block(workload: Workload) -> BlockView:
     """A speed profile per drive; all drives in a table; what is wrong with each."""
     shown = [step for step in workload.steps if step.figures]
     return BlockView(
-        title="",
         planned=workload.planned,
         charts=(
             *_draw_drives(shown, workload.index),
-            *(chart for step in shown if (chart := _draw(step)).svg),
+            *(chart for step in shown for chart in _draw(step)),
         ),
         tables=(
             TableView(
@@ -193,11 +192,10 @@ def _draw_drives(steps: Sequence[StepFigures], index: int) -> tuple[ChartView, .
         x_labels=[(float(place), f"{place}") for place in range(0, 101, 20)],
         dots=False,
     )
-    legend = tuple(line.legend for line in lines)
-    return (ChartView("All drives: speed over the drive", svg, legend, wide=True),) if svg else ()
+    return make_chart("All drives: speed over the drive", svg, lines, wide=True)
 
 
-def _draw(step: StepFigures) -> ChartView:
+def _draw(step: StepFigures) -> tuple[ChartView, ...]:
     rated = [row for row in step.slices if row.mean_bytes_s]
     lines = [
         Line(
@@ -215,12 +213,7 @@ def _draw(step: StepFigures) -> ChartView:
         dots=len(rated) == 1,
         panel_end=max((row.end_byte for row in step.slices), default=0) / 1e9,
     )
-    return ChartView(
-        title=f"{step.label}: speed over the drive",
-        svg=svg,
-        legend=tuple(line.legend for line in lines),
-        wide=True,
-    )
+    return make_chart(f"{step.label}: speed over the drive", svg, lines, wide=True)
 
 
 def _make_point(row: SliceRow, name: str, bytes_s: float) -> tuple[float, float, str]:

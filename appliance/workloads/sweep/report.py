@@ -7,6 +7,7 @@ what it is compared with: thin lines.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 from appliance.report import plain
 from appliance.report.arrays.tables import find_hit_ratio
@@ -25,7 +26,7 @@ from appliance.report.blocks import (
     view_caches,
 )
 from appliance.report.boots.findings import Finding
-from appliance.report.charts.plots import Line, draw_lines
+from appliance.report.charts.plots import Line, draw_lines, make_chart
 from appliance.report.figures import MEMBERS, Figure, StepFigures, Workload, size_key
 from appliance.report.section import Row, Section, Values, compare
 from appliance.units import parse_size
@@ -78,20 +79,19 @@ def make_block(workload: Workload) -> BlockView:
     points = [(step, find_points(step)) for step in workload.steps]
     tests = list(dict.fromkeys(point.test for _, own in points for point in own))
     accesses = list(dict.fromkeys(point.access for _, own in points for point in own))
-    charts = tuple(
+    charts = (
         _draw(points, test, accesses, name=f"sweep-{workload.index}-{number}")
         for number, test in enumerate(tests)
     )
     arrays = [(step, own) for step, own in points if step.place == "array"]
-    hits = tuple(
+    hits = (
         _draw_hits(step, own, test, name=f"sweep-hits-{workload.index}-{step.step.id}-{number}")
         for step, own in arrays
         for number, test in enumerate(tests)
     )
     return BlockView(
-        title="",
         planned=workload.planned,
-        charts=tuple(chart for chart in (*charts, *hits) if chart.svg),
+        charts=tuple(chain.from_iterable((*charts, *hits))),
         tables=(
             *(_make_table(points, test, accesses) for test in tests),
             *(_pair(step, own, test) for step, own in arrays for test in _find_paired(own)),
@@ -106,7 +106,7 @@ def _draw(
     accesses: Sequence[str],
     *,
     name: str,
-) -> ChartView:
+) -> tuple[ChartView, ...]:
     metric, factor, unit = find_metric(test)
     lines = []
     labels: dict[float, str] = {}
@@ -128,18 +128,15 @@ def _draw(
                     dots.append((x, value / factor, text))
             if dots:
                 lines.append(Line(LegendView(label, step.color, style), tuple(dots)))
-    return ChartView(
-        title=f"{test}: {unit} over the size of the working set",
-        svg=draw_lines(
-            lines,
-            name=name,
-            title=f"{test} in {unit} over set size, one line per drive and way of access",
-            x_title="working set",
-            y_title=unit,
-            x_labels=sorted(labels.items()),
-        ),
-        legend=tuple(line.legend for line in lines),
+    svg = draw_lines(
+        lines,
+        name=name,
+        title=f"{test} in {unit} over set size, one line per drive and way of access",
+        x_title="working set",
+        y_title=unit,
+        x_labels=sorted(labels.items()),
     )
+    return make_chart(f"{test}: {unit} over the size of the working set", svg, lines)
 
 
 def _make_table(
@@ -177,7 +174,9 @@ def _mark_reference(step: StepFigures) -> str:
     return " (reference)" if step.reference and step.place not in MEMBERS else ""
 
 
-def _draw_hits(step: StepFigures, own: Sequence[Point], test: str, *, name: str) -> ChartView:
+def _draw_hits(
+    step: StepFigures, own: Sequence[Point], test: str, *, name: str
+) -> tuple[ChartView, ...]:
     """How much of what reached the array its cache drive answered, over the set's size."""
     lines = []
     labels: dict[float, str] = {}
@@ -193,18 +192,15 @@ def _draw_hits(step: StepFigures, own: Sequence[Point], test: str, *, name: str)
                 dots.append((x, 100 * ratio, text))
         if dots:
             lines.append(Line(LegendView(access, step.color, f"line-{number % 4}"), tuple(dots)))
-    return ChartView(
-        title=f"{test}: hit ratio of the {step.label}'s cache drive",
-        svg=draw_lines(
-            lines,
-            name=name,
-            title=f"{test}: hit ratio in percent over set size, one line per way of access",
-            x_title="working set",
-            y_title="hit ratio in %",
-            x_labels=sorted(labels.items()),
-        ),
-        legend=tuple(line.legend for line in lines),
+    svg = draw_lines(
+        lines,
+        name=name,
+        title=f"{test}: hit ratio in percent over set size, one line per way of access",
+        x_title="working set",
+        y_title="hit ratio in %",
+        x_labels=sorted(labels.items()),
     )
+    return make_chart(f"{test}: hit ratio of the {step.label}'s cache drive", svg, lines)
 
 
 @dataclass(frozen=True, slots=True)

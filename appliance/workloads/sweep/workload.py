@@ -102,7 +102,7 @@ class SweepWorkload(Workload):
         state = judge(
             run,
             wished="bypass",
-            proven=True,
+            proven_before=True,
             reason="O_DIRECT",
             drive_state=self._state(bench, cell),
         )

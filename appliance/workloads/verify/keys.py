@@ -4,15 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self, override
 
-from appliance.plan.workloads import (
-    ARRAY,
-    LARGEST,
-    STEP,
-    Clash,
-    Expected,
-    WorkloadPlan,
-    kind_key,
-)
+from appliance.plan.workloads import ARRAY, LARGEST, STEP, Clash, Expected, WorkloadPlan, kind_key
 from appliance.samples.variants import Variant
 from appliance.toml.fields import InRow, either, flag, key, size
 from appliance.toml.values import show_value

@@ -48,9 +48,7 @@ def make_block(workload: Workload) -> BlockView:
     """A line per drive and phase; what is wrong with each drive; every stretch behind a click."""
     shown = [step for step in workload.steps if step.figures]
     return BlockView(
-        title="",
         planned=workload.planned,
-        charts=(),
         tables=(
             TableView(
                 heads=("Drive", "Phase"),

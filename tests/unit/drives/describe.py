@@ -5,10 +5,9 @@
 
 from collections.abc import Iterator
 
-from appliance.drives.facts.details import DriveDetails
 from appliance.drives.facts.health import Health
 from appliance.drives.facts.query import Answer
-from appliance.drives.model import Drive
+from appliance.drives.model import Drive, DriveDetails
 from appliance.drives.safety import may_offer, may_write
 from appliance.store.health import HealthRow, Moment
 from appliance.units import format_drive_size, printable

@@ -4,11 +4,11 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.drives.facts.details import Contents, DriveDetails, parse_contents, parse_details
+from appliance.drives.facts.details import Contents, parse_contents, parse_details
 from appliance.drives.facts.health import parse_health
 from appliance.drives.facts.kernel import KernelTexts, read_kernel_texts
 from appliance.drives.facts.query import Answer
-from appliance.drives.model import Drive
+from appliance.drives.model import Drive, DriveDetails
 from appliance.drives.probe import merge_serials, parse_lsblk, read_serial
 from tests.unit.drives.captured import lay_out
 
