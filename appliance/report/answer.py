@@ -187,13 +187,22 @@ def _say_proofs(all_series: Sequence[Series]) -> str:
 def _answer_by_verdicts(verdicts: VerdictsView) -> AnswerView:
     words = [sheet.word for sheet in verdicts.sheets]
     told = [
-        f"{words.count(word)} {word}{_name_rejects(verdicts) if word == 'reject' else ''}"
+        f"{words.count(word)} {word}{_say_quick(verdicts, word)}"
+        f"{_name_rejects(verdicts) if word == 'reject' else ''}"
         for word in ("accept", "accept with remarks", "reject", "no verdict")
         if word in words
     ]
     return AnswerView(
         text=f"{count(len(words), 'drive')} judged: {', '.join(told)}.", proof="", is_gain=False
     )
+
+
+def _say_quick(verdicts: VerdictsView, word: str) -> str:
+    """How many of those with this verdict were not looked at as a whole."""
+    quick = [sheet.is_quick for sheet in verdicts.sheets if sheet.word == word]
+    if not any(quick):
+        return ""
+    return " after a quick look" if all(quick) else f", {sum(quick)} of them after a quick look"
 
 
 def _name_rejects(verdicts: VerdictsView) -> str:

@@ -12,6 +12,7 @@ from appliance.store.checksums import DAMAGED, Damaged, find_damaged, list_keys,
 from appliance.store.clock import timestamp
 
 Verdict = Literal["accept", "accept with remarks", "reject"]
+Depth = Literal["quick look", "surface read", "written and read back"]
 Outcome = Literal["kept", "remark", "reject", "not measured"]
 
 
@@ -28,6 +29,11 @@ class VerdictRow:
     at: str
     drive_class: str
     """hdd | sata-ssd | nvme | hybrid | usb; empty: not known."""
+    depth: Depth
+    read_percent: float
+    """How much of its surface was read, or written and read back, without doubt."""
+    label: str
+    """The plan's words for the drive; empty without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +71,28 @@ def insert_verdict(
     drive_class: str,
     verdict: Verdict,
     reasons: str,
+    depth: Depth,
+    read_percent: float,
     limits: Sequence[LimitRow],
 ) -> None:
     """Store the verdict on a drive and the limits behind it, in their order."""
     with sealing(connection, "verdict"):
         connection.execute(
             """
-            INSERT INTO verdict (campaign_id, drive_id, verdict, reasons, at, drive_class)
-            VALUES (?, ?, ?, ?, ?, ?)
+            INSERT INTO verdict (campaign_id, drive_id, verdict, reasons, at, drive_class, depth,
+                                 read_percent)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """,
-            (campaign_id, drive_id, verdict, reasons, timestamp(), drive_class),
+            (
+                campaign_id,
+                drive_id,
+                verdict,
+                reasons,
+                timestamp(),
+                drive_class,
+                depth,
+                read_percent,
+            ),
         )
     with sealing(connection, "verdict_limit"):
         connection.executemany(
@@ -161,7 +179,7 @@ def select_verdicts(connection: sqlite3.Connection, campaign_id: int) -> tuple[V
     rows = connection.execute(
         f"""
         SELECT v.drive_id, d.identity, v.verdict, v.reasons, v.at,
-               v.drive_class
+               v.drive_class, v.depth, v.read_percent, coalesce(cd.label, '') AS label
         FROM verdict v
         JOIN drive d ON d.id = v.drive_id
         LEFT JOIN campaign_drive cd ON cd.campaign_id = v.campaign_id AND cd.drive_id = v.drive_id
