@@ -16,7 +16,16 @@ from tui.widgets.table import Table, make_cell
 _LISTED = 4
 _WIDTH = 75
 # At once, not when the key has come up to the dialog: a Tab typed behind it moves the focus before.
-AT_ONCE = {"space": "pick", "c": "take_control", "a": "take_into_array", "l": "label"}
+AT_ONCE = {
+    "space": "pick",
+    "plus": "pick_all",
+    "minus": "pick_none",
+    "m": "pick_model",
+    "s": "pick_size",
+    "c": "take_control",
+    "a": "take_into_array",
+    "l": "label",
+}
 # So do the arrows, or a pick typed behind one would mean the drive that it leads away from.
 _MOVES = {"up": "cursor_up", "down": "cursor_down"}
 

@@ -77,7 +77,9 @@ class CampaignForm(Dialog[ComposedCampaign]):
 
     @override
     def compose_box(self) -> ComposeResult:
-        yield Line(_("Drives: Space: select  c: control for comparison  a: array  l: label"))
+        yield Line(
+            _("Space picks  + all  - none  m, s same model, size  c control  a array  l label")
+        )
         yield DriveTable(self._drives)
         with Horizontal(classes="field gap"):
             yield Line(_("Name"))
@@ -161,6 +163,35 @@ class CampaignForm(Dialog[ComposedCampaign]):
     def action_pick(self) -> None:
         """Pick the drive under the cursor, or leave it out again."""
         self._turn(roles.turn_pick)
+
+    def action_pick_all(self) -> None:
+        """Pick all drives but those with a system on them."""
+        self._pick_also(lambda _: True)
+
+    def action_pick_none(self) -> None:
+        """Leave all drives out."""
+        self._give({})
+
+    def action_pick_model(self) -> None:
+        """Pick all of the model of the one under the cursor."""
+        number = self._under_cursor()
+        if number is not None:
+            self._pick_also(lambda drive: drive.raw_model == self._drives[number].raw_model)
+
+    def action_pick_size(self) -> None:
+        """Pick all of the size of the one under the cursor."""
+        number = self._under_cursor()
+        if number is not None:
+            self._pick_also(lambda drive: drive.size_bytes == self._drives[number].size_bytes)
+
+    def _pick_also(self, is_wanted: Callable[[DriveRow], bool]) -> None:
+        """Never what may be the machine's own system: a person picks that alone."""
+        wanted = [
+            number
+            for number, drive in enumerate(self._drives)
+            if is_wanted(drive) and not drive.holds_a_system
+        ]
+        self._give(roles.pick_also(self._roles, wanted))
 
     def action_take_control(self) -> None:
         """Make a drive a control, or a control a target."""
