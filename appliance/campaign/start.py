@@ -269,6 +269,7 @@ def start_campaign(
                 asked=asked[planned.identity],
                 serial_doubt=drive.serial_doubt,
                 released_content=contents.get(planned.identity),
+                label=planned.label,
             )
         for cycle in cycles:
             insert_cycle(

@@ -53,8 +53,15 @@ def judge_campaign(context: CampaignContext, campaign_id: int) -> None:
         tell_no_verdict(context, campaign_id, problems)
     for each in judged:
         if each.verdict is not None:
+            is_quick = each.evidence.depth == "quick look"
+            read = {"read_percent": round(each.evidence.read_percent, 1)} if is_quick else {}
             context.host.announce(
-                "verdict", id=campaign_id, drive=each.evidence.identity, verdict=each.verdict
+                "verdict",
+                id=campaign_id,
+                drive=each.evidence.identity,
+                verdict=each.verdict,
+                depth=each.evidence.depth,
+                **read,
             )
 
 
@@ -101,7 +108,10 @@ def _keep_old(context: CampaignContext, campaign_id: int) -> None:
             context,
             "verdict-before",
             what=": ".join(
-                filter(None, (row.drive_serial, f"{row.verdict} at {row.at}", row.reasons))
+                filter(
+                    None,
+                    (row.drive_serial, f"{row.verdict} ({row.depth}) at {row.at}", row.reasons),
+                )
             ),
             campaign_id=campaign_id,
         )
@@ -121,6 +131,8 @@ def _store(context: CampaignContext, campaign_id: int, policy: Policy, judged: J
         drive_class=judged.drive_class or "",
         verdict=judged.verdict,
         reasons=judged.reasons,
+        depth=judged.evidence.depth,
+        read_percent=judged.evidence.read_percent,
         limits=judged.limits,
     )
     record(
@@ -128,6 +140,7 @@ def _store(context: CampaignContext, campaign_id: int, policy: Policy, judged: J
         "verdict",
         drive=identity,
         verdict=judged.verdict,
+        depth=judged.evidence.depth,
         policy=policy.name,
         origin=policy.origin,
         campaign_id=campaign_id,

@@ -40,6 +40,7 @@ def compose_plan(
     typed: Mapping[str, str] | None = None,
     workloads: Sequence[Mapping[str, object]] = (),
     further: Mapping[str, Mapping[str, object]] | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> str:
     """The TOML of a campaign on `drives`: a boot test in install mode, then `workloads`.
 
@@ -50,10 +51,10 @@ def compose_plan(
     the person typed to release each drive: it goes into the plan as it is, so that `parse_plan`
     refuses a slip; a drive that is not in it is only read. Without `typed` every drive is released.
     A drive whose number may be another's too is named by model and size as well. `further` has
-    other keys of `campaign`, `boot` and `array`, by table.
+    other keys of `campaign`, `boot` and `array`, by table; `labels` are by identity.
     Raises RefusedError for a drive that no plan can name.
     """
-    roles, further = roles or {}, further or {}
+    roles, further, labels = roles or {}, further or {}, labels or {}
     lines = [
         "version = 1",
         "",
@@ -82,6 +83,8 @@ def compose_plan(
             if _can_be_named(drive.model):
                 lines.append(f"model = {quote(drive.model)}")
             lines.append(f"size = {drive.size_bytes}")
+        if label := labels.get(drive.identity):
+            lines.append(f"label = {quote(label)}")
     if boot is not None:
         lines += ["", "[boot]", *_show_pairs({**boot, **further.get("boot", {})})]
     if array is not None:

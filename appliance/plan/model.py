@@ -122,6 +122,11 @@ class PlannedDrive:
         says="The exact size. Needed if model is.",
     )
     """0: not given."""
+    label: str = key(
+        text("a text of 1 to 80 characters", most=80, pattern=r"\S"),
+        absent="",
+        says="Free text for people: bay, asset tag, note. Shown wherever the drive is named.",
+    )
 
     @property
     def identity(self) -> str:

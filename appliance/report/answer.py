@@ -187,7 +187,7 @@ def _say_proofs(all_series: Sequence[Series]) -> str:
 def _answer_by_verdicts(verdicts: VerdictsView) -> AnswerView:
     words = [sheet.word for sheet in verdicts.sheets]
     told = [
-        f"{words.count(word)} {word}{_name_rejects(verdicts) if word == 'reject' else ''}"
+        f"{words.count(word)} {word}{_add_notes(verdicts, word)}"
         for word in ("accept", "accept with remarks", "reject", "no verdict")
         if word in words
     ]
@@ -196,13 +196,18 @@ def _answer_by_verdicts(verdicts: VerdictsView) -> AnswerView:
     )
 
 
-def _name_rejects(verdicts: VerdictsView) -> str:
-    names = [
-        sheet.wwn if sheet.serial == DASH else sheet.serial
-        for sheet in verdicts.sheets
-        if sheet.word == "reject"
-    ]
-    return f" ({_list(names)})" if len(names) <= _MOST_NAMES else ""
+def _add_notes(verdicts: VerdictsView, word: str) -> str:
+    """How many of those with this verdict were not looked at as a whole; who is rejected."""
+    sheets = [sheet for sheet in verdicts.sheets if sheet.word == word]
+    quick = sum(sheet.is_quick for sheet in sheets)
+    notes = []
+    if quick:
+        notes.append(
+            "after a quick look" if quick == len(sheets) else f"{quick} after a quick look"
+        )
+    if word == "reject" and len(sheets) <= _MOST_NAMES:
+        notes.append(_list([each.wwn if each.serial == DASH else each.serial for each in sheets]))
+    return f" ({'; '.join(notes)})" if notes else ""
 
 
 def _find_workload_answer(workloads: Sequence[Workload]) -> tuple[Finding, Workload] | None:

@@ -57,10 +57,11 @@ def render_results(rows: CampaignRows) -> str:
     """One line per boot, then one line per figure of a workload (RFC 4180: commas, CRLF).
 
     The columns of the view `boot_times` come first; a figure fills those that it shares
-    (campaign, drive, role, valid, at) and the ones after them, a boot leaves these empty. The last
-    column says why the serial number may be another drive's too.
+    (campaign, drive, role, valid, at, label) and the ones after them, a boot leaves these empty.
+    The last column says why the serial number may be another drive's too.
     """
     doubts = _find_doubts(rows)
+    labels = {drive.identity: drive.label for drive in rows.drives}
     figures = (
         {
             **_pick(row, _FIGURE),
@@ -69,6 +70,7 @@ def render_results(rows: CampaignRows) -> str:
             "drive_role": row.drive_role,
             "valid": row.valid,
             "at": row.at,
+            "label": labels.get(row.drive_serial, ""),
         }
         for row in rows.workloads.results
     )
@@ -118,14 +120,15 @@ def render_verdict_limits(rows: CampaignRows) -> str:
     return _render(
         (
             *("campaign_id", "drive_serial", "verdict", "at", "position", "name", "outcome"),
-            *("measured", "allowed", "detail", _DOUBT),
+            *("measured", "allowed", "detail", _DOUBT, "depth", "read_percent"),
+            "label",
         ),
         ({**verdicts[record["drive_serial"]], **record} for record in _list_limits(rows)),
     )
 
 
 def _list_verdicts(rows: CampaignRows) -> list[Record]:
-    columns = ("drive_serial", "verdict", "reasons", "at")
+    columns = ("drive_serial", "verdict", "reasons", "at", "depth", "label", "read_percent")
     return [
         {"campaign_id": rows.campaign.id, **_pick(row, columns)} for row in rows.verdicts.verdicts
     ]

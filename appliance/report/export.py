@@ -154,7 +154,7 @@ def _find_charts(rows: CampaignRows, *, raw: Path) -> dict[int, tuple[str, Path]
         ]
         if drive is not None and sources:
             # The slot keeps apart serial numbers that differ only in what a name cannot hold.
-            name = slug(drive.identity)
+            name = "-".join(slug(text) for text in (drive.label, drive.identity) if text)
             # A boot that was tried again may have left more than one: the last one counted.
             found[boot.id] = (f"{drive.slot}-{name}-cycle-{boot.cycle:03}.svg", sources[-1])
     return found

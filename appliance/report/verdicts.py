@@ -15,6 +15,7 @@ from appliance.store.health import HealthRow
 from appliance.store.read.campaign import CampaignRows, DriveRow
 from appliance.store.verdicts import LimitRow, VerdictRow
 from appliance.units import format_drive_size
+from appliance.verdict.depth import describe_depth
 from appliance.verdict.limits import show_figure, title_of
 
 _BUSES = {"sata": "SATA", "nvme": "NVMe", "scsi": "SCSI", "sas": "SAS", "usb": "USB"}
@@ -28,6 +29,8 @@ _CLASSES = {
 }
 _SIGNS = {"accept": "✓", "accept with remarks": "!", "reject": "✗"}
 _STYLES = {"accept": "accept", "accept with remarks": "remarks", "reject": "reject"}
+_QUICK_SIGN, _QUICK_STYLE = "◔", "quick"
+"""Of a drive that is not rejected after a quick look: never those of a full acceptance."""
 _NONE = "no verdict"
 
 
@@ -60,6 +63,11 @@ class SheetView:
     """accept | accept with remarks | reject | no verdict"""
     sign: str
     style: str
+    depth: str
+    """`quick look, 2 % read` | `surface read` | `written and read back`; empty: no verdict."""
+    is_quick: bool
+    label: str
+    """The plan's words for the drive; empty without."""
     reasons: tuple[tuple[str, str], ...]
     """The outcome and the words, what rejects first."""
     limits: tuple[LimitView, ...]
@@ -138,6 +146,8 @@ def _make_sheet(
     )
     bus = _BUSES.get(drive.transport, drive.transport)
     medium = "rotating" if drive.rotational else "not rotating"
+    is_quick = row is not None and row.depth == "quick look"
+    sign, style = _find_sign(row)
     known = _CLASSES.get(row.drive_class, row.drive_class) if row else "not judged"
     return SheetView(
         serial=drive.serial or DASH,
@@ -149,8 +159,11 @@ def _make_sheet(
         kind=f"{known}; {bus}, {medium}",
         role=drive.role,
         word=row.verdict if row else _NONE,
-        sign=_SIGNS[row.verdict] if row else "–",
-        style=_STYLES[row.verdict] if row else "none",
+        sign=sign,
+        style=style,
+        depth=describe_depth(row.depth, row.read_percent) if row else "",
+        is_quick=is_quick,
+        label=drive.label,
         reasons=_list_reasons(limits) if row else _explain_none(problems, judged=judged),
         limits=tuple(_view_limit(each) for each in limits if each.outcome != "not measured"),
         unmeasured=_group_unmeasured(limits),
@@ -162,6 +175,14 @@ def _make_sheet(
         said_after=_say(after),
         at=format_time(row.at) if row else DASH,
     )
+
+
+def _find_sign(row: VerdictRow | None) -> tuple[str, str]:
+    if row is None:
+        return "–", "none"
+    if row.depth == "quick look" and row.verdict != "reject":
+        return _QUICK_SIGN, _QUICK_STYLE
+    return _SIGNS[row.verdict], _STYLES[row.verdict]
 
 
 def _list_reasons(limits: Sequence[LimitRow]) -> tuple[tuple[str, str], ...]:

@@ -175,20 +175,21 @@ def insert_campaign_drive(
     asked: tuple[str, str, str, int] = ("", "", "", 0),
     serial_doubt: str = "",
     released_content: str | None = None,
+    label: str = "",
 ) -> None:
     """A drive's part in a campaign, with the bus and the medium that it was just seen with.
 
     `asked` is what the drive itself answered: serial number, WWN, model, size in bytes.
-    `serial_doubt` says why its number may be other drives' too.
+    `serial_doubt` says why its number may be other drives' too, `label` how the plan calls it.
     """
     with sealing(connection, "campaign_drive"):
         connection.execute(
             """
             INSERT INTO campaign_drive (campaign_id, drive_id, role, released, slot, released_model,
                                         released_size_bytes, asked_serial, asked_wwn, asked_model,
-                                        asked_size_bytes, serial_doubt, released_content, transport,
-                                        rotational)
-            SELECT ?, id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, transport, rotational
+                                        asked_size_bytes, serial_doubt, released_content, label,
+                                        transport, rotational)
+            SELECT ?, id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, transport, rotational
             FROM drive WHERE id = ?
             """,
             (
@@ -201,6 +202,7 @@ def insert_campaign_drive(
                 *asked,
                 serial_doubt,
                 released_content,
+                label,
                 drive_id,
             ),
         )

@@ -301,8 +301,11 @@ SEALED = {
     ),
     "verdict": _of_drive(
         "'verdict on ' || d.identity",
-        "verdict reasons at drive_class",
-        {"verdict": ("accept with remarks", "accept", "reject")},
+        "verdict reasons at drive_class depth read_percent",
+        {
+            "verdict": ("accept with remarks", "accept", "reject"),
+            "depth": ("quick look", "surface read", "written and read back"),
+        },
         is_evidence=False,
         is_final=False,
     ),

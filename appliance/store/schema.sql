@@ -65,6 +65,7 @@ CREATE TABLE campaign (
 -- it, hence transport and rotational once more.
 -- asked_*: what the drive itself answered then, which an enclosure may not show; empty: nothing.
 -- serial_doubt: why the serial number may be another drive's too.
+-- label: the plan's own words for it, such as its bay.
 -- released_content: what was on it, until this campaign first writes to it.
 -- install_uuid, mark_uuid, mark_sha256: the partition table or the ends that the campaign left on
 -- it; with written_over they may be gone, as a step was cut off while it wrote.
@@ -85,6 +86,7 @@ CREATE TABLE campaign_drive (
     asked_model TEXT NOT NULL DEFAULT '',
     asked_size_bytes INTEGER NOT NULL DEFAULT 0,
     serial_doubt TEXT NOT NULL DEFAULT '',
+    label TEXT NOT NULL DEFAULT '',
     install_uuid TEXT NOT NULL DEFAULT '',
     installed_at TEXT,
     mark_uuid TEXT NOT NULL DEFAULT '',
@@ -476,6 +478,8 @@ CREATE TABLE judging (
 ) STRICT;
 
 -- The newest verdict on a drive; earlier ones are in event. drive_class: as what it was judged.
+-- depth: how deep this campaign looked at it. read_percent: how much of its surface was read, or
+-- written and read back, without doubt.
 CREATE TABLE verdict (
     campaign_id INTEGER NOT NULL REFERENCES campaign (id),
     drive_id INTEGER NOT NULL REFERENCES drive (id),
@@ -483,6 +487,8 @@ CREATE TABLE verdict (
     reasons TEXT NOT NULL,
     at TEXT NOT NULL,
     drive_class TEXT NOT NULL DEFAULT '',
+    depth TEXT NOT NULL CHECK (depth IN ('quick look', 'surface read', 'written and read back')),
+    read_percent REAL NOT NULL,
     checksum INTEGER,
     PRIMARY KEY (campaign_id, drive_id)
 ) STRICT;
@@ -554,7 +560,7 @@ SELECT c.campaign_id, d.identity AS drive_serial, cd.role AS drive_role, c.cycle
        s.boot_s, s.firmware_s, s.loader_s, s.kernel_s, s.initrd_s, s.userspace_s, s.session_s,
        s.io_quiet_s, s.read_bytes, s.read_ios, s.wake_skew_s, coalesce(s.at, c.armed_at) AS at,
        c.mode, c.trained, s.drive_celsius, s.cpu_celsius,
-       coalesce(s.kernel_errors, '') AS kernel_errors
+       coalesce(s.kernel_errors, '') AS kernel_errors, cd.label
 FROM cycle c
 JOIN drive d ON d.id = c.drive_id
 JOIN campaign_drive cd ON cd.campaign_id = c.campaign_id AND cd.drive_id = c.drive_id
@@ -640,9 +646,11 @@ JOIN drive d ON d.id = h.drive_id
 LEFT JOIN health_counter c ON c.reading_id = h.id;
 
 CREATE VIEW verdicts AS
-SELECT v.campaign_id, d.identity AS drive_serial, v.verdict, v.reasons, v.at
+SELECT v.campaign_id, d.identity AS drive_serial, v.verdict, v.reasons, v.at, v.depth,
+       coalesce(cd.label, '') AS label, v.read_percent
 FROM verdict v
-JOIN drive d ON d.id = v.drive_id;
+JOIN drive d ON d.id = v.drive_id
+LEFT JOIN campaign_drive cd ON cd.campaign_id = v.campaign_id AND cd.drive_id = v.drive_id;
 
 CREATE VIEW verdict_limits AS
 SELECT l.campaign_id, d.identity AS drive_serial, l.position, l.name, l.outcome, l.measured,

@@ -13,6 +13,7 @@ from appliance.store.clock import timestamp
 from appliance.store.rows import as_record, insert_row, insert_rows, read_row, read_rows
 
 Verdict = Literal["accept", "accept with remarks", "reject"]
+Depth = Literal["quick look", "surface read", "written and read back"]
 Outcome = Literal["kept", "remark", "reject", "not measured"]
 
 
@@ -29,6 +30,11 @@ class VerdictRow:
     at: str
     drive_class: str
     """hdd | sata-ssd | nvme | hybrid | usb; empty: not known."""
+    depth: Depth
+    read_percent: float
+    """How much of its surface was read, or written and read back, without doubt."""
+    label: str
+    """The plan's words for the drive; empty without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,8 @@ def insert_verdict(
     drive_class: str,
     verdict: Verdict,
     reasons: str,
+    depth: Depth,
+    read_percent: float,
     limits: Sequence[LimitRow],
 ) -> None:
     """Store the verdict on a drive and the limits behind it, in their order."""
@@ -79,6 +87,8 @@ def insert_verdict(
             reasons=reasons,
             at=timestamp(),
             drive_class=drive_class,
+            depth=depth,
+            read_percent=read_percent,
         )
     with sealing(connection, "verdict_limit"):
         rows = (
@@ -147,7 +157,8 @@ def select_judging(connection: sqlite3.Connection, campaign_id: int) -> JudgingR
 def select_verdicts(connection: sqlite3.Connection, campaign_id: int) -> tuple[VerdictRow, ...]:
     """The verdicts of a campaign, in the order of its drives, but for damaged ones."""
     query = f"""
-        SELECT v.drive_id, d.identity AS drive_serial, v.verdict, v.reasons, v.at, v.drive_class
+        SELECT v.drive_id, d.identity AS drive_serial, v.verdict, v.reasons, v.at, v.drive_class,
+               v.depth, v.read_percent, coalesce(cd.label, '') AS label
         FROM verdict v
         JOIN drive d ON d.id = v.drive_id
         LEFT JOIN campaign_drive cd ON cd.campaign_id = v.campaign_id AND cd.drive_id = v.drive_id

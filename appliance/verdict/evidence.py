@@ -6,6 +6,8 @@ Made from a campaign's rows by `campaign.gathering`, held against a policy by `v
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from appliance.store.verdicts import Depth
+
 SURFACE_UNREAD = "surface not read"
 HEALTH_UNREAD = "health not read"
 
@@ -80,6 +82,9 @@ class Evidence:
     surface_unread: str = SURFACE_UNREAD
     """How much of its surface nobody looked at; empty: all of it was read, or written and read
     back."""
+    depth: Depth = "quick look"
+    read_percent: float = 0.0
+    """How much of its surface was read, or written and read back, without doubt."""
     health_unread: str = HEALTH_UNREAD
     """Empty: it was asked how it is, and answered."""
     damaged: tuple[str, ...] = ()

@@ -29,6 +29,7 @@ from appliance.store.read.evidence import (
 from appliance.store.read.figures import FigureRow, select_figures
 from appliance.store.steps import StepRow
 from appliance.verdict import gather_surface, gather_verify
+from appliance.verdict.depth import Coverage, find_deepest
 from appliance.verdict.evidence import SURFACE_UNREAD, Evidence, Figure
 from appliance.verdict.figure_bounds import TimingContext, UnderWay, bound_figures, bound_heat
 from appliance.verdict.gather_figures import MB, MS_NS, Wanted, excuse_skipped, find_worst, take
@@ -101,7 +102,7 @@ def _gather_drive(
 ) -> Evidence:
     context = _read_context(connection, campaign_id, drive)
     counters, doubts = read_health(health)
-    from_steps, surface_unread = _gather_steps(connection, campaign_id, drive, steps, context)
+    from_steps, coverages = _gather_steps(connection, campaign_id, drive, steps, context)
     figures = {
         "given_up": _gather_given_up(drive),
         **_count_failed(steps),
@@ -114,6 +115,7 @@ def _gather_drive(
             _gather_boots(select_boot_counts(connection, campaign_id, drive.drive_id)), context
         ),
     }
+    deepest = find_deepest(coverages)
     texts = select_health_texts(connection, campaign_id, drive.drive_id)
     hidden = next(filter(None, map(read_hidden_capacity, reversed(texts))), None)
     return Evidence(
@@ -127,7 +129,9 @@ def _gather_drive(
         hybrid=any(map(says_hybrid, texts)),
         hidden_capacity=hidden.sentence if hidden else "",
         link=context.link,
-        surface_unread=surface_unread,
+        surface_unread=_describe_unread(coverages),
+        depth=deepest.depth,
+        read_percent=deepest.percent,
         health_unread=find_unread_health(health),
     )
 
@@ -190,21 +194,21 @@ def _gather_steps(
     drive: JudgedDriveRow,
     steps: Sequence[StepRow],
     context: TimingContext,
-) -> tuple[dict[str, Figure], str]:
-    """Figures by the limits' names, and how much of the surface nobody looked at."""
+) -> tuple[dict[str, Figure], list[Coverage]]:
+    """Figures by the limits' names, and how much of the surface each step looked at."""
     found: dict[str, list[Figure]] = {}
-    unread: list[str] = []
+    coverages: list[Coverage] = []
     for step in steps:
         rows = select_figures(connection, step.id)
         match step.kind:
             case "fio":
                 taken = take(rows, _FIO)
             case "surface":
-                taken, missing = gather_surface.gather_surface(connection, drive, step, rows)
-                unread.append(missing)
+                taken, looked = gather_surface.gather_surface(connection, drive, step, rows)
+                coverages.append(looked)
             case "verify":
-                taken, missing = gather_verify.gather_verify(connection, drive, step, rows)
-                unread.append(missing)
+                taken, looked = gather_verify.gather_verify(connection, drive, step, rows)
+                coverages.append(looked)
             case "selftest":
                 taken = {"self_test": _gather_selftest(step, rows)}
             case _:
@@ -221,11 +225,15 @@ def _gather_steps(
         for name, figure in taken.items():
             origin = frozenset({step.workload_index})
             found.setdefault(name, []).append(replace(figure, origin=origin))
-    figures = {name: find_worst(LIMITS[name], each) for name, each in found.items()}
+    return {name: find_worst(LIMITS[name], each) for name, each in found.items()}, coverages
+
+
+def _describe_unread(coverages: Sequence[Coverage]) -> str:
+    """For Evidence.surface_unread."""
+    unread = dict.fromkeys(each.unread for each in coverages)
     if "" in unread:
-        return figures, ""
-    in_part = dict.fromkeys(each for each in unread if each != SURFACE_UNREAD)
-    return figures, ", ".join(in_part) or SURFACE_UNREAD
+        return ""
+    return ", ".join(each for each in unread if each != SURFACE_UNREAD) or SURFACE_UNREAD
 
 
 def _find_busy_shares(

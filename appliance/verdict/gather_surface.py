@@ -16,6 +16,7 @@ from appliance.store.read.evidence import (
 from appliance.store.read.figures import FigureRow
 from appliance.store.steps import StepRow
 from appliance.store.surface import select_slices
+from appliance.verdict.depth import Coverage, share_of, sum_doubtful
 from appliance.verdict.evidence import Figure
 from appliance.verdict.gather_figures import MB, MS_NS, Wanted, sum_metric, take
 from appliance.workloads.surface.keys import SurfaceVariant
@@ -35,11 +36,8 @@ def gather_surface(
     drive: JudgedDriveRow,
     step: StepRow,
     rows: Sequence[FigureRow],
-) -> tuple[dict[str, Figure], str]:
-    """From one scan of the drive: by the limits' names, and what of the surface it has not read.
-
-    The second is for Evidence.surface_unread.
-    """
+) -> tuple[dict[str, Figure], Coverage]:
+    """From one scan of the drive: by the limits' names, and how much of the surface it read."""
     slices = select_slices(connection, step.id)
     # The ranges also have those of a slice that was not read to its end.
     in_ranges = select_range_bytes(connection, step.id).get("unreadable", 0)
@@ -81,8 +79,11 @@ def gather_surface(
         figures["surface_unreadable_bytes"] = replace(
             found_bytes, in_part=_describe_sample(int(places))
         )
-    is_read = is_whole and places is None
-    return figures, "" if is_read else f"{_show_share(share)} % of the surface read"
+    sure_percent = share_of(looked_bytes - sum_doubtful(rows, _WHOLE), drive.size_bytes)
+    if is_whole and places is None and sure_percent == 100:
+        return figures, Coverage("surface read", sure_percent, "")
+    unread = f"{_show_share(sure_percent)} % of the surface read"
+    return figures, Coverage("quick look", min(sure_percent, 99.9), unread)
 
 
 def _describe_sample(places: int) -> str:

@@ -10,7 +10,8 @@ from appliance.store.read.evidence import (
 )
 from appliance.store.read.figures import FigureRow
 from appliance.store.steps import StepRow
-from appliance.verdict.evidence import SURFACE_UNREAD, Figure
+from appliance.verdict.depth import Coverage, share_of, sum_doubtful
+from appliance.verdict.evidence import Figure
 from appliance.verdict.gather_figures import MB, Wanted, sum_metric, take
 from appliance.workloads.verify.keys import READ, READ_COLD, WRITE, VerifyVariant
 
@@ -28,11 +29,8 @@ def gather_verify(
     drive: JudgedDriveRow,
     step: StepRow,
     rows: Sequence[FigureRow],
-) -> tuple[dict[str, Figure], str]:
-    """From one step: by the limits' names, and what of the surface it has not looked at.
-
-    The second is for Evidence.surface_unread.
-    """
+) -> tuple[dict[str, Figure], Coverage]:
+    """From one step: by the limits' names, and how much of the surface it wrote and read back."""
     ranges = select_range_bytes(connection, step.id)
     written = sum_metric(rows, _WRITE, "app_write_bytes")
     is_warm = _is_complete(rows, _READ, written)
@@ -64,18 +62,21 @@ def gather_verify(
         "verify_alias_bytes": find("alias"),
         "verify_lost_bytes": Figure(lost if can_tell or lost else None, power),
     }
-    return figures, _find_unread(drive, rows, written_bytes=(written or 0.0) if is_done else 0.0)
+    return figures, _find_coverage(drive, rows, written_bytes=(written or 0.0) if is_done else 0.0)
 
 
-def _find_unread(drive: JudgedDriveRow, rows: Sequence[FigureRow], *, written_bytes: float) -> str:
-    """Empty where all of the drive was written and read back."""
+def _find_coverage(
+    drive: JudgedDriveRow, rows: Sequence[FigureRow], *, written_bytes: float
+) -> Coverage:
+    """All of the drive was written and read back only if nothing else than it may have answered."""
     if not written_bytes or not drive.size_bytes:
-        return SURFACE_UNREAD
-    tried_bytes = written_bytes + (sum_metric(rows, _WRITE, "unreadable_bytes") or 0.0)
+        return Coverage()
+    sure_bytes = written_bytes - sum_doubtful(rows, _READ)
+    tried_bytes = sure_bytes + (sum_metric(rows, _WRITE, "unreadable_bytes") or 0.0)
     if tried_bytes >= drive.size_bytes:
-        return ""
-    share = min(100 * written_bytes / drive.size_bytes, 99.9)
-    return f"{share:.1f} % of it written and read back"
+        return Coverage("written and read back", 100.0, "")
+    percent = min(share_of(sure_bytes, drive.size_bytes), 99.9)
+    return Coverage("quick look", percent, f"{percent:.1f} % of it written and read back")
 
 
 def _is_complete(rows: Sequence[FigureRow], phase: VerifyVariant, written: float | None) -> bool:

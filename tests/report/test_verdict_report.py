@@ -26,9 +26,10 @@ def test_the_page_begins_with_the_verdicts_in_words(verdicts: Path) -> None:
     words = words_of(verdicts)
     assert words.index("Verdicts") < words.index("Doubts")
     for verdict, serial in (
-        ("✓ accept", "LAB-GOOD-1"),
-        ("! accept with remarks", "LAB-SLOW-1"),
-        ("✗ reject", "LAB-BAD-1"),
+        ("✓ accept (surface read)", "LAB-GOOD-1"),
+        ("! accept with remarks (surface read)", "LAB-SLOW-1"),
+        ("✗ reject (surface read)", "LAB-BAD-1"),
+        ("◔ accept with remarks (quick look, 10 % read)", "LAB-NVME-1"),
         ("– no verdict", "LAB-NEW-1"),
     ):
         assert f"{verdict} · {serial}" in words
@@ -102,7 +103,7 @@ def test_a_policy_with_mistakes_marks_what_is_older(
     words = words_of(folder)
     assert "These verdicts are older than the policy:" in words
     assert "policy.toml line 3: <i>a mistake</i> another" in words
-    assert "! accept with remarks · LAB-SLOW-1" in words
+    assert "! accept with remarks (surface read) · LAB-SLOW-1" in words
     sheets = read_page((folder / "verdicts.html").read_text()).words
     assert sheets.count("This verdict is older than the policy.") == len(SERIALS)
 
@@ -122,3 +123,29 @@ def test_a_campaign_that_nobody_judged_says_nothing_of_verdicts(report: Path) ->
     assert not (report / "verdicts.html").exists()
     assert not (report / "verdicts.csv").exists()
     assert "verdict" not in words_of(report).lower()
+
+
+def test_a_label_is_on_the_page_the_sheet_and_in_the_tables_made_harmless(
+    tmp_path: Path, judged: sqlite3.Connection
+) -> None:
+    judged.execute(
+        "UPDATE campaign_drive SET label = ? WHERE slot = 0", ("=bay <b>3</b>, asset 12\x1b34",)
+    )
+    folder = export_campaign(judged, campaign_id=1, reports=tmp_path / "label", raw=tmp_path)
+    shown = "=bay <b>3</b>, asset 12\\x1b34"
+    assert f"LAB-GOOD-1 · {shown}" in words_of(folder)
+    sheets = (folder / "verdicts.html").read_text().split("<article")[1:]
+    said = [shown in read_page(f"<article{each}").words for each in sheets[:2]]
+    assert said == [True, False]
+    for name in ("verdicts.csv", "results.csv"):
+        with (folder / name).open(newline="") as file:
+            labels = {line["drive_serial"]: line["label"] for line in csv.DictReader(file)}
+        assert (labels[SERIALS[0]], labels[SERIALS[1]]) == (f"'{shown}", "")
+
+
+def test_a_quick_look_has_neither_sign_nor_style_of_a_full_acceptance(verdicts: Path) -> None:
+    sheets = (verdicts / "verdicts.html").read_text().split("<article")[1:]
+    quick = next(each for each in sheets if "LAB-NVME-1" in each)
+    assert '<p class="verdict quick"><span class="sign">◔</span>' in quick
+    assert "✓" not in quick
+    assert "quick look, 10 % read" in quick

@@ -17,7 +17,7 @@ from appliance.store.connect import open_database
 from appliance.store.events import keep_phrases
 from appliance.store.requests import Request, select_recent_requests, update_request
 from appliance.store.steps import ArrayCondition, insert_results, insert_tickets, select_steps
-from appliance.store.verdicts import Verdict, insert_verdict
+from appliance.store.verdicts import Depth, Verdict, insert_verdict
 from tests.tui.asked import Asked
 from tui.port import Port
 
@@ -273,7 +273,16 @@ class FakeEngine:
             cold_proof=cold_proof,
         )
 
-    def judge(self, campaign_id: int, drive: Drive, verdict: Verdict, reasons: str) -> None:
+    def judge(
+        self,
+        campaign_id: int,
+        drive: Drive,
+        verdict: Verdict,
+        reasons: str,
+        *,
+        depth: Depth = "surface read",
+        read_percent: float = 100.0,
+    ) -> None:
         """A verdict, without the limits behind it."""
         insert_verdict(
             self.connection,
@@ -282,6 +291,8 @@ class FakeEngine:
             drive_class="",
             verdict=verdict,
             reasons=reasons,
+            depth=depth,
+            read_percent=read_percent,
             limits=(),
         )
 

@@ -30,6 +30,7 @@ def booted(identity: str, *boot_s: float, proof: str = "unproven") -> CampaignDr
         rotational=True,
         released=True,
         failed_reason="",
+        label="",
         planned=len(boot_s),
         done=len(boot_s),
         failed=0,

@@ -241,3 +241,25 @@ async def test_a_drive_that_is_not_here_and_an_empty_folder_are_told(engine: Fak
         await shown(pilot, "#delete")
         assert "is not in this machine" in drawn(pilot)
         assert not pilot.app.screen.query("#start")
+
+
+async def test_a_label_is_typed_in_the_form_and_comes_back_with_the_plan(
+    engine: FakeEngine,
+) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space", "l")
+        await shown(pilot, "#label")
+        await type_text(pilot, "bay 3, [b]12")
+        await press(pilot, "enter")
+        assert "[x] bay 3, [b]12" in drawn(pilot)
+        await press(pilot, "f3")
+        request = await answer(pilot, engine, "accepted", kind="keep-plan")
+        await finish(pilot, "check")
+        text = request.read_payload()["plan_toml"]
+        assert tomllib.loads(text)["drive"] == [
+            {"serial": HDD.serial, "role": "target", "label": "bay 3, [b]12"}
+        ]
+        await press(pilot, "escape")
+        outline = app_of(pilot).port.outline_plan(text, app_of(pilot).snapshot.drives)
+        assert dict(outline.labels) == {HDD.serial: "bay 3, [b]12"}

@@ -70,12 +70,12 @@ async def test_each_drive_has_its_verdict_with_reasons_and_its_field_tests(
         verdicts, steps = results.split("\n\n")
         assert verdicts.splitlines() == [
             "Verdicts",
-            "  WD-WX41A47H2291       accept with remarks",
+            "  ! WD-WX41A47H2291       accept with remarks, surface read",
             "    crc_errors: 1203, more than 100",
-            "  W761CPRN              REJECT",
+            "  × W761CPRN              REJECT, surface read",
             "    verify: 8,192 bytes came back wrong after a power-off, 0 allowed",
             "    surface: 4,096 unreadable bytes, 0 allowed",
-            "  eui.0025385b71b0a1c2  accept",
+            "  + eui.0025385b71b0a1c2  accept, surface read",
         ]
         found = [" ".join(line.split()) for line in steps.splitlines()]
         assert "mean speed 98.4 MB/s bypass" in found
@@ -108,7 +108,11 @@ async def test_a_reason_stands_whole_on_lines_of_its_own(engine: FakeEngine) -> 
 
 async def test_what_judged_no_drive_does_not_begin_with_verdicts(engine: FakeEngine) -> None:
     campaign_id = engine.add_campaign("boots", state="done", cycles=1, boots={HDD: [99.5]})
-    engine.judge(campaign_id, HDD, "accept with remarks", "evidence: surface not read")
+    engine.judge(
+        campaign_id, HDD, "accept with remarks", "evidence: surface not read",
+        depth="quick look", read_percent=0.0,
+    )  # fmt: skip
+    engine.connection.execute("UPDATE campaign_drive SET label = 'bay 3'")
     async with KaltstartApp(engine.port()).run_test(size=(120, 50)) as pilot:
         await settle(pilot)
         await press(pilot, "4")
@@ -116,7 +120,7 @@ async def test_what_judged_no_drive_does_not_begin_with_verdicts(engine: FakeEng
         assert text.startswith("Seconds")
         assert text.split("\n\n")[-1].splitlines() == [
             "Verdicts, although no step that judges drives was run",
-            f"  {HDD.serial}  accept with remarks",
+            f"  ¼ {HDD.serial}  accept with remarks, quick look, surface not read  bay 3",
             "    evidence: surface not read",
         ]
         engine.connection.execute("UPDATE verdict SET checksum = NULL, verdict = 'reject'")

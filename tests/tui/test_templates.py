@@ -1,11 +1,12 @@
 """Templates: made from the drives that are there, adjusted in the form, and released like all."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
-from tests.tui.asked import WELL_ASKED
+from tests.tui.asked import DISK_DETAILS, WELL_ASKED, Asked
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, NO_SERIAL, SSHD, VALID_PLAN
 from tests.tui.releasing import go_on, release, started_plan
@@ -40,8 +41,9 @@ async def open_template(pilot: Pilot[Any], place: int) -> None:
     ("place", "kinds"),
     [
         (0, []),
-        (2, ["lottery", "sweep"]),
-        (4, ["lottery", "fio", "matrix", "sweep", "sql", "surface", "verify", "selftest", "flush"]),
+        (3, ["surface", "verify", "selftest"]),
+        (5, ["lottery", "sweep"]),
+        (7, ["lottery", "fio", "matrix", "sweep", "sql", "surface", "verify", "selftest", "flush"]),
     ],
 )
 async def test_a_template_that_writes_is_released_drive_by_drive(
@@ -55,11 +57,11 @@ async def test_a_template_that_writes_is_released_drive_by_drive(
         await release(pilot, NO_SERIAL.wwn[-6:])
         plan = await started_plan(pilot, few)
     assert [each["kind"] for each in plan.get("workload", [])] == kinds
-    assert "boot" in plan
+    assert ("boot" in plan) == (place != 3)
     assert [each["erase"] for each in plan["drive"]] == [HDD.serial, NO_SERIAL.wwn]
 
 
-async def test_the_inspection_writes_nothing_and_starts_at_once(few: FakeEngine) -> None:
+async def test_the_quick_look_writes_nothing_and_starts_at_once(few: FakeEngine) -> None:
     async with KaltstartApp(few.port()).run_test() as pilot:
         await open_template(pilot, 1)
         assert text_of(pilot, "#writes").startswith("NOTHING IS WRITTEN")
@@ -72,10 +74,57 @@ async def test_the_inspection_writes_nothing_and_starts_at_once(few: FakeEngine)
     ]
 
 
+async def test_the_acceptance_reads_all_of_it(few: FakeEngine) -> None:
+    async with KaltstartApp(few.port()).run_test() as pilot:
+        await open_template(pilot, 2)
+        assert text_of(pilot, "#writes").startswith("NOTHING IS WRITTEN")
+        await go_on(pilot)
+        plan = await started_plan(pilot, few)
+    assert plan["workload"] == [
+        {"kind": "surface", "sample": 1.0, "max_unreadable": "16M"},
+        {"kind": "selftest", "test": "long"},
+    ]
+
+
+async def test_the_speed_check_has_the_figures_that_everybody_knows(few: FakeEngine) -> None:
+    async with KaltstartApp(few.port()).run_test() as pilot:
+        await open_template(pilot, 4)
+        assert text_of(pilot, "#writes").startswith("NOTHING IS WRITTEN")
+        await go_on(pilot)
+        plan = await started_plan(pilot, few)
+    (fio,) = plan["workload"]
+    assert fio["tests"] == ["seq1m-q8t1", "seq1m-q1t1", "rnd4k-q32t1", "rnd4k-q1t1"]
+    assert (fio["page_cache"], fio["filesystem"]) == ("bypass", "none")
+
+
+async def test_a_disk_with_a_system_on_it_is_picked_by_hand_alone(engine: FakeEngine) -> None:
+    system = Asked(details=replace(DISK_DETAILS, file_systems=("vfat", "ntfs")))
+    engine.show_drives(HDD, SSHD, NO_SERIAL, asked={HDD: system})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await open_template(pilot, 1)
+        assert picked(pilot) == {"ST500LX", "SAMSUNG"}
+        await press(pilot, "minus")
+        assert picked(pilot) == set()
+        await press(pilot, "s")
+        assert picked(pilot) == {"ST500LX"}
+        await press(pilot, "plus")
+        assert picked(pilot) == {"ST500LX", "SAMSUNG"}
+        await press(pilot, "minus", "down", "down", "m")
+        assert picked(pilot) == {"SAMSUNG"}
+        await press(pilot, "up", "up", "space")
+        assert picked(pilot) == {"WDC WD5", "SAMSUNG"}
+
+
+def picked(pilot: Pilot[Any]) -> set[str]:
+    """The beginnings of the models that are picked."""
+    rows = [line for line in drawn(pilot).splitlines() if line.rstrip(" │").endswith("target")]
+    return {line.partition("[x] ")[2][:7] for line in rows}
+
+
 async def test_the_hybrid_is_the_target_and_others_are_controls(engine: FakeEngine) -> None:
     engine.show_drives(HDD, NO_SERIAL)
     async with KaltstartApp(engine.port()).run_test() as pilot:
-        await open_template(pilot, 2)
+        await open_template(pilot, 5)
         rows = [line for line in drawn(pilot).splitlines() if "[x]" in line]
         assert any("WDC" in line and "target" in line for line in rows)
         assert any("SAMSUNG" in line and "control" in line for line in rows)
@@ -83,7 +132,7 @@ async def test_the_hybrid_is_the_target_and_others_are_controls(engine: FakeEngi
 
 async def test_the_array_takes_the_disk_and_the_flash_drive(few: FakeEngine) -> None:
     async with KaltstartApp(few.port()).run_test() as pilot:
-        await open_template(pilot, 3)
+        await open_template(pilot, 6)
         await go_on(pilot)
         await release(pilot, HDD.serial[-6:])
         await release(pilot, NO_SERIAL.wwn[-6:])
@@ -102,7 +151,7 @@ async def test_what_cannot_be_made_here_says_why(engine: FakeEngine) -> None:
         await shown(pilot, "#boots-does")
         await finish(pilot, "estimate")
         assert "estimated duration: about 1 h 10 min" in text_of(pilot, "#boots-does")
-        await press(pilot, "down", "down", "down", "enter")
+        await press(pilot, *["down"] * 6, "enter")
         assert isinstance(pilot.app.screen, TemplatesDialog)
         assert "needs a disk and a flash drive" in text_of(pilot, "#problem")
         await press(pilot, "escape")

@@ -16,7 +16,16 @@ from tui.widgets.table import Table, make_cell
 _LISTED = 4
 _WIDTH = 75
 # At once, not when the key has come up to the dialog: a Tab typed behind it moves the focus before.
-AT_ONCE = {"space": "pick", "c": "take_control", "a": "take_into_array"}
+AT_ONCE = {
+    "space": "pick",
+    "plus": "pick_all",
+    "minus": "pick_none",
+    "m": "pick_model",
+    "s": "pick_size",
+    "c": "take_control",
+    "a": "take_into_array",
+    "l": "label",
+}
 # So do the arrows, or a pick typed behind one would mean the drive that it leads away from.
 _MOVES = {"up": "cursor_up", "down": "cursor_down"}
 
@@ -27,6 +36,7 @@ class DriveTable(Table):
     def __init__(self, drives: Sequence[DriveRow]) -> None:
         super().__init__(show_header=False)
         self._drives = drives
+        self._labels: Mapping[int, str] = {}
         self.styles.height = min(_LISTED, max(1, len(drives)))
         self.add_column("drive", key="drive", width=_WIDTH)
 
@@ -38,8 +48,9 @@ class DriveTable(Table):
         if not self._drives:
             self.add_row(make_cell(_("No drive can be released; page 1 says why.")))
 
-    def show_roles(self, roles: Mapping[int, Role]) -> None:
-        """Which of them is what."""
+    def show_roles(self, roles: Mapping[int, Role], labels: Mapping[int, str]) -> None:
+        """Which of them is what, and what people call it."""
+        self._labels = labels
         for number in range(len(self._drives)):
             self.update_cell(str(number), "drive", self._row(number, roles.get(number)))
 
@@ -56,10 +67,11 @@ class DriveTable(Table):
     def _row(self, number: int, role: Role | None) -> Text:
         drive = self._drives[number]
         mark = "[x]" if role else "[ ]"
+        called = self._labels.get(number) or drive.model
         # As much as the longest word for a role leaves.
         model = 27 - measure_roles()
         text = (
-            f"{mark} {shorten(drive.model, model):{model}} {shorten(drive.identity, 20):20}"
+            f"{mark} {shorten(called, model):{model}} {shorten(drive.identity, 20):20}"
             f" {drive.size:>7} {_(drive.kind):5} {shorten(drive.device, 7):7}"
             f" {name_role(role) if role else ''}"
         )

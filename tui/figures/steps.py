@@ -24,7 +24,10 @@ METRICS = ("bw_bytes_s", "iops", "rate_bytes_s", "seconds", "touch_ratio", *FIEL
 """What of `results` is looked at here."""
 
 _STATES = ("cold", "partial", "warm", "bypass", "bounded")
-_TESTS = ("seq-read", "seq-write", "rand-read", "rand-write")
+_TESTS = (
+    *("seq-read", "seq-write", "rand-read", "rand-write"),
+    *("seq1m-q8t1", "seq1m-q1t1", "rnd4k-q32t1", "rnd4k-q1t1"),
+)
 _PASSES = ("cold", "warm", "direct", "mmap", "buffered-app")
 _OPERATIONS = (
     *("write", "rewrite", "read", "reread"),
@@ -139,7 +142,7 @@ def _fio(rows: Sequence[FigureRow]) -> Iterable[Figure]:
         own = [row for row in rows if row.variant == this]
         if texts := _show_rates(own):
             text = "  ".join(f"{each:>12}" for each in texts.values())
-            wanted = "iops" if this.test.startswith("rand") else "bw_bytes_s"
+            wanted = "iops" if this.test.startswith(("rand", "rnd")) else "bw_bytes_s"
             main = wanted if wanted in texts else next(iter(texts))
             value = next(row.value for row in own if row.metric == main)
             yield replace(_figure(str(this), text, own), short=texts[main], value=value)

@@ -33,6 +33,8 @@ class ComposedCampaign:
     """What is done at the end, as a plan has it."""
     further: FurtherTables = field(default_factory=dict)
     """Where they differ from the defaults; a table that the plan lacks is left out of it."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What people call a drive, by its raw identity."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,14 @@ from appliance.samples.health import Counter, Health
 from tui.language import N_
 
 __all__ = ["ArrayMember", "Counter", "Details", "DriveRow", "Health"]
+_SYSTEM_LABELS = frozenset(
+    {"efi system partition", "efi system", "microsoft reserved partition", "bios boot partition"}
+)
+"""Names that installers give to partitions that only a system needs."""
+_START = "vfat"
+_ROOTS = frozenset(
+    {"ntfs", "BitLocker", "ext4", "xfs", "btrfs", "LVM2_member", "crypto_LUKS", "apfs"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +81,14 @@ class DriveRow:
         is_ill = self.health is not None and self.health.passed is False
         findings = self.details.findings if self.details else ()
         return is_ill or bool(findings) or self.answer == "failed"
+
+    @property
+    def holds_a_system(self) -> bool:
+        """It looks as if a system were installed on it: perhaps that of the machine itself."""
+        file_systems = set(self.details.file_systems) if self.details else set()
+        labels = {each.casefold() for each in self.partitions}
+        is_started = _START in file_systems and bool(file_systems & _ROOTS)
+        return is_started or "BitLocker" in file_systems or bool(labels & _SYSTEM_LABELS)
 
     @property
     def releasable(self) -> bool:

@@ -21,7 +21,7 @@ _CACHE_STATES = (N_("partial"), N_("bypass"), N_("bounded"))
 _PHRASES: dict[str, tuple[str, Mapping[str, object]]] = {}
 _LONGEST = 20_000
 """Characters of a text, of its words and of a field: far above what the engine says."""
-_SAID = {"what", "before", "after", "first", "rest", "name", "hint", "proof", "verdict"}
+_SAID = {"what", "before", "after", "first", "rest", "name", "hint", "proof", "verdict", "depth"}
 """What is put in that may be words of the engine's again."""
 
 

@@ -1,6 +1,7 @@
 """A saved plan as the form of a composed campaign shows it. Pure data."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from tui.model.draft import PlanTable
 from tui.model.drives import DriveRow
@@ -21,3 +22,5 @@ class Outline:
     """All that are here: those of the plan first, in its order."""
     obstacles: tuple[str, ...] = ()
     """Why it cannot be shown in the form at all; empty where nothing is known to be in the way."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Of the plan's drives, by raw identity."""

@@ -1,6 +1,6 @@
 """The role of each selected drive, as keys are pressed. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 type Role = Literal["target", "control", "backing", "cache"]
@@ -29,6 +29,14 @@ def turn_pick(roles: Roles, number: int) -> dict[int, Role]:
     """Pick a drive as a target, or leave it out."""
     others = _without(roles, number)
     return others if number in roles else others | {number: "target"}
+
+
+def pick_also(roles: Roles, numbers: Iterable[int]) -> dict[int, Role]:
+    """Pick these as targets too; those that are picked stay what they are."""
+    found = dict(roles)
+    for number in numbers:
+        found.setdefault(number, "target")
+    return found
 
 
 def turn_control(roles: Roles, number: int) -> dict[int, Role]:

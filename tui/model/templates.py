@@ -16,7 +16,14 @@ type Settings = Mapping[str, PlanValue]
 """Keys of a test's table that differ from what the form offers first."""
 
 _ON_FILES: Settings = {"filesystem": "ext4"}
-_INSPECTION: Mapping[str, Settings] = {"surface": {"sample": SHARE_READ}, "selftest": {}}
+_QUICK_LOOK: Mapping[str, Settings] = {"surface": {"sample": SHARE_READ}, "selftest": {}}
+_LONG_SELFTEST: Settings = {"test": "long"}
+_SPEED_CHECK: Settings = {
+    "tests": ("seq1m-q8t1", "seq1m-q1t1", "rnd4k-q32t1", "rnd4k-q1t1"),
+    "page_cache": "bypass",
+    "runtime": 15,
+}
+"""A minute for each drive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,7 @@ class Template:
 
 def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
     """All of them, those with an obstacle too."""
-    usable = [each for each in drives if each.releasable]
+    usable = [each for each in drives if each.releasable and not each.holds_a_system]
     nothing = "" if usable else N_("no drive here can be released")
     all_targets: dict[str, Role] = {each.raw_identity: "target" for each in usable}
     return (
@@ -49,11 +56,35 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
             nothing,
         ),
         Template(
-            "inspection",
-            N_("Incoming inspection"),
-            N_("health, short self-test, a sample of the surface; writes nothing"),
+            "quick-look",
+            N_("Quick look"),
+            N_("health, short self-test, a sample of the surface: minutes; writes nothing"),
             all_targets,
-            _INSPECTION,
+            _QUICK_LOOK,
+            nothing,
+        ),
+        Template(
+            "acceptance",
+            N_("Acceptance"),
+            N_("health, long self-test, the whole surface; writes nothing"),
+            all_targets,
+            {"surface": {}, "selftest": _LONG_SELFTEST},
+            nothing,
+        ),
+        Template(
+            "burn-in",
+            N_("Burn-in"),
+            N_("health, surface, verify over a power-off, long self-test, health again"),
+            all_targets,
+            {"surface": {}, "verify": {"power_cycle": True}, "selftest": _LONG_SELFTEST},
+            nothing,
+        ),
+        Template(
+            "speed-check",
+            N_("Speed check"),
+            N_("SEQ1M Q8T1, SEQ1M Q1T1, RND4K Q32T1, RND4K Q1T1; writes nothing"),
+            all_targets,
+            {"fio": _SPEED_CHECK},
             nothing,
         ),
         _make_hybrid(usable),

@@ -27,6 +27,7 @@ from tui.plan.array import (
     ArrayRow,
     ArraySettings,
 )
+from tui.plan.drive_label import LabelDialog
 from tui.plan.more_settings import FurtherDialog, FurtherLine, is_further
 from tui.plan.on_finish import AtTheEnd
 from tui.plan.workload_row import Place, TestRow, WorkloadRow, find_places
@@ -67,6 +68,7 @@ class CampaignForm(FormDialog[ComposedCampaign]):
         super().__init__(f" {title} ")
         self._drives = tuple(drive for drive in drives if drive.releasable)
         self._roles: Roles = {}
+        self._labels: dict[int, str] = {}
         self._places: tuple[Place, ...] = ()
         self._can_wake = can_wake
         self._further = kept.further if kept else further
@@ -75,7 +77,9 @@ class CampaignForm(FormDialog[ComposedCampaign]):
 
     @override
     def compose_box(self) -> ComposeResult:
-        yield Line(_("Drives: Space selects one, c: control for comparison, a: part of an array"))
+        yield Line(
+            _("Space picks  + all  - none  m, s same model, size  c control  a array  l label")
+        )
         yield DriveTable(self._drives)
         with Horizontal(classes="field gap"):
             yield Line(_("Name"))
@@ -110,6 +114,12 @@ class CampaignForm(FormDialog[ComposedCampaign]):
         self.query_one("#name", Field).value = name
         for row in self.query(TestRow):
             row.fill(template.tests.get(row.kind))
+        if kept is not None:
+            self._labels = {
+                number: kept.labels[each.raw_identity]
+                for number, each in enumerate(self._drives)
+                if kept.labels.get(each.raw_identity)
+            }
         self._give(
             {
                 number: template.roles[each.raw_identity]
@@ -154,6 +164,35 @@ class CampaignForm(FormDialog[ComposedCampaign]):
         """Pick the drive under the cursor, or leave it out again."""
         self._turn(roles.turn_pick)
 
+    def action_pick_all(self) -> None:
+        """Pick all drives but those with a system on them."""
+        self._pick_also(lambda _: True)
+
+    def action_pick_none(self) -> None:
+        """Leave all drives out."""
+        self._give({})
+
+    def action_pick_model(self) -> None:
+        """Pick all of the model of the one under the cursor."""
+        number = self._under_cursor()
+        if number is not None:
+            self._pick_also(lambda drive: drive.raw_model == self._drives[number].raw_model)
+
+    def action_pick_size(self) -> None:
+        """Pick all of the size of the one under the cursor."""
+        number = self._under_cursor()
+        if number is not None:
+            self._pick_also(lambda drive: drive.size_bytes == self._drives[number].size_bytes)
+
+    def _pick_also(self, is_wanted: Callable[[DriveRow], bool]) -> None:
+        """Never what may be the machine's own system: a person picks that alone."""
+        wanted = [
+            number
+            for number, drive in enumerate(self._drives)
+            if is_wanted(drive) and not drive.holds_a_system
+        ]
+        self._give(roles.pick_also(self._roles, wanted))
+
     def action_take_control(self) -> None:
         """Make a drive a control, or a control a target."""
         self._turn(roles.turn_control)
@@ -166,15 +205,29 @@ class CampaignForm(FormDialog[ComposedCampaign]):
 
         self._turn(turn)
 
+    def action_label(self) -> None:
+        """Say what the drive under the cursor is called."""
+        number = self._under_cursor()
+        if number is None:
+            return
+
+        def take(label: str | None) -> None:
+            if label is not None:
+                self._labels = {**self._labels, number: label}
+                self._give(self._roles)
+
+        dialog = LabelDialog(self._drives[number], self._labels.get(number, ""))
+        self.app.push_screen(dialog, take)
+
     def _turn(self, change: Callable[[Roles, int], dict[int, Role]]) -> None:
         number = self._under_cursor()
         if number is not None:
             self._give(change(self._roles, number))
 
-    def _give(self, wanted: dict[int, Role]) -> None:
+    def _give(self, wanted: Roles) -> None:
         """Each drive has its role now; what depends on it is shown anew."""
         self._roles = wanted
-        self.query_one(DriveTable).show_roles(wanted)
+        self.query_one(DriveTable).show_roles(wanted, self._labels)
         self._show_array()
         self._show_what_it_does()
 
@@ -197,6 +250,11 @@ class CampaignForm(FormDialog[ComposedCampaign]):
             on_finish=self.query_one(AtTheEnd).on_finish,
             array=self.query_one(ArrayRow).settings.to_table() if self._array() else None,
             further=self.query_one(FurtherLine).further.tables,
+            labels={
+                self._drives[number].raw_identity: label
+                for number, label in self._labels.items()
+                if label and number in self._roles
+            },
         )
 
     def _find_problem(self) -> str:

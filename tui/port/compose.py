@@ -28,6 +28,7 @@ def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
         array=composed.array,
         workloads=composed.workloads,
         further=composed.further,
+        labels=composed.labels,
         typed={each.raw_identity: each.raw_identity for each in find_released(composed)}
         if released
         else {},

@@ -28,6 +28,7 @@ def outline_plan(toml: str, drives: Sequence[DriveRow]) -> Outline:
     """A plan without mistakes, on the drives that are here."""
     plan = tomllib.loads(toml)
     roles: dict[str, Role] = {}
+    labels: dict[str, str] = {}
     own: list[DriveRow] = []
     obstacles: list[str] = []
     for table in plan["drive"]:
@@ -36,6 +37,7 @@ def outline_plan(toml: str, drives: Sequence[DriveRow]) -> Outline:
         obstacles += _find_obstacles(identity, found)
         own += found[:1]
         roles[identity] = table.get("role", "target")
+        labels[identity] = table.get("label", "")
     tests: dict[str, Settings] = {}
     if "boot" in plan:
         tests["boot"] = _fill_up(plan["boot"], DEFAULTS["boot"])
@@ -57,6 +59,7 @@ def outline_plan(toml: str, drives: Sequence[DriveRow]) -> Outline:
         MoreSettings.from_plan(DEFAULTS, plan),
         (*own, *(each for each in drives if each not in own)),
         tuple(dict.fromkeys(obstacles)),
+        labels,
     )
 
 

@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
 from appliance.store.read.overview import BootRow
+from appliance.store.verdicts import VerdictRow
 from tui import language
 from tui.charset import drawable, shorten
 from tui.figures.boot_ratios import describe_boot_ratios
@@ -44,6 +45,11 @@ _STATES = (
 )
 _VERDICTS = (N_("accept"), N_("accept with remarks"), N_("REJECT"))
 """As the database has them, in capitals where somebody has to look."""
+_SIGNS = {"accept": "+", "accept with remarks": "!", "reject": "×"}
+_QUICK = "¼"
+"""The sign of a drive that is not rejected after a quick look: none of a full acceptance."""
+_DEPTHS = (N_("quick look"), N_("surface read"), N_("written and read back"))
+"""As the database has them: how deep a campaign looked at a drive."""
 
 
 class ResultsPage(Page):
@@ -55,7 +61,8 @@ class ResultsPage(Page):
     HELP: ClassVar[str] = N_(
         "All campaigns on this stick. Up, Down choose one, Tab goes to its results.\n\n"
         "Verdicts: whether each drive is within the limits of the policy. REJECT and remarks "
-        "have their reasons below; the report has every limit with the measured value.\n\n"
+        "have their reasons below; ¼: a quick look, a part of the drive was never read. The report "
+        "has every limit.\n\n"
         "Boots: seconds, cold (after power-off) or warm, proven by the drive's own counter "
         "or not. In brackets: not valid; CHARTED: does not count. first/last above 1: it got "
         "faster. Boxplots: ├ minimum, █ middle half, │ median, ┤ maximum. Columns: one per "
@@ -272,10 +279,25 @@ def describe_verdicts(campaign: Campaign, width: int) -> str:
         )
     for each in campaign.verdicts:
         verdict = each.verdict.upper() if each.verdict == "reject" else each.verdict
-        lines.append(f"  {shorten(each.drive_serial, name):{name}}  {_(verdict)}")
+        is_quick = each.depth == "quick look" and each.verdict != "reject"
+        sign = _QUICK if is_quick else _SIGNS.get(each.verdict, " ")
+        told = f"{sign} {shorten(each.drive_serial, name):{name}}  {_(verdict)}, "
+        told += _describe_depth(each) + (f"  {each.label}" if each.label else "")
+        lines.append(f"  {shorten(told, width - 2)}")
         for reason in _split_reasons(each.reasons):
             lines += _wrap(reason, width)
     return "\n".join(lines)
+
+
+def _describe_depth(verdict: VerdictRow) -> str:
+    """`quick look, 2 % read`, or the depth alone where all was read."""
+    if verdict.depth != "quick look":
+        return _(verdict.depth)
+    if not verdict.read_percent:
+        return _("quick look, surface not read")
+    share = verdict.read_percent
+    shown = show_number(share, ".1f") if share < 1 else show_number(min(round(share), 99), "d")
+    return _("quick look, {share} read").format(share=f"{shown} %")
 
 
 def _split_reasons(reasons: str) -> list[str]:
@@ -376,7 +398,9 @@ def _sum_up(drive: CampaignDrive) -> tuple[str, ...]:
 
 
 def _describe_boots(drive: CampaignDrive, longest: float, width: int) -> str:
-    lines = [f"{drive.booted}  {drive.model}, {_(drive.kind)}, {name_role(drive.role)}"]
+    lines = [
+        f"{drive.booted}  {drive.label or drive.model}, {_(drive.kind)}, {name_role(drive.role)}"
+    ]
     if drive.failed_reason:
         lines.append("  " + _("GAVE UP: {reason}").format(reason=say(drive.failed_reason)))
     if drive.skipped:

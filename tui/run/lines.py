@@ -75,7 +75,7 @@ def _list_subjects(campaign: Campaign) -> list[_Subject]:
     subjects = []
     for drive in campaign.drives:
         own = tuple(step for step in campaign.steps if step.device == drive.identity)
-        name = f"{drive.identity} {drive.model}"
+        name = f"{drive.identity} {drive.label or drive.model}"
         if drive.role not in {"backing", "cache"}:
             subjects.append(_Subject(name, drive.role, own, drive))
             continue

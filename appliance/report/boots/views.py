@@ -27,6 +27,8 @@ class DriveView:
     bus: str
     medium: str
     failed_reason: str
+    said: str
+    """The plan's words for the drive; empty without."""
     color: int
     """One per drive throughout a page."""
 
@@ -114,6 +116,7 @@ def view_drive(drive: DriveRow, drives: Sequence[DriveRow]) -> DriveView:
         bus=_BUSES.get(drive.transport, drive.transport),
         medium="rotating" if drive.rotational else "not rotating",
         failed_reason=drive.failed_reason,
+        said=drive.label,
         # Where an array was booted, its colour is that of its workloads.
         color=len(drives) if drive.role == "backing" else drives.index(drive),
     )

@@ -24,7 +24,7 @@ BOOT_TIMES = (
     "campaign_id", "drive_serial", "drive_role", "cycle", "power", "cold_proof", "cold_reason",
     "valid", "charted", "boot_s", "firmware_s", "loader_s", "kernel_s", "initrd_s", "userspace_s",
     "session_s", "io_quiet_s", "read_bytes", "read_ios", "wake_skew_s", "at", "mode", "trained",
-    "drive_celsius", "cpu_celsius", "kernel_errors",
+    "drive_celsius", "cpu_celsius", "kernel_errors", "label",
 )  # fmt: skip
 """The columns of the view `boot_times`."""
 
@@ -36,7 +36,8 @@ _DRIVES = """
                      AND c.drive_id = d.id AND c.name = 'firmware' AND c.id NOT IN {damaged}
                      ORDER BY c.id LIMIT 1),
                     d.firmware) AS firmware,
-           cd.released_size_bytes AS size_bytes, cd.rotational, cd.transport, cd.serial_doubt
+           cd.released_size_bytes AS size_bytes, cd.rotational, cd.transport, cd.serial_doubt,
+           cd.label
     FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id
     WHERE cd.campaign_id = ? ORDER BY cd.slot
 """
@@ -110,6 +111,8 @@ class DriveRow:
     transport: str
     serial_doubt: str
     """Why the serial number may be other drives' too; empty where it is its own."""
+    label: str = ""
+    """The plan's words for it, such as its bay; empty without."""
 
     @property
     def token(self) -> str:
@@ -381,6 +384,7 @@ def _select_drive_records(
             "rotational": drive.rotational,
             "transport": drive.transport,
             "serial_doubt": drive.serial_doubt,
+            "label": drive.label,
         }
         for drive in drives
         for record in read_records(

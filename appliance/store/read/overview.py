@@ -43,6 +43,8 @@ class CampaignDriveRow:
     rotational: bool
     released: bool
     failed_reason: str
+    label: str
+    """The plan's words for it; empty without."""
     planned: int
     done: int
     failed: int
@@ -105,7 +107,7 @@ _CAMPAIGNS = """
 """
 _DRIVES = """
     SELECT cd.campaign_id, cd.drive_id, d.identity, d.model, cd.role, d.rotational,
-           cd.released, cd.failed_reason, count(k.id) AS planned,
+           cd.released, cd.failed_reason, cd.label, count(k.id) AS planned,
            coalesce(sum(k.state = 'done'), 0) AS done,
            coalesce(sum(k.state = 'failed'), 0) AS failed,
            coalesce(sum(k.state = 'skipped'), 0) AS skipped,

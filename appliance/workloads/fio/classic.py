@@ -23,6 +23,7 @@ from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.fio.file import cached_at, check_fits, find_target, lay_out
 from appliance.workloads.fio.job import (
     BLOCK_BYTES,
+    SEQUENTIAL_BYTES,
     FioJob,
     Options,
     classic_options,
@@ -30,9 +31,10 @@ from appliance.workloads.fio.job import (
     own_size,
     reads,
     span_of,
+    speed_options,
     with_defaults,
 )
-from appliance.workloads.fio.keys import PRECONDITION, FioPlan, FioVariant
+from appliance.workloads.fio.keys import PRECONDITION, FioPlan, FioVariant, is_speed_test
 from appliance.workloads.fio.run import (
     FioRun,
     check_buffers,
@@ -129,6 +131,9 @@ class FioWorkload(Workload):
         if part == _CUSTOM:
             return self.own_job()
         test = next(test for test in plan.tests if test == part)
+        if is_speed_test(test):
+            size_bytes = plan.size_bytes // SEQUENTIAL_BYTES * SEQUENTIAL_BYTES
+            return speed_options(test, runtime_s=plan.runtime_s), size_bytes
         return classic_options(
             test,
             size_bytes=plan.size_bytes,

@@ -14,6 +14,7 @@ from appliance.errors import RefusedError
 from appliance.plan.workloads import FioTest
 from appliance.samples.fio_options import READING_MODES, check_option
 from appliance.units import parse_size, printable
+from appliance.workloads.fio.keys import SpeedTest
 
 BLOCK_BYTES = 4096
 """Sizes are rounded down to it: what every drive and O_DIRECT can do."""
@@ -28,6 +29,13 @@ _MODES: Mapping[FioTest, str] = {
     "rand-read": "randread",
     "rand-write": "randwrite",
 }
+_SPEED: Mapping[SpeedTest, tuple[str, int, int]] = {
+    "seq1m-q8t1": ("read", SEQUENTIAL_BYTES, 8),
+    "seq1m-q1t1": ("read", SEQUENTIAL_BYTES, 1),
+    "rnd4k-q32t1": ("randread", RANDOM_BYTES, 32),
+    "rnd4k-q1t1": ("randread", RANDOM_BYTES, 1),
+}
+"""rw, bs, iodepth; the names are those of CrystalDiskMark and KDiskMark."""
 
 Options = tuple[tuple[str, str], ...]
 
@@ -113,6 +121,18 @@ def classic_options(
     if numjobs > 1:
         options += (("numjobs", str(numjobs)), ("offset_increment", str(share)))
     return options, share
+
+
+def speed_options(test: SpeedTest, *, runtime_s: int) -> Options:
+    """One of the figures that everybody knows: as deep as its name says, whatever the plan has."""
+    rw, bs, iodepth = _SPEED[test]
+    return (
+        ("rw", rw),
+        ("bs", str(bs)),
+        ("ioengine", "libaio"),
+        ("iodepth", str(iodepth)),
+        ("runtime", str(runtime_s)),
+    )
 
 
 def layout_options(size_bytes: int) -> Options:

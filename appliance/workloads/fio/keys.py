@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self, get_args, override
+from typing import ClassVar, Literal, Self, TypeIs, get_args, override
 
 from appliance.plan.workloads import (
     ARRAY,
@@ -23,7 +23,6 @@ from appliance.plan.workloads import (
     iodepth_key,
     ioengine_key,
     kind_key,
-    tests_key,
 )
 from appliance.samples.fio_options import MAX_JOBS, READING_MODES, check_option
 from appliance.samples.variants import CACHE_MODES, CacheMode, Variant
@@ -38,6 +37,14 @@ _DEFAULT_WARM_UP_ROUNDS = 10
 _SEQUENTIAL_BYTES = 1 << 20
 _ROUNDS = {PRECONDITION: "pass-", WARM_UP: ""}
 """What stands before a round's number; `round-` where it is a test's."""
+
+SpeedTest = Literal["seq1m-q8t1", "seq1m-q1t1", "rnd4k-q32t1", "rnd4k-q1t1"]
+SPEED_TESTS = frozenset(get_args(SpeedTest))
+"""Reading, with a block size, depth and one thread of their own: the figures that everybody knows.
+"""
+_TESTS = each_once(
+    one_of(*get_args(FioTest), *get_args(SpeedTest)), "an array of at least one test"
+)
 
 FioPageCache = Literal["cold", "warm", "bypass", "bounded"]
 
@@ -88,8 +95,12 @@ class FioPlan(WorkloadPlan):
     keeps_files: ClassVar = True
     kind: Literal["fio"] = kind_key("fio")
     filesystem: FileSystem = filesystem_key("none")
-    tests: tuple[FioTest, ...] = tests_key(
-        "In their order: 1 MiB blocks in sequence, 4 KiB at random."
+    tests: tuple[FioTest | SpeedTest, ...] = key(
+        _TESTS,
+        default=[*get_args(FioTest)],
+        says="In their order: 1 MiB blocks in sequence, 4 KiB at random. Those with q and t in "
+        "their names only read, with that queue depth and one thread, past the page cache.",
+        brief="in this order",
     )
     """None where there are options."""
     size_bytes: int = key(
@@ -195,7 +206,7 @@ class FioPlan(WorkloadPlan):
             ON_THE_BARE_DRIVE: self.filesystem,
             "precondition = 0": self.precondition,
             'rw = "read" or "randread"': self.own_modes - READING_MODES,
-            READING_ALONE: set(self.tests) - READING_TESTS,
+            READING_ALONE: set(self.tests) - READING_TESTS - SPEED_TESTS,
         }
         return tuple(way for way, is_needed in ways.items() if is_needed)
 
@@ -245,6 +256,7 @@ class FioPlan(WorkloadPlan):
             yield Clash(
                 ("max_rounds", "steady_state"), ("max_rounds",), "is only for steady_state = true"
             )
+        yield from _check_speed(self)
         yield from _check_modes(self)
         if not {"ioengine", "iodepth"} & set(dict(self.options)):
             yield from check_depth(self.ioengine, self.iodepth)
@@ -279,10 +291,25 @@ class FioPlan(WorkloadPlan):
         return Expected(runs=runs, results=13 * runs, runs_fio=True, usual_s=usual_s)
 
 
+def is_speed_test(test: FioTest | SpeedTest) -> TypeIs[SpeedTest]:
+    """Whether its name says how deep it is."""
+    return test in SPEED_TESTS
+
+
 def _own_bytes(options: Mapping[str, str], key: str, default: int) -> int:
     """A size in fio's words, which `samples.fio_options` has checked."""
     text = options.get(key, "")
     return parse_size(text.upper()) if text else default
+
+
+def _check_speed(plan: FioPlan) -> Iterator[Clash]:
+    named = SPEED_TESTS & set(plan.tests)
+    if named and (plan.page_cache != "bypass" or plan.numjobs != 1):
+        yield Clash(
+            ("tests", "page_cache", "numjobs"),
+            ("tests",),
+            f'{min(named)} needs page_cache = "bypass" and numjobs = 1',
+        )
 
 
 def _check_modes(plan: FioPlan) -> Iterator[Clash]:

@@ -84,7 +84,7 @@ class Test:
     @property
     def random(self) -> bool:
         """Whether requests a second say more about it than bytes."""
-        return self.name.startswith("rand")
+        return self.name.startswith(("rand", "rnd"))
 
 
 def find_tests(step: StepFigures) -> tuple[Test, ...]:
@@ -269,7 +269,7 @@ def _draw_rounds(series: _Series, index: int) -> tuple[ChartView, ...]:
                             ),
                         )
                     )
-        unit = "IOPS" if name.startswith("rand") else "MB/s"
+        unit = "IOPS" if name.startswith(("rand", "rnd")) else "MB/s"
         svg = draw_lines(
             lines,
             name=f"fio-rounds-{index}-{len(charts)}",

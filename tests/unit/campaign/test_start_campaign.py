@@ -409,3 +409,15 @@ def test_what_a_released_drive_carries_is_stored(
     )
     assert parse_content(noted) == (known if answers else None)
     assert answers or noted == "table-1/ext4"
+
+
+def test_the_plans_label_is_stored_with_the_drive(
+    connection: sqlite3.Connection, world: World
+) -> None:
+    text = _ONLY_READ.replace('"LAB-SSD-1"', '"LAB-SSD-1"\nlabel = "bay 3 \\u001b[1m"')
+    campaign_id = start_campaign(
+        connection, text, host=world.host(), drives=(HDD, SSD), stick=STICK
+    )
+    query = "SELECT label FROM campaign_drive WHERE campaign_id = ? ORDER BY slot"
+    labels = [row[0] for row in connection.execute(query, (campaign_id,))]
+    assert labels == ["", "bay 3 \x1b[1m"]

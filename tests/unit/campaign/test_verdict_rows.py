@@ -62,7 +62,8 @@ def test_verdicts_are_stored_said_and_replaced(
         ("LAB-GOOD-1", "accept with remarks"),  # one of its boots failed
         ("LAB-BAD-1", "reject"),
     ]
-    assert ("verdict", {"id": 1, "drive": "LAB-BAD-1", "verdict": "reject"}) in said
+    verdict = {"id": 1, "drive": "LAB-BAD-1", "verdict": "reject", "depth": "surface read"}
+    assert ("verdict", verdict) in said
     assert events_of(rows, "no-verdict") == [
         "LAB-SLOW-1: nothing that the policy limits was measured on it"
     ]
@@ -75,7 +76,10 @@ def test_verdicts_are_stored_said_and_replaced(
     told = select_judging(rows, 1)
     assert told is not None
     assert (told.policy, told.origin[:12]) == ("ours", "policy.toml ")
-    assert any("LAB-BAD-1: reject at " in detail for detail in events_of(rows, "verdict-before"))
+    assert any(
+        "LAB-BAD-1: reject (surface read) at " in detail
+        for detail in events_of(rows, "verdict-before")
+    )
     names = [row.name for row in select_limits(rows, 1, drive_id(rows, "LAB-BAD-1"))]
     assert "surface_unreadable_bytes" in names
     assert "failed_boots" not in names
@@ -167,3 +171,17 @@ def test_the_report_campaign_is_judged_as_it_shows(
         ("LAB-ODD\x1b1", "reject", ""),
     ]
     connection.close()
+
+
+def test_a_quick_look_says_how_much_it_read_and_is_sealed(
+    rows: sqlite3.Connection, policy: Path, said: Lines
+) -> None:
+    add_surface(rows, GOOD, position=0, mean_mb_s=180, share=0.02)
+    rows.execute("UPDATE campaign_drive SET label = 'bay 3'")
+    judge_campaign(make_site(rows, said), 1)
+    (fields,) = [fields for event, fields in said if event == "verdict"]
+    assert (fields["depth"], fields["read_percent"]) == ("quick look", 2.0)
+    (row,) = rows.execute("SELECT * FROM verdicts").fetchall()
+    assert tuple(row)[-3:] == ("quick look", "bay 3", pytest.approx(2.0))
+    rows.execute("UPDATE verdict SET depth = 'surface read'")
+    assert select_verdicts(rows, 1) == ()

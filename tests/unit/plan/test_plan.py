@@ -318,7 +318,7 @@ def test_the_manuals_examples_are_accepted() -> None:
             assert example in text
             parse_plan(text)
         examples += len(rows)
-    assert examples == 20 + 9 + 3 + 15 + 5 + 5 + 10 + 3 + 2 + 2 + 1 + 3
+    assert examples == 20 + 10 + 3 + 15 + 5 + 5 + 10 + 3 + 2 + 2 + 1 + 3
 
 
 def _put_into_plan(heading: str, key: str, example: str) -> str:
@@ -341,7 +341,7 @@ def _put_into_plan(heading: str, key: str, example: str) -> str:
     if table_name := re.search(r"\[(campaign|array)\]", heading):
         head = ARRAY if table_name[1] == "array" else minimal
         return f"{head}{table_name[0]}\n{example}\n"
-    if key in {"wwn", "role", "model", "size"}:
+    if key in {"wwn", "role", "model", "size", "label"}:
         return minimal.replace("[boot]", f"{example}\n[boot]")
     needed = 'mode = "replay"\n' if key == "trace" else ""
     return minimal if key in {"serial", "erase"} else f"{minimal}{needed}{example}\n"

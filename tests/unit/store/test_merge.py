@@ -68,7 +68,8 @@ def theirs(tmp_path: Path) -> Path:
         (drive,),
     )
     connection.execute(
-        "INSERT INTO verdict VALUES (1, ?, 'accept', '', 'T', 'nvme', NULL)", (drive,)
+        "INSERT INTO verdict VALUES (1, ?, 'accept', '', 'T', 'nvme', 'surface read', 100.0, NULL)",
+        (drive,),
     )
     connection.execute(
         "INSERT INTO verdict_limit VALUES (1, ?, 0, 'crc_errors', 'kept', '0', '', '', NULL)",

@@ -64,8 +64,8 @@ ROWS = (
     ),
     "INSERT INTO activity_sample VALUES (31, 'A', 0.5, 1, 2, 3, 4, 0.1, NULL)",
     (
-        "INSERT INTO verdict (campaign_id, drive_id, verdict, reasons, at)"
-        " VALUES (7, 11, 'accept', 'it is good', 'T')"
+        "INSERT INTO verdict (campaign_id, drive_id, verdict, reasons, at, depth, read_percent)"
+        " VALUES (7, 11, 'accept', 'it is good', 'T', 'surface read', 100)"
     ),
     (
         "INSERT INTO event (campaign_id, at, monotonic_s, boot_id, level, event, detail)"
