@@ -40,8 +40,9 @@ if grep -q 'kaltstart.slot=1 ' /proc/cmdline; then
     dd if=/dev/nvme0n1 of=/dev/null bs=4096 count=1 skip=$((3 << 18)) iflag=direct
   elif once Endless; then
     systemctl kill --signal=STOP kaltstart-measure.service
-    mkdir -p /run/systemd/system/kaltstart-deadline.timer.d
-    printf '[Timer]\\nOnBootSec=\\nOnBootSec=1s\\n' > /run/systemd/system/kaltstart-deadline.timer.d/lab.conf
+    folder=/run/systemd/system/kaltstart-deadline.timer.d
+    mkdir -p $folder
+    printf '[Timer]\\nOnBootSec=\\nOnBootSec=1s\\n' > $folder/lab.conf
     systemctl daemon-reload
     systemctl restart kaltstart-deadline.timer
   fi
@@ -97,8 +98,10 @@ def _check_rows(result: Result) -> None:
         ).fetchall()
         print(cycles)
         assert [row[:4] for row in cycles[:3]] == [
-            ("LAB-NVME-1", 1, "done", 1), ("LAB-AWAY-1", 1, "done", 2), ("LAB-NVME-1", 2, "done", 2),
-        ]  # fmt: skip
+            ("LAB-NVME-1", 1, "done", 1),
+            ("LAB-AWAY-1", 1, "done", 2),
+            ("LAB-NVME-1", 2, "done", 2),
+        ]
         away = cycles[3]
         assert away[:3] == ("LAB-AWAY-1", 2, "failed")
         assert "LAB-AWAY-1" in away[4]
