@@ -217,7 +217,7 @@ def _draw(start_up: _StartUp, order: Sequence[str], *, color: int, end_s: float,
     )
     marks = drawing.add_group("marks")
     add_text(marks, "seconds since the kernel's start", x=50, y=height + 35, anchor="middle")
-    add_text(marks, parts, x=0, y=8, classes="head")
+    add_text(marks, parts, x=0, y=8)
     bars = drawing.add_group(f"bar piece color-{color % COLORS}")
     for number, (part, begin_s, part_end_s) in enumerate(start_up.phases):
         _add_bar(
