@@ -129,7 +129,13 @@ def read_unit_times(*, finish_s: float) -> tuple[UnitTime, ...]:
     Only for after the sample: it asks systemd hundreds of questions.
     """
     properties = ",".join(UNIT_PROPERTIES)
-    shown = run(["systemctl", "show", f"--property={properties}", "*"], timeout_s=_UNITS_TIMEOUT_S)
+    # Without a state, a pattern leaves out what is inactive: oneshots that have ended
+    # (output_show_unit() in src/systemctl/systemctl-util.c). Of the many names of a device one is
+    # enough: --all would ask for each.
+    shown = run(
+        ["systemctl", "show", "--state=loaded", f"--property={properties}", "*"],
+        timeout_s=_UNITS_TIMEOUT_S,
+    )
     units = parse_unit_times(shown.stdout, finish_s=finish_s)
     if not units:
         raise StepFailedError("systemd reports no unit of this start-up", blame="other")
