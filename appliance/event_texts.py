@@ -80,6 +80,7 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
         N_("{kind} on {device}: switch the machine on by hand: {what}"),
     ),
     N_("no-chart"): (_WHAT,),
+    N_("no-unit-times"): (_WHAT,),
     N_("no-copy"): (_WHAT,),
     N_("no-restart"): (
         N_(

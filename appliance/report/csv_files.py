@@ -12,6 +12,7 @@ from appliance import VERSION
 from appliance.report.series import make_series
 from appliance.store.read.campaign import BOOT_TIMES, CampaignRows
 from appliance.store.rows import AnyRow, Cell, Record, as_record
+from appliance.store.start_ups import parse_units
 from appliance.units import printable
 
 _FORMULA = ("=", "+", "-", "@", "\t")
@@ -94,6 +95,24 @@ def render_steps(rows: CampaignRows) -> str:
         _STEP,
         ({**_pick(row, _STEP), "parts": " ".join(row.parts)} for row in rows.workloads.steps),
     )
+
+
+def list_units(rows: CampaignRows) -> list[Record]:
+    """The view `boot_units`, of the boots that the stick gave back as they were stored."""
+    return [
+        {
+            "campaign_id": rows.campaign.id,
+            "drive_serial": each.drive_serial,
+            "cycle": each.cycle,
+            "charted": each.charted,
+            "unit": unit.unit,
+            "began_s": unit.began_s,
+            "ready_s": unit.ready_s,
+            "chain": unit.chain,
+        }
+        for each in rows.start_ups
+        for unit in parse_units(each.units)
+    ]
 
 
 def render_rows(rows: Sequence[AnyRow]) -> str:
@@ -230,6 +249,7 @@ def render_json(rows: CampaignRows) -> str:
                 "drives": rows.drive_records,
                 "boot_times": rows.boot_times,
                 "boot_series": _list_series(rows),
+                "boot_units": list_units(rows),
                 "steps": [asdict(row) for row in rows.workloads.steps],
                 "results": [
                     {"campaign_id": campaign.id, **asdict(row)} for row in rows.workloads.results

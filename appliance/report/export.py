@@ -19,6 +19,7 @@ from pathlib import Path
 from appliance.errors import StickError
 from appliance.flush import sync_path
 from appliance.report.csv_files import (
+    list_units,
     render_json,
     render_results,
     render_rows,
@@ -29,6 +30,7 @@ from appliance.report.csv_files import (
 from appliance.report.pages import render_page, render_verdicts
 from appliance.report.views import ReportView, make_report
 from appliance.samples.bootchart import MAX_BYTES, Bootchart, BootchartError, parse_bootchart
+from appliance.samples.unit_times import UNITS_PLOT
 from appliance.store.campaigns import CampaignRow
 from appliance.store.extract import extract_campaign
 from appliance.store.read.campaign import CampaignRows, select_campaign, select_earlier
@@ -64,9 +66,11 @@ def export_campaign(
     """
     rows = select_campaign(connection, campaign_id=campaign_id)
     charts = _find_charts(rows, raw=raw)
+    plots = _find_charts(rows, raw=raw, of_units=True)
     view = make_report(
         rows,
         charts={boot: name for boot, (name, _) in charts.items()},
+        plots={boot: name for boot, (name, _) in plots.items()},
         recordings=_read_recordings(rows, {boot: path for boot, (_, path) in charts.items()}),
         raw_steps=_find_raw_steps(rows, raw=raw),
         earlier=select_earlier(connection, rows),
@@ -81,7 +85,11 @@ def export_campaign(
     writers = {
         **{name: _write_text(text) for name, text in texts.items()},
         **_write_activity(connection, rows),
-        **{f"bootcharts/{name}": _copy(source) for name, source in charts.values()},
+        **{
+            f"bootcharts/{name}": _copy(source)
+            for found in (charts, plots)
+            for name, source in found.values()
+        },
     }
     with _explained(reports):
         folder = _choose_folder(reports, rows.campaign)
@@ -141,22 +149,29 @@ def _write_activity(connection: sqlite3.Connection, rows: CampaignRows) -> dict[
     return {"activity.csv.gz" if is_long else "activity.csv": write}
 
 
-def _find_charts(rows: CampaignRows, *, raw: Path) -> dict[int, tuple[str, Path]]:
-    """Per boot its chart's name in the report and where it lies now; empty ones are left out."""
+def _find_charts(
+    rows: CampaignRows, *, raw: Path, of_units: bool = False
+) -> dict[int, tuple[str, Path]]:
+    """Per boot its chart's name in the report and where it lies now; empty ones are left out.
+
+    That of systemd-bootchart, or systemd's own one of its units.
+    """
     drives = {drive.id: drive for drive in rows.drives}
+    suffix = "-units" if of_units else ""
     found: dict[int, tuple[str, Path]] = {}
     for boot in rows.boots:
         drive = drives.get(boot.drive_id)
         sources = [
             path
             for path in sorted((raw / f"cycle-{boot.id}").glob("*.svg"))
-            if path.is_file() and path.stat().st_size
+            if (path.name == UNITS_PLOT) == of_units and path.is_file() and path.stat().st_size
         ]
         if drive is not None and sources:
             # The slot keeps apart serial numbers that differ only in what a name cannot hold.
-            name = "-".join(slug(text) for text in (drive.label, drive.identity) if text)
+            named = "-".join(slug(text) for text in (drive.label, drive.identity) if text)
+            name = f"{drive.slot}-{named}-cycle-{boot.cycle:03}{suffix}.svg"
             # A boot that was tried again may have left more than one: the last one counted.
-            found[boot.id] = (f"{drive.slot}-{name}-cycle-{boot.cycle:03}.svg", sources[-1])
+            found[boot.id] = (name, sources[-1])
     return found
 
 
@@ -194,6 +209,7 @@ def _render_details(rows: CampaignRows) -> dict[str, str]:
         "array_dirty.csv": rows.workloads.dirty,
         "slices.csv": rows.workloads.slices,
         "ranges.csv": rows.workloads.ranges,
+        "units.csv": list_units(rows),
         "conditions.csv": rows.conditions,
         "health.csv": rows.health,
         "temperatures.csv": rows.workloads.temperatures,

@@ -17,6 +17,7 @@ from appliance.report.boots.doubts import find_doubts
 from appliance.report.boots.findings import RULES, Finding, find_findings
 from appliance.report.boots.replays import ReplayView, view_replays
 from appliance.report.boots.serial_findings import find_serial_findings
+from appliance.report.boots.start_ups import StartUpView, view_start_ups
 from appliance.report.boots.views import (
     BootView,
     DriveView,
@@ -104,6 +105,8 @@ class ReportView:
     is_replay: bool
     """Whether its boots replayed reads; a campaign's boots have one mode."""
     replays: tuple[ReplayView, ...]
+    start_ups: tuple[StartUpView, ...]
+    """Each drive's first boot and a settled one, unit by unit."""
     steps: tuple[StepView, ...]
     steps_progress: str
     array: ArrayView | None
@@ -128,15 +131,16 @@ def make_report(
     rows: CampaignRows,
     *,
     charts: Mapping[int, str],
+    plots: Mapping[int, str] = MappingProxyType({}),
     recordings: Mapping[int, Bootchart] = MappingProxyType({}),
     raw_steps: Collection[int] = (),
     earlier: CampaignRows | None = None,
 ) -> ReportView:
     """The page of a campaign.
 
-    `charts` has the file name of a boot's chart by the boot's id, `recordings` what such charts
-    hold, `raw_steps` the ids of the steps whose tools' output lies on the stick, `earlier` a
-    campaign to hold the drives against.
+    `charts` has the file name of a boot's chart by the boot's id, `plots` that of its units,
+    `recordings` what such charts hold, `raw_steps` the ids of the steps whose tools' output lies on
+    the stick, `earlier` a campaign to hold the drives against.
     """
     campaign = rows.campaign
     workloads = group_workloads(rows)
@@ -151,7 +155,7 @@ def make_report(
         tuple(
             (
                 view_drive(drive, rows.drives),
-                view_boots(drive, rows.boots, charted=wanted, charts=charts),
+                view_boots(drive, rows.boots, charted=wanted, charts=charts, plots=plots),
             )
             for drive in drives
         )
@@ -218,6 +222,7 @@ def make_report(
         recordings=_chart_recordings(rows, timed, recordings),
         is_replay=any(boot.mode == "replay" for boot in rows.boots),
         replays=_view_replays(rows, timed),
+        start_ups=_view_start_ups(rows, timed),
         steps=steps,
         steps_progress=describe_steps(steps),
         array=make_array(rows, workloads),
@@ -291,6 +296,22 @@ def _view_replays(
         view_replays(view, own)
         for drive, (view, _) in zip(drives, timed, strict=True)
         if (own := [each for each in rows.replays if each.drive_id == drive.id])
+    )
+
+
+def _view_start_ups(
+    rows: CampaignRows, timed: Sequence[tuple[DriveView, tuple[BootView, ...]]]
+) -> tuple[StartUpView, ...]:
+    drives = [drive for drive in rows.drives if _has_column(drive, rows)]
+    return tuple(
+        start_up
+        for drive, (view, _) in zip(drives, timed, strict=True)
+        for start_up in view_start_ups(
+            view,
+            make_series(drive, rows.boots),
+            [boot for boot in rows.boots if boot.drive_id == drive.id],
+            [row for row in rows.start_ups if row.drive_id == drive.id],
+        )
     )
 
 

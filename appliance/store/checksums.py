@@ -215,6 +215,16 @@ SEALED = {
         is_recording=True,
         is_evidence=False,
     ),
+    "start_up": SealedTable(
+        ("units",),
+        "cycle c ON c.id = s.cycle_id JOIN drive d ON d.id = c.drive_id",
+        "c.campaign_id",
+        "'units of ' || d.identity || ' cycle ' || c.cycle || iif(c.charted, ' charted', '')",
+        {},
+        drive="c.drive_id",
+        is_recording=True,
+        is_evidence=False,
+    ),
     "result": _of_step(
         "s.variant || ' ' || s.metric",
         "device variant metric unit value page_cache page_cache_proof began_cold proof_reason"

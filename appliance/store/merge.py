@@ -35,6 +35,7 @@ TABLES = (
     _Table("campaign_drive", {"campaign_id": "campaign", "drive_id": "drive"}),
     _Table("cycle", {"campaign_id": "campaign", "drive_id": "drive"}, own="id"),
     _Table("boot_sample", {"cycle_id": "cycle"}),
+    _Table("start_up", {"cycle_id": "cycle"}),
     _Table("replay_list", {"campaign_id": "campaign"}),
     _Table("replay", {"cycle_id": "cycle"}),
     _Table("step", {"campaign_id": "campaign", "drive_id": "drive"}, own="id"),

@@ -231,6 +231,15 @@ CREATE TABLE boot_sample (
     checksum INTEGER
 ) STRICT;
 
+-- When the units of a measured boot began and were ready, asked of systemd behind its sample; not of
+-- a boot that is not timed. units: a JSON list of [unit, began_s, ready_s, place in the critical
+-- chain from 0 or null], seconds since the kernel's start.
+CREATE TABLE start_up (
+    cycle_id INTEGER PRIMARY KEY REFERENCES cycle (id),
+    units TEXT NOT NULL,
+    checksum INTEGER
+) STRICT;
+
 -- The reads of every boot of a campaign in replay mode, the same for each of its drives.
 -- origin: 'built-in', or the trace's file. version, seed: of the generator; NULL of a trace.
 -- extents: a JSON list of [offset, length] or [offset, length, seconds to wait before].
@@ -586,6 +595,15 @@ JOIN drive d ON d.id = c.drive_id
 JOIN replay_list l ON l.campaign_id = c.campaign_id
 JOIN json_each(r.times_ns) t
 JOIN json_each(l.extents) e ON e.key = t.key;
+
+CREATE VIEW boot_units AS
+SELECT c.campaign_id, d.identity AS drive_serial, c.cycle, c.charted,
+       json_extract(u.value, '$[0]') AS unit, json_extract(u.value, '$[1]') AS began_s,
+       json_extract(u.value, '$[2]') AS ready_s, json_extract(u.value, '$[3]') AS chain
+FROM start_up s
+JOIN cycle c ON c.id = s.cycle_id
+JOIN drive d ON d.id = c.drive_id
+JOIN json_each(s.units) u;
 
 CREATE VIEW results AS
 SELECT t.campaign_id, r.step_id, r.device, coalesce(d.identity, '') AS drive_serial,

@@ -14,7 +14,7 @@ _LONGEST_FIRST = (
     "test_firmware", "test_array_boots", "test_stalled_drives", "test_workload_faults",
     "test_guard", "test_refusals", "test_inspection",
     "test_surface", "test_verdict", "test_drives_live", "test_health",
-    "test_hardware_watchdog",
+    "test_hardware_watchdog", "test_boot_faults",
 )  # fmt: skip
 """Files of this folder; what is not among them is short.
 

@@ -1,8 +1,8 @@
 """`ci/bench`: what Kaltstart's own figures are worth, held against a peer in the same boot.
 
 What drives do is a ratio: the emulated machine's absolute speed means nothing. What a person waits
-for at the interface is in `bench_interface`. Each part stands for itself: what one has measured is
-written at once, whatever becomes of the next.
+for at the interface is in `bench_interface`, what a boot takes beside itself in `bench_boots`. Each
+part stands for itself: what one has measured is written at once, whatever becomes of the next.
 """
 
 import json
@@ -15,6 +15,7 @@ from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
+from tests.lab.bench_boots import measure_boots
 from tests.lab.bench_interface import measure_keys, measure_list
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DriveBay, ModelledDrive
@@ -178,6 +179,7 @@ def measure_drives(out: Path) -> list[Measure]:
 
 _PARTS: Mapping[str, Callable[[Path], list[Measure]]] = {
     "drives": measure_drives,
+    "boots": measure_boots,
     "keys": measure_keys,
     "list": measure_list,
 }

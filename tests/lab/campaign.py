@@ -93,6 +93,8 @@ class Trial:
     """Whether the first power-on is one; otherwise the saved machine goes on (see `saved`)."""
     wake: str = "alarm"
     """One of `wake.WAKES`: what switches the machine on again after it went off by itself."""
+    wakes: Mapping[int, str] = field(default_factory=dict)
+    """The same of single power-ons, by their numbers."""
     pauses: int = 0
     """So many pauses are for the script inside to end; at the next one everything is over."""
     await_off: bool = False
@@ -287,10 +289,11 @@ class _Operator:
         if self._result.power_ons == 1 and not self._trial.from_start:
             return restored(self._setup, image=self._trial.image, drives=drives)
         now_s = time.time()
+        wake = self._trial.wakes.get(self._result.power_ons, self._trial.wake)
         start_s = (
             now_s + self._ahead_s
             if self._off_clock is None
-            else self._off_clock.find_start_s(now_s=now_s, wake=self._trial.wake)
+            else self._off_clock.find_start_s(now_s=now_s, wake=wake)
         )
         self._ahead_s = start_s - now_s
         return Machine(self._setup, drives=drives, clock_s=start_s)

@@ -6,6 +6,7 @@
                                 answering (every request fails), and it is gone at later power-ons
 `vanish@afterSIZE`              the same once so much was read from it
 `vanish@bootN`                  it is not there from the Nth power-on on
+`away@bootN`                    it is not there at the Nth power-on, and back at the next one
 `stall@SECONDSs`                that long after each power-on on it answers no request any more, not
                                 even with an error, until the power goes
 `stall@bootN`                   the same from the first request of the Nth power-on on
@@ -24,12 +25,13 @@ from appliance.units import parse_size
 _FORM = re.compile(
     r"(?P<kind>read-error|slow)@(?P<offset>\w+)\+(?P<length>\w+)(?: +x(?P<factor>\d+))?"
     r"|vanish@after(?P<read>\w+)"
-    r"|(?P<gone>vanish|stall)@(?:(?P<seconds>\d+(?:\.\d+)?)s|boot(?P<boot>[1-9]\d*))"
+    r"|(?P<gone>vanish|stall)@(?P<seconds>\d+(?:\.\d+)?)s"
+    r"|(?P<at>vanish|away|stall)@boot(?P<boot>[1-9]\d*)"
     r"|(?P<lie>alias|lying-flush)@(?P<size>\w+)"
 )
 _ALLOWED = (
     "read-error@OFFSET+LENGTH, slow@OFFSET+LENGTH xN, vanish@SECONDSs, vanish@afterSIZE, "
-    "vanish@bootN, stall@SECONDSs, stall@bootN, alias@SIZE or lying-flush@SIZE"
+    "vanish@bootN, away@bootN, stall@SECONDSs, stall@bootN, alias@SIZE or lying-flush@SIZE"
 )
 _SLOW_FLOOR_S = 0.001
 
@@ -56,6 +58,7 @@ class Faults:
     vanish_after_s: float | None = None
     vanish_after_read_bytes: int | None = None
     vanish_at_power_on: int | None = None
+    away_at_power_on: int | None = None
     stall_after_s: float | None = None
     stall_at_power_on: int | None = None
     real_bytes: int | None = None
@@ -84,6 +87,8 @@ class Faults:
         if self.vanish_after_s is not None and age_s >= self.vanish_after_s:
             return True
         if self.vanish_after_read_bytes is not None and read_bytes >= self.vanish_after_read_bytes:
+            return True
+        if self.away_at_power_on == power_on:
             return True
         return self.vanish_at_power_on is not None and power_on >= self.vanish_at_power_on
 
@@ -164,13 +169,14 @@ def parse_faults(texts: Iterable[str]) -> Faults:
         elif match["seconds"]:
             after_s[match["gone"]] = float(match["seconds"])
         else:
-            at_power_on[match["gone"]] = int(match["boot"])
+            at_power_on[match["at"]] = int(match["boot"])
     return Faults(
         read_errors=tuple(errors),
         slow=tuple(slow),
         vanish_after_s=after_s.get("vanish"),
         vanish_after_read_bytes=after_read_bytes,
         vanish_at_power_on=at_power_on.get("vanish"),
+        away_at_power_on=at_power_on.get("away"),
         stall_after_s=after_s.get("stall"),
         stall_at_power_on=at_power_on.get("stall"),
         real_bytes=sizes["alias"] or None,

@@ -14,17 +14,17 @@ from math import ceil
 
 from tests.lab.qmp import Qmp, QmpError
 
-WAKES = ("alarm", "late", "hand", "never")
+WAKES = ("alarm", "late", "hand", "never", "back")
 """What switches the machine on again: its clock at the alarm, or a minute and a half after it; a
-person at once, or a person who finds it off a quarter of an hour after an alarm that woke nothing.
-"""
-_AFTER_ALARM_S = {"alarm": 0, "late": 90, "never": 900}
+person at once, or a person who finds it off a quarter of an hour after an alarm that woke nothing;
+its clock at the alarm, and then the clock is put back by a day."""
+_DAY_S = 24 * 60 * 60
+_AFTER_ALARM_S = {"alarm": 0, "late": 90, "never": 900, "back": -_DAY_S}
 
 _SELF_TEST_S = 3
 """From the alarm to the firmware's first instruction: a board's supply and its memory take seconds,
 QEMU nothing."""
 
-_DAY_S = 24 * 60 * 60
 _LONGEST_S = _DAY_S // 2
 """An alarm further away has gone off already: it has no date, and none is set for so long."""
 
@@ -52,7 +52,7 @@ class OffClock:
     def find_start_s(self, *, now_s: float, wake: str) -> float:
         """What the clock shows when the machine is on again, `now_s` being the host's time.
 
-        It never goes back.
+        It never goes back, except with "back".
         """
         if wake != "hand" and self.alarm_s is not None:
             return self.alarm_s + _AFTER_ALARM_S[wake] + _SELF_TEST_S

@@ -15,6 +15,7 @@ from appliance.samples.model import (
     Ticket,
 )
 from appliance.samples.processor_load import LoadSample
+from appliance.samples.unit_times import UnitTime
 from appliance.store import steps
 from appliance.store.arrays import insert_array, insert_array_samples, update_array
 from appliance.store.checksums import SEALED
@@ -29,6 +30,7 @@ from appliance.store.power_offs import (
 from appliance.store.processor_load import add_load
 from appliance.store.replays import ReplaySample, insert_replay
 from appliance.store.requests import insert_request
+from appliance.store.start_ups import insert_start_up
 from appliance.store.surface import insert_ranges
 from appliance.workloads.drive_content import DriveContent, Signature, format_content
 from tests.databases import seal
@@ -113,6 +115,7 @@ def fill_database(path: Path) -> sqlite3.Connection:
             seal(connection, table)
         (cycle_id,) = connection.execute("SELECT min(cycle_id) FROM boot_sample").fetchone()
         insert_replay(connection, cycle_id, ReplaySample("list", 13.6, 87, 1 << 20, (7, 9, 8)))
+        insert_start_up(connection, cycle_id, [UnitTime("a.service", 3.5, 4.25, 0)])
     judge_campaign(make_site(connection), 1)
     for table in SEALED:
         query = f"SELECT count(*), sum(checksum IS NULL) FROM {table}"  # noqa: S608 - a name of ours

@@ -15,12 +15,14 @@ from appliance.samples.diskstats import DiskStats, parse_stat
 from appliance.samples.kernel_errors import find_kernel_names, read_kernel_errors
 from appliance.samples.startup import PROPERTIES, Startup, parse_startup
 from appliance.samples.temperature import find_sensor, read_cpu_celsius
+from appliance.samples.unit_times import UNIT_PROPERTIES, UnitTime, parse_unit_times
 from appliance.store.boots import BootSample
 
 _FINISH_TIMEOUT_S = 1800
 _QUIET_S = 1.0
 _QUIET_TIMEOUT_S = 10.0
 _POLL_S = 0.2
+_UNITS_TIMEOUT_S = 120
 _BY_PARTUUID = Path("/dev/disk/by-partuuid")
 _DEVICES = Path("/sys/dev/block")
 _BLOCKS = Path("/sys/class/block")
@@ -119,6 +121,25 @@ def _wait_for_startup() -> Startup:
     if startup is None:
         raise StepFailedError("systemd does not report when start-up finished", blame="other")
     return startup
+
+
+def read_unit_times(*, finish_s: float) -> tuple[UnitTime, ...]:
+    """When the units of this start-up began and were ready; at least one. Raises StepFailedError.
+
+    Only for after the sample: it asks systemd hundreds of questions.
+    """
+    properties = ",".join(UNIT_PROPERTIES)
+    # Without a state, a pattern leaves out what is inactive: oneshots that have ended
+    # (output_show_unit() in src/systemctl/systemctl-util.c). Of the many names of a device one is
+    # enough: --all would ask for each.
+    shown = run(
+        ["systemctl", "show", "--state=loaded", f"--property={properties}", "*"],
+        timeout_s=_UNITS_TIMEOUT_S,
+    )
+    units = parse_unit_times(shown.stdout, finish_s=finish_s)
+    if not units:
+        raise StepFailedError("systemd reports no unit of this start-up", blame="other")
+    return units
 
 
 def _read_stats(disk: str) -> DiskStats:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from appliance.campaign.boots.sample import read_unit_times
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives.booted_array import BootedDrives
 from appliance.campaign.log import record
@@ -14,6 +15,7 @@ from appliance.drives.facts.power_cycles import ColdProof, PowerCycles, join_pro
 from appliance.errors import KaltstartError, StepFailedError
 from appliance.phrases import N_
 from appliance.run import run
+from appliance.samples.unit_times import UNITS_PLOT
 from appliance.stick.partitions import RAW
 from appliance.store.boots import (
     BootSample,
@@ -26,10 +28,12 @@ from appliance.store.campaigns import CampaignDriveRow, CampaignRow
 from appliance.store.clock import parse_timestamp
 from appliance.store.connect import transaction
 from appliance.store.replays import ReplaySample, insert_replay
+from appliance.store.start_ups import insert_start_up
 from appliance.units import printable
 from appliance.workloads.raw_files import sync_folder, write_durably
 
 _CHART_TIMEOUT_S = 300
+_PLOT_TIMEOUT_S = 120
 _CHARTS = Path("/run/log")
 
 Due = tuple[CampaignRow, CycleRow, CampaignDriveRow]
@@ -43,7 +47,7 @@ def store_sample(
     sample: BootSample,
     replay: ReplaySample | None = None,
 ) -> PowerCycles:
-    """Commit the sample, then whether it was cold, then the chart of a charted boot.
+    """Commit the sample, then whether it was cold, then the start-up's units and its charts.
 
     Returns how often the drive was switched on, by its own count.
     """
@@ -133,23 +137,57 @@ def store_sample(
     )
     if cycle.charted:
         _keep_chart(context, campaign, cycle)
+    if replay is None and not cycle.trained:
+        _keep_units(context, campaign, cycle, finish_s=sample.boot_s - (sample.session_s or 0.0))
     return afters[0]
 
 
 def _keep_chart(context: CampaignContext, campaign: CampaignRow, cycle: CycleRow) -> None:
-    """Copy bootchart's picture to the stick. A chart that is missing is noted.
+    """Copy the pictures of bootchart and of systemd to the stick.
 
-    The campaign goes on.
+    One that is missing is noted; the campaign goes on.
+    """
+    for name, draw in (("bootchart.svg", _stop_bootchart), (UNITS_PLOT, _plot_units)):
+        try:
+            folder = RAW / f"cycle-{cycle.id}"
+            picture = draw()
+            folder.mkdir(parents=True, exist_ok=True)
+            # Power is about to go.
+            write_durably(folder / name, picture)
+            sync_folder(RAW)
+        except (KaltstartError, OSError) as error:
+            record(context, "no-chart", what=str(error), campaign_id=campaign.id, level="warning")
+
+
+def _stop_bootchart() -> bytes:
+    """It draws when it is stopped. Raises StepFailedError, OSError."""
+    run(["systemctl", "stop", "kaltstart-bootchart.service"], timeout_s=_CHART_TIMEOUT_S)
+    charts = sorted(_CHARTS.glob("bootchart-*.svg"))
+    if not charts or not charts[-1].stat().st_size:
+        raise StepFailedError("systemd-bootchart left no chart")
+    return charts[-1].read_bytes()
+
+
+def _plot_units() -> bytes:
+    """Raises StepFailedError."""
+    plot = run(["systemd-analyze", "plot"], timeout_s=_PLOT_TIMEOUT_S).stdout
+    if not plot.rstrip().endswith("</svg>"):
+        raise StepFailedError("systemd-analyze drew no chart")
+    return plot.encode()
+
+
+def _keep_units(
+    context: CampaignContext, campaign: CampaignRow, cycle: CycleRow, *, finish_s: float
+) -> None:
+    """What the start-up waited for; without it the sample is one nevertheless.
+
+    Asked here of every measured boot: its times are stored by now, and systemctl has been read from
+    the drive before.
     """
     try:
-        run(["systemctl", "stop", "kaltstart-bootchart.service"], timeout_s=_CHART_TIMEOUT_S)
-        charts = sorted(_CHARTS.glob("bootchart-*.svg"))
-        if not charts or not charts[-1].stat().st_size:
-            raise StepFailedError("systemd-bootchart left no chart")
-        folder = RAW / f"cycle-{cycle.id}"
-        folder.mkdir(parents=True, exist_ok=True)
-        # Power is about to go.
-        write_durably(folder / "bootchart.svg", charts[-1].read_bytes())
-        sync_folder(RAW)
-    except (KaltstartError, OSError) as error:
-        record(context, "no-chart", what=str(error), campaign_id=campaign.id, level="warning")
+        units = read_unit_times(finish_s=finish_s)
+    except KaltstartError as error:
+        record(context, "no-unit-times", what=str(error), campaign_id=campaign.id, level="warning")
+        return
+    with transaction(context.connection):
+        insert_start_up(context.connection, cycle.id, units)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from appliance.report.boots.doubts import say_doubts
 from appliance.report.series import Series, label_booted
@@ -56,6 +57,8 @@ class BootView:
     at: str
     chart: str
     """File name below `bootcharts/`; empty without one."""
+    plot: str = ""
+    """The same, of systemd's chart of the units."""
 
     @property
     def dot(self) -> str:
@@ -123,7 +126,12 @@ def view_drive(drive: DriveRow, drives: Sequence[DriveRow]) -> DriveView:
 
 
 def view_boots(
-    drive: DriveRow, boots: Sequence[BootRow], *, charted: int, charts: Mapping[int, str]
+    drive: DriveRow,
+    boots: Sequence[BootRow],
+    *,
+    charted: int,
+    charts: Mapping[int, str],
+    plots: Mapping[int, str] = MappingProxyType({}),
 ) -> tuple[BootView, ...]:
     """The drive's boots by cycle: the timed ones, or those with a chart."""
     slowest = max((boot.boot_s or 0.0 for boot in boots if not boot.charted), default=0.0)
@@ -144,6 +152,7 @@ def view_boots(
             attempts=str(boot.attempts),
             at=format_time(boot.at),
             chart=charts.get(boot.id, ""),
+            plot=plots.get(boot.id, ""),
         )
         for boot in sorted(own, key=lambda boot: boot.cycle)
         if boot.charted == charted

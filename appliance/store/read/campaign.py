@@ -75,6 +75,11 @@ _REPLAYS = """
     LEFT JOIN replay_list l ON l.campaign_id = b.campaign_id
     WHERE (b.nth <= 2 OR b.nth_last = 1) AND b.id NOT IN {damaged} ORDER BY b.drive_id, b.cycle
 """
+_START_UPS = """
+    SELECT c.id AS boot_id, c.drive_id, d.identity AS drive_serial, c.cycle, c.charted, s.units
+    FROM start_up s JOIN cycle c ON c.id = s.cycle_id JOIN drive d ON d.id = c.drive_id
+    WHERE c.campaign_id = ? AND c.id NOT IN {damaged} ORDER BY c.position
+"""
 _EARLIER = """
     SELECT c.id FROM campaign c
     JOIN campaign_drive cd ON cd.campaign_id = c.id
@@ -198,6 +203,20 @@ class ReplayRow:
 
 
 @dataclass(frozen=True, slots=True)
+class StartUpRow:
+    """The units of a measured boot, timed or charted."""
+
+    boot_id: int
+    """`BootRow.id`"""
+    drive_id: int
+    drive_serial: str
+    cycle: int
+    charted: int
+    units: str
+    """For `start_ups.parse_units`."""
+
+
+@dataclass(frozen=True, slots=True)
 class ArrayMadeRow:
     """An array that the campaign made of two of its drives."""
 
@@ -250,6 +269,8 @@ class CampaignRows:
     conditions: tuple[ConditionRow, ...]
     """In the order in which they were noted."""
     replays: tuple[ReplayRow, ...] = ()
+    start_ups: tuple[StartUpRow, ...] = ()
+    """In the order of the boots."""
     damaged: tuple[Damaged, ...] = ()
     """What the stick did not give back as it was stored. Not valid wherever it appears."""
 
@@ -259,7 +280,8 @@ def select_campaign(
 ) -> CampaignRows:
     """Everything about one campaign. Raises PlanError where there is no such campaign.
 
-    The recording of activity may be long; what only holds figures against each other needs none.
+    The recordings of activity and of start-ups may be long; what only holds figures against each
+    other needs none.
     """
     # One read transaction: the engine may be adding rows meanwhile.
     connection.execute("BEGIN")
@@ -292,6 +314,16 @@ def select_campaign(
                     campaign_id,
                 )
             ),
+            start_ups=tuple(
+                read_rows(
+                    connection,
+                    StartUpRow,
+                    _START_UPS.format(damaged=list_keys(damaged, "start_up")),
+                    campaign_id,
+                )
+            )
+            if with_activity
+            else (),
             boot_times=_select_boot_times(connection, campaign_id, damaged),
             drive_records=_select_drive_records(connection, drives),
             events=read_records(

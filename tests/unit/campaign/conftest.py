@@ -6,11 +6,12 @@ import pytest
 
 from appliance import drive_thread
 from appliance.campaign import pending_pause, start_records
-from appliance.campaign.boots import measured_boot
+from appliance.campaign.boots import measured_boot, store_sample
 from appliance.campaign.boots import sample as boot_sample
 from appliance.drives import deadlines
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.startup import Startup
+from appliance.samples.unit_times import UnitTime
 from appliance.store.connect import open_database
 from tests.unit.campaign.world import STICK, World, start_measured
 
@@ -27,6 +28,13 @@ def no_paths_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def attentive(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever waits for work on a drive looks often: no test has to wait for that."""
     monkeypatch.setattr(drive_thread, "_LOOK_EVERY_S", 0.001)
+
+
+@pytest.fixture(autouse=True)
+def start_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What systemd would tell of a measured boot's units."""
+    unit = UnitTime("graphical.target", 20.5, 20.5, 0)
+    monkeypatch.setattr(store_sample, "read_unit_times", lambda **_: (unit,))
 
 
 @pytest.fixture

@@ -40,6 +40,12 @@ def test_vanish_at_a_power_on() -> None:
     assert faults.vanished(age_s=0, read_bytes=0, power_on=4)
 
 
+def test_away_at_one_power_on() -> None:
+    faults = parse_faults(["away@boot3"])
+    gone = [faults.vanished(age_s=0, read_bytes=0, power_on=number) for number in (2, 3, 4)]
+    assert gone == [False, True, False]
+
+
 def test_stall_begins_anew_at_each_power_on() -> None:
     faults = parse_faults(["stall@30.5s"])
     assert faults.can_stall

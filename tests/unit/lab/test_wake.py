@@ -48,6 +48,7 @@ def test_the_clock_stands_behind_the_alarm_or_has_gone_on_as_the_hosts() -> None
     assert clock.find_start_s(now_s=5001.5, wake="late") == 1153
     assert clock.find_start_s(now_s=5001.5, wake="never") == 1963
     assert clock.find_start_s(now_s=5001.5, wake="hand") == 1001.5
+    assert clock.find_start_s(now_s=5001.5, wake="back") == 1063 - 86400
     without = OffClock(shown_s=1000, alarm_s=None, read_s=5000.0)
     assert without.find_start_s(now_s=5001.5, wake="alarm") == 1001.5
     # The host's own clock was put back meanwhile.

@@ -12,8 +12,11 @@ from appliance.campaign.boots.store_sample import store_sample
 from appliance.campaign.drives.booted_array import BootedDrives
 from appliance.drives.facts.power_cycles import PowerCycles
 from appliance.drives.model import Drive
+from appliance.errors import StepFailedError
 from appliance.run import Finished
+from appliance.samples.unit_times import UnitTime
 from appliance.store.boots import BootSample
+from appliance.store.checksums import find_damaged
 from tests.unit.campaign.world import HDD, World, start_measured
 
 SAMPLE = BootSample(
@@ -247,7 +250,7 @@ def test_a_chart_is_kept_with_its_cycle(
         # Its process writes the chart when it is told to stop.
         commands.append(command)
         (tmp_path / "bootchart-20261121-0320.svg").write_text("<svg/>")
-        return Finished(tuple(command), 0, "", "")
+        return Finished(tuple(command), 0, "<svg></svg>\n", "")
 
     world.make_campaign([HDD], cycles=1, charts="all")
     world.context().connection.execute("UPDATE cycle SET state = 'done' WHERE NOT charted")
@@ -259,9 +262,15 @@ def test_a_chart_is_kept_with_its_cycle(
     store(world, charted=True)
     # The power goes right behind it.
     folder = tmp_path / "raw/cycle-2"
-    assert synced[-3:] == [folder / "bootchart.svg.new", folder, folder.parent]
-    assert commands == [["systemctl", "stop", "kaltstart-bootchart.service"]]
+    for name in ("bootchart.svg", "units.svg"):
+        at = synced.index(folder / f"{name}.new")
+        assert synced[at : at + 3] == [folder / f"{name}.new", folder, folder.parent]
+    assert commands == [
+        ["systemctl", "stop", "kaltstart-bootchart.service"],
+        ["systemd-analyze", "plot"],
+    ]
     assert (tmp_path / "raw/cycle-2/bootchart.svg").read_text() == "<svg/>"
+    assert (tmp_path / "raw/cycle-2/units.svg").read_text() == "<svg></svg>\n"
     assert world.lines[-1][1]["charted"] == 1
 
 
@@ -274,5 +283,48 @@ def test_a_chart_that_is_missing_is_told_and_the_sample_stays(
     monkeypatch.setattr(sample_store, "run", lambda *_, **__: Finished((), 0, "", ""))
     monkeypatch.setattr(sample_store, "_CHARTS", tmp_path)
     store(world, charted=True)
-    assert world.events()[-1] == ("no-chart", "systemd-bootchart left no chart")
+    assert world.events()[-2:] == [
+        ("no-chart", "systemd-bootchart left no chart"),
+        ("no-chart", "systemd-analyze drew no chart"),
+    ]
     assert world.states() == ["done", "done"]
+
+
+def test_the_units_are_stored_behind_the_sample(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def read(*, finish_s: float) -> tuple[UnitTime, ...]:
+        asked.append((finish_s, [boot["boot_s"] for boot in world.boots()], world.events()[-1][0]))
+        return (UnitTime("a.service", 1.5, 3.25, 1),)
+
+    world.make_campaign([HDD], cycles=1, charts="none")
+    start_measured(world)
+    monkeypatch.setattr(sample_store, "read_unit_times", read)
+    store(world)
+    assert asked == [(SAMPLE.boot_s - (SAMPLE.session_s or 0), [SAMPLE.boot_s], "cycle-done")]
+    (row,) = world.context().connection.execute("SELECT * FROM boot_units").fetchall()
+    assert tuple(row) == (1, "LAB-HDD-1", 1, 0, "a.service", 1.5, 3.25, 1)
+    assert not find_damaged(world.context().connection, tables=("start_up",))
+
+
+def test_without_its_units_a_sample_is_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(*, finish_s: float) -> tuple[UnitTime, ...]:
+        raise StepFailedError("no answer within 120 s")
+
+    world.make_campaign([HDD], cycles=1, charts="none")
+    start_measured(world)
+    monkeypatch.setattr(sample_store, "read_unit_times", read)
+    store(world)
+    assert world.events()[-1] == ("no-unit-times", "no answer within 120 s")
+    assert [(boot["valid"], boot["boot_s"]) for boot in world.boots()] == [(1, SAMPLE.boot_s)]
+
+
+def test_of_a_boot_that_is_not_timed_no_unit_is_stored(world: World) -> None:
+    world.make_campaign([HDD], cycles=1, charts="none")
+    world.context().connection.execute("UPDATE cycle SET trained = 1")
+    start_measured(world)
+    store(world)
+    connection = world.context().connection
+    assert connection.execute("SELECT count(*) FROM start_up").fetchone()[0] == 0
