@@ -38,6 +38,8 @@ class CycleRow:
     """Of the cache drive, where the boot is an array's."""
     trained: bool = False
     """Whether it comes before the timed boots, and is not timed itself."""
+    path: str = "stick"
+    """stick | drive: whose loader, kernel and initrds it is to be started with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class BootSample:
     cpu_celsius: float | None = None
     kernel_errors: str = ""
     """What the kernel reported of errors of the drive; empty without one."""
+    path: str = "stick"
+    """stick | drive: whose ESP the loader says it came from."""
 
 
 def insert_cycle(
@@ -74,14 +78,16 @@ def insert_cycle(
     power: str,
     trained: bool = False,
     mode: str = "install",
+    path: str = "stick",
 ) -> None:
     """A planned boot."""
     connection.execute(
         """
-        INSERT INTO cycle (campaign_id, drive_id, position, cycle, charted, power, trained, mode)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO cycle
+            (campaign_id, drive_id, position, cycle, charted, power, trained, mode, path)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
         """,
-        (campaign_id, drive_id, position, cycle, int(charted), power, int(trained), mode),
+        (campaign_id, drive_id, position, cycle, int(charted), power, int(trained), mode, path),
     )
 
 
@@ -91,7 +97,7 @@ def select_cycles(connection: sqlite3.Connection, campaign_id: int) -> tuple[Cyc
         """
         SELECT id, campaign_id, drive_id, position, cycle, charted, power, mode, state, attempts,
                entry, armed_at, armed_boot_id, left_at, alarm_at, power_cycles_before, reason,
-               cache_power_cycles_before, trained
+               cache_power_cycles_before, trained, path
         FROM cycle WHERE campaign_id = ? ORDER BY position
         """,
         (campaign_id,),
@@ -278,8 +284,8 @@ def insert_sample(
                 initrd_s,
                 userspace_s, session_s, io_quiet_s, read_bytes, read_ios, wake_skew_s, cold_proof,
                     cold_reason, drive_celsius, cpu_celsius, kernel_errors,
-                page_cache, valid)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
+                page_cache, path, valid)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
             """,
             (
                 cycle_id,
@@ -295,6 +301,7 @@ def insert_sample(
                 sample.cpu_celsius,
                 sample.kernel_errors,
                 page_cache,
+                sample.path,
             ),
         )
     connection.execute("UPDATE cycle SET state = 'done', reason = '' WHERE id = ?", (cycle_id,))
