@@ -48,12 +48,18 @@ def make_esp(
 
     Raises StepFailedError, OSError.
     """
-    run(["mkfs.fat", "-F", "32", "-s", str(_CLUSTER_BYTES // block_bytes), esp])
+    make_fat(esp, block_bytes=block_bytes)
     with (
         mounted(stick_esp, "vfat", read_only=True) as source,
         mounted(esp, "vfat") as target,
     ):
         copy_loader(source, target, entries=entries, progress=progress)
+
+
+def make_fat(path: str, *, block_bytes: int) -> None:
+    """The file system alone, whose sectors are the drive's blocks. Raises StepFailedError."""
+    per_cluster = str(_CLUSTER_BYTES // block_bytes)
+    run(["mkfs.fat", "-F", "32", "-S", str(block_bytes), "-s", per_cluster, path])
 
 
 def copy_loader(
