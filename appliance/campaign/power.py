@@ -18,10 +18,11 @@ from typing import NoReturn
 from uuid import UUID
 
 from appliance import sysfs
-from appliance.campaign import watchdog
+from appliance.campaign import boot_option, watchdog
 from appliance.campaign.grubenv import format_grubenv, parse_grubenv
 from appliance.campaign.this_boot import ThisBoot, read_loader_variable
 from appliance.errors import StepFailedError, StickError
+from appliance.phrases import N_
 from appliance.run import run
 from appliance.stick.partitions import (
     FAT,
@@ -52,27 +53,44 @@ _POWER_OFF_AT_ONCE = ["/usr/lib/kaltstart/poweroff", "--force", "--force", "--no
 """systemctl by the name under which it need not write back all drives first."""
 
 
-def arm_entry(this_boot: ThisBoot, entry: str, *, set_uuid: str = "") -> None:
+def arm_entry(
+    this_boot: ThisBoot, entry: str, *, set_uuid: str = "", esp_partuuid: str = ""
+) -> None:
     """Make the boot loader take `entry` at the next start, once.
 
     `set_uuid` is of the array it starts from; its initrd registers no other one, and without it
-    none. Raises StepFailedError when that did not take.
+    none. With `esp_partuuid` the firmware is to start the loader on that ESP of a drive instead of
+    the stick's. Raises StepFailedError when that did not take.
     """
+    if esp_partuuid and (why := explain_no_entry(this_boot, path="drive")):
+        raise StepFailedError(why)
     if this_boot.firmware == "bios":
         _write_grubenv({"next_entry": entry} | ({"set_uuid": set_uuid} if set_uuid else {}))
         taken = _read_grubenv().get("next_entry", "")
     else:
         hand_over_set(set_uuid)
+        if esp_partuuid:
+            boot_option.arm(boot_option.read_esp_place(esp_partuuid))
+        else:
+            boot_option.disarm()
         run(["bootctl", "set-oneshot", f"{entry}.conf"])
         taken = read_loader_variable("LoaderEntryOneShot").removesuffix(".conf")
     if taken != entry:
         raise StepFailedError(f"the firmware did not keep the one-shot boot entry {entry}")
 
 
-def explain_no_entry(this_boot: ThisBoot) -> str:
-    """Why no boot entry can be set on this machine, with this stick; empty where one can."""
+def explain_no_entry(this_boot: ThisBoot, *, path: str = "stick") -> str:
+    """Why no boot entry can be set on this machine, with this stick; empty where one can.
+
+    `path`: stick | drive, whose loader the firmware is to start.
+    """
     if this_boot.firmware != "bios":
         return ""
+    if path == "drive":
+        return N_(
+            'path = "drive" needs UEFI firmware, and this machine was started by BIOS: start it '
+            'from the stick\'s UEFI entry, or choose path = "stick"'
+        )
     kind = read_fat_type()
     if not kind:
         return ""  # not mounted: a plan is only looked at
@@ -97,9 +115,12 @@ def disarm_entry(this_boot: ThisBoot) -> None:
     if this_boot.firmware == "bios":
         _write_grubenv({})
     else:
-        if read_loader_variable("LoaderEntryOneShot"):
-            run(["bootctl", "set-oneshot", ""])
-        hand_over_set("")
+        try:
+            boot_option.disarm()  # first: it needs no program of a stick that may be gone
+        finally:
+            if read_loader_variable("LoaderEntryOneShot"):
+                run(["bootctl", "set-oneshot", ""])
+            hand_over_set("")
     if entry_is_armed(this_boot):
         raise StepFailedError(
             "the one-shot boot entry is still set: the next start may be from a drive"
@@ -127,7 +148,15 @@ def entry_is_armed(this_boot: ThisBoot) -> bool:
     """Whether a one-shot entry waits for the next start: after a boot it should be used up."""
     if this_boot.firmware == "bios":
         return bool(_read_grubenv().get("next_entry", ""))
-    return bool(read_loader_variable("LoaderEntryOneShot"))
+    return bool(read_loader_variable("LoaderEntryOneShot")) or boot_option.is_armed()
+
+
+def remove_boot_option() -> None:
+    """Leave no entry for a drive in the firmware: the appliance runs, and none is due.
+
+    Raises StepFailedError.
+    """
+    boot_option.disarm()
 
 
 def read_selected_entry() -> str:

@@ -63,9 +63,10 @@ def resume_campaign(context: CampaignContext, campaign_id: int) -> None:
         raise RefusedError(f"campaign {running.id} is still {running.state}", hint="stop it first")
     cycles = select_cycles(context.connection, campaign_id)
     planned = [cycle for cycle in cycles if cycle.state == "planned"]
-    left, installs = len(planned), any(cycle.mode == "install" for cycle in planned)
-    if installs and (why := context.host.power.explain_no_entry(context.this_boot)):
-        raise RefusedError(why)
+    left = len(planned)
+    for path in {cycle.path for cycle in planned if cycle.mode == "install"}:
+        if why := context.host.power.explain_no_entry(context.this_boot, path=path):
+            raise RefusedError(why)
     # Not each of them wants the power off, but none more than once.
     verifying = sum(
         step.kind == "verify" and step.state in {"planned", "running"}

@@ -74,7 +74,8 @@ def check_plan(text: str, *, host: Host, drives: Sequence[Drive], stick: Stick) 
     plan = parse_plan(text)
     installs = plan.boot is not None and plan.boot.mode == "install"
     boot_set_bytes = plan.boot.boot_set_bytes if plan.boot else 0
-    overhead_bytes = needed_bytes(boot_set_bytes) - boot_set_bytes
+    has_esp = plan.boot is not None and plan.boot.path == "drive"
+    overhead_bytes = needed_bytes(boot_set_bytes, has_esp=has_esp) - boot_set_bytes
     problems = find_conflicts(
         plan,
         drives,
@@ -84,7 +85,8 @@ def check_plan(text: str, *, host: Host, drives: Sequence[Drive], stick: Stick) 
     )
     if installs:
         problems += _find_unbootable(plan, drives)
-        if no_entry := host.power.explain_no_entry(host.this_boot):
+        path = plan.boot.path if plan.boot else "stick"
+        if no_entry := host.power.explain_no_entry(host.this_boot, path=path):
             problems += (Problem(("boot",), no_entry, kind="conflict"),)
     if plan.boot is not None and plan.boot.mode == "replay":
         problems += _find_unreadable_list(plan, drives)
@@ -282,6 +284,7 @@ def start_campaign(
                 trained=cycle.trained,
                 power=cycle.power,
                 mode=boot.mode if boot else "install",
+                path=boot.path if boot else "stick",
             )
         if reads is not None:
             insert_read_list(connection, campaign_id, reads)

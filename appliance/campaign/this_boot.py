@@ -23,6 +23,8 @@ class ThisBoot:
     """uefi | secureboot | bios"""
     machine: str = ""
     """The machine's UUID by DMI; empty where it tells none of its own."""
+    esp_partuuid: str = ""
+    """Of the ESP that the boot loader says it came from, lower case; empty on a BIOS machine."""
 
 
 def read_this_boot() -> ThisBoot:
@@ -35,6 +37,7 @@ def read_this_boot() -> ThisBoot:
         charted=re.search(r"(?:^|\s)kaltstart\.chart(?:\s|$)", cmdline) is not None,
         firmware=_read_firmware(),
         machine=_read_machine(),
+        esp_partuuid=read_loader_variable("LoaderDevicePartUUID").lower(),
     )
 
 

@@ -73,14 +73,14 @@ def read_file_system_uuid(path: str) -> str:
 
 
 @contextmanager
-def mounted(path: str, kind: str) -> Iterator[Path]:
+def mounted(path: str, kind: str, *, read_only: bool = False) -> Iterator[Path]:
     """Where the file system can be used, for as long as the block lasts.
 
     Raises StillMountedError when it cannot be let go of.
     """
     folder = find_folder(path)
     folder.mkdir(parents=True, exist_ok=True)
-    options = f"nosuid,nodev,noexec,noatime{_OWN_OPTIONS.get(kind, '')}"
+    options = f"nosuid,nodev,noexec,noatime{_OWN_OPTIONS.get(kind, '')}{',ro' * read_only}"
     run(["mount", "-t", kind, "-o", options, path, str(folder)])
     try:
         yield folder

@@ -173,6 +173,12 @@ class Boot:
         says="With replay: the file on KALTSTART with the reads to replay instead of the built-in "
         "list.",
     )
+    path: Literal["stick", "drive"] = key(
+        one_of("stick", "drive"),
+        default="stick",
+        says="What the firmware starts. stick: boot loader, kernel and initrd are read from the "
+        "stick, and all else from the drive; drive: they are read from the drive too (UEFI only).",
+    )
     charts: Literal["none", "first-last", "all"] = key(
         one_of("none", "first-last", "all"),
         default="first-last",

@@ -114,6 +114,8 @@ def describe_plan(plan: Plan) -> str:
         boots = f"{cycles} {_join(sorted(plan.boot.power))} boot{'' if cycles == 1 else 's'}"
         if plan.boot.mode == "replay":
             boots = boots.replace(" boot", " replayed boot")
+        if plan.boot.path == "drive":
+            boots += " by the drive's own loader"
         parts.append(f"{boots} of {_list_booted(plan)}" if plan.array else f"{boots} each")
         if plan.boot.train:
             parts.append(f"{plan.boot.train} untimed before them")

@@ -49,9 +49,14 @@ def _check_boot(shape: Shape) -> Iterator[Problem]:
     if boot.mode == "install":
         if "trace" in given:
             yield Problem(("boot", "trace"), 'is only for mode = "replay"')
+        if "path" in given and boot.path == "drive" and ARRAY in shape.plan.given:
+            told = '"drive" is not for a plan with an [array]: no firmware starts from an array'
+            yield Problem(("boot", "path"), told)
         return
     if "charts" in given and boot.charts != "none":
         yield Problem(("boot", "charts"), 'is for mode = "install"; a replay starts no system')
+    if "path" in given and boot.path == "drive":
+        yield Problem(("boot", "path"), 'is for mode = "install"; a replay starts no system')
     if "boot_set" in given and boot.boot_set_bytes > MAX_REPLAYED_BYTES:
         told = f'must be at most "{show_size(MAX_REPLAYED_BYTES)}" with mode = "replay"'
         yield Problem(("boot", "boot_set"), told)

@@ -1,6 +1,6 @@
 """The reference OS: a copy of the stick's own root and a session set, on a released drive.
 
-Kernel and initrd stay on the stick; the drive only has to hand out its root and its files. The root
+Kernel and initrd stay on the stick, or are on the drive as well (`reference_os.loader`). The root
 is mounted under an overlay in RAM and the session set read-only, so every boot reads the same
 blocks and writes none.
 """
@@ -16,6 +16,7 @@ from appliance.drives.unlock import Unlocked
 from appliance.errors import StepFailedError, blame_of
 from appliance.phrases import N_
 from appliance.progress import Progress
+from appliance.reference_os.loader import ESP_BYTES, make_esp
 from appliance.reference_os.session_set import write_session_set
 from appliance.run import run
 
@@ -39,6 +40,11 @@ def session_partuuid(slot: int) -> str:
     return f"6b616c74-0002-4000-8000-0000000000{slot:02d}"
 
 
+def esp_partuuid(slot: int) -> str:
+    """The UUID of the ESP on the drive in `slot`, where it has one of its own."""
+    return f"6b616c74-0006-4000-8000-0000000000{slot:02d}"
+
+
 def entry_name(slot: int, *, charted: bool) -> str:
     """The boot entry for the drive in `slot` (mkosi.finalize)."""
     return f"measure-{slot:02d}" + ("-chart" if charted else "")
@@ -59,9 +65,10 @@ def session_partition_bytes(boot_set_bytes: int) -> int:
     return -(-wanted // _ALIGN_BYTES) * _ALIGN_BYTES
 
 
-def needed_bytes(boot_set_bytes: int) -> int:
+def needed_bytes(boot_set_bytes: int, *, has_esp: bool = False) -> int:
     """The smallest drive that holds it all, partition tables included."""
-    return root_bytes() + session_partition_bytes(boot_set_bytes) + 4 * _ALIGN_BYTES
+    needed = root_bytes() + session_partition_bytes(boot_set_bytes) + 4 * _ALIGN_BYTES
+    return needed + ESP_BYTES * has_esp
 
 
 def partition_path(drive_path: str, number: int) -> str:
@@ -82,11 +89,13 @@ def install_reference_os(
     boot_set_bytes: int,
     progress: Progress,
     show: Callable[[str], None] | None = None,
+    stick_esp: str = "",
 ) -> None:
     """Write the reference OS to an unlocked drive, overwriting it.
 
     `install_uuid` will be the GUID of its partition table. `show` gets the plan of what is cleared
-    for it, before anything is written.
+    for it, before anything is written. With `stick_esp`, the path of the stick's ESP, the drive
+    gets an ESP of its own.
 
     Raises RefusedError before anything is written when the drive is in use, StepFailedError when
     the drive or a tool fails. Nothing is read back: that would train a hybrid drive before its
@@ -99,6 +108,8 @@ def install_reference_os(
         slot=slot,
         boot_set_bytes=boot_set_bytes,
         progress=progress,
+        stick_esp=stick_esp,
+        block_bytes=target.drive.logical_block_bytes,
     )
 
 
@@ -110,11 +121,13 @@ def write_reference_os(
     boot_set_bytes: int,
     progress: Progress,
     root_name: str = "kaltstart-ref-root",
+    stick_esp: str = "",
+    block_bytes: int = 512,
 ) -> None:
     """Write the reference OS to the drive or array at `path`, unlocked and locked against udev.
 
     `install_uuid` will be the GUID of its partition table, `root_name` is what the root's partition
-    is called. Raises StepFailedError.
+    is called. `stick_esp`: see `install_reference_os`. Raises StepFailedError.
     """
     progress(N_("partitions"), 0, 0)
     _make_partitions(
@@ -123,10 +136,19 @@ def write_reference_os(
         slot=slot,
         boot_set_bytes=boot_set_bytes,
         root_name=root_name,
+        has_esp=bool(stick_esp),
     )
     try:
         _copy_root(Path(partition_path(path, 1)), progress=progress)
         _make_session_set(partition_path(path, 2), boot_set_bytes=boot_set_bytes, progress=progress)
+        if stick_esp:
+            make_esp(
+                stick_esp,
+                partition_path(path, 3),
+                entries=tuple(entry_name(slot, charted=charted) for charted in (False, True)),
+                block_bytes=block_bytes,
+                progress=progress,
+            )
     except OSError as error:
         raise StepFailedError(
             f"{path}: {error.strerror or error}", blame=blame_of(error)
@@ -134,7 +156,13 @@ def write_reference_os(
 
 
 def _make_partitions(
-    path: str, *, install_uuid: str, slot: int, boot_set_bytes: int, root_name: str
+    path: str,
+    *,
+    install_uuid: str,
+    slot: int,
+    boot_set_bytes: int,
+    root_name: str,
+    has_esp: bool = False,
 ) -> None:
     # Sizes with a unit: sfdisk would count bare numbers in the drive's own sectors. Whole
     # mebibytes: it would round anything else down to them.
@@ -145,6 +173,11 @@ def _make_partitions(
         f"type=linux, size={session_partition_bytes(boot_set_bytes) // _ALIGN_BYTES}MiB, "
         f"uuid={session_partuuid(slot)}, name=kaltstart-ref-session\n"
     )
+    if has_esp:
+        script += (
+            f"type=uefi, size={ESP_BYTES // _ALIGN_BYTES}MiB, "
+            f"uuid={esp_partuuid(slot)}, name=kaltstart-ref-esp\n"
+        )
     # The whole disk is locked already, by us: udev and sfdisk must not wait for it.
     run(
         ["sfdisk", "--lock=no", "--wipe=always", "--wipe-partitions=always", path],

@@ -76,6 +76,8 @@ class ReportView:
     version: str
     power: str
     page_cache: str
+    path: str
+    """From where loader, kernel and initrds were read; empty where that is the stick."""
     progress: str
     subject: str
     """`boot times`, `workloads` or both."""
@@ -198,6 +200,7 @@ def make_report(
         version=VERSION,
         power=_describe_power(rows.boots),
         page_cache=_describe_page_cache(all_series),
+        path=_describe_path(rows.boots),
         progress=_describe_progress(rows.boots),
         subject=" and ".join(("boot times",) * has_boots + ("workloads",) * bool(steps)),
         has_boots=has_boots,
@@ -334,6 +337,13 @@ def _describe_power(boots: Sequence[BootRow]) -> str:
     # A word that the stick has spoilt is shown as it is.
     powers = sorted({boot.power for boot in boots})
     return ", ".join(names.get(power, power) for power in powers) or _DASH
+
+
+def _describe_path(boots: Sequence[BootRow]) -> str:
+    """A campaign's boots have one path; what the stick has spoilt is in no figure."""
+    if not any(boot.path == "drive" for boot in boots):
+        return ""
+    return "the drive's own: boot loader, kernel and initrds were read from it"
 
 
 def _describe_page_cache(all_series: Sequence[Series]) -> str:

@@ -282,10 +282,11 @@ class Appliance:
             check_stick_plan_again(self.status, host=self.host, stick=self.stick)
 
     def _tidy_firmware(self) -> None:
-        """What earlier starts have left: an alarm nobody waited for, the note of a campaign."""
+        """What earlier starts have left: an alarm, a drive's boot entry, the note of a campaign."""
         try:
             self.host.power.clear_alarm()
             self.host.power.hand_over_set("")
+            self.host.power.remove_boot_option()
             forget_finished(self.connection)
         except (StepFailedError, OSError) as error:
             self._warn("not-disarmed", what=str(error))

@@ -49,6 +49,8 @@ _MOUNTS = Path("/proc/self/mounts")
 _MOUNTINFO = Path("/proc/self/mountinfo")
 _FAT_LABEL = "KALTSTART"
 _DATA_LABEL = "kaltstart-data"
+_ESP_LABEL = "esp"
+"""systemd-repart's name for its type (mkosi.repart)."""
 MIN_FREE_BYTES = 8 << 20
 """Below it nothing is started: the next boots need it."""
 _NOTHING_RUNS = "nosuid,nodev,noexec"
@@ -72,6 +74,7 @@ class Stick:
     fat_path: str
     data_path: str
     """Empty until kaltstart-data has been made."""
+    esp_path: str = ""
 
 
 def find_stick(drives: Sequence[Drive]) -> Stick:
@@ -98,7 +101,9 @@ def find_stick(drives: Sequence[Drive]) -> Stick:
             hint="switch off, leave one stick plugged in, switch on again",
         )
     paths = _partition_paths(sticks[0])
-    return Stick(sticks[0], paths.get(_FAT_LABEL, ""), paths.get(_DATA_LABEL, ""))
+    return Stick(
+        sticks[0], paths.get(_FAT_LABEL, ""), paths.get(_DATA_LABEL, ""), paths.get(_ESP_LABEL, "")
+    )
 
 
 def find_root_disks() -> frozenset[str]:

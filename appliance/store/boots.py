@@ -53,6 +53,8 @@ class CycleRow:
     """Of the cache drive, where the boot is an array's."""
     trained: bool = False
     """Whether it comes before the timed boots, and is not timed itself."""
+    path: str = "stick"
+    """stick | drive: whose loader, kernel and initrds it is to be started with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,8 @@ class BootSample:
     cpu_celsius: float | None = None
     kernel_errors: str = ""
     """What the kernel reported of errors of the drive; empty without one."""
+    path: str = "stick"
+    """stick | drive: whose ESP the loader says it came from."""
 
 
 def insert_cycle(
@@ -89,6 +93,7 @@ def insert_cycle(
     power: str,
     trained: bool = False,
     mode: str = "install",
+    path: str = "stick",
 ) -> None:
     """A planned boot."""
     with sealing(connection, "cycle"):
@@ -103,6 +108,7 @@ def insert_cycle(
             power=power,
             trained=int(trained),
             mode=mode,
+            path=path,
         )
 
 

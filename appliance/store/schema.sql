@@ -169,7 +169,8 @@ CREATE TABLE wake_trial (
 -- machine is to be this one. Skipped: a person gave it up before it was ever tried.
 -- charted: recorded with a boot chart, which perturbs. trained: before the timed ones, and not timed
 -- itself, so that the drive has learned. left_at: when power was asked to go; NULL
--- while the boot that armed it goes on. celsius_before: of the drive when it was armed. blame: whose fault a failure is (errors.Blame).
+-- while the boot that armed it goes on. path: whose ESP the loader, the kernel and the initrds are
+-- to come from; of a replay the stick's, which starts the appliance. celsius_before: of the drive when it was armed. blame: whose fault a failure is (errors.Blame).
 CREATE TABLE cycle (
     id INTEGER PRIMARY KEY,
     campaign_id INTEGER NOT NULL REFERENCES campaign (id),
@@ -180,6 +181,7 @@ CREATE TABLE cycle (
     trained INTEGER NOT NULL DEFAULT 0 CHECK (trained IN (0, 1)),
     power TEXT NOT NULL CHECK (power IN ('cold', 'warm')),
     mode TEXT NOT NULL DEFAULT 'install' CHECK (mode IN ('install', 'replay')),
+    path TEXT NOT NULL DEFAULT 'stick' CHECK (path IN ('stick', 'drive')),
     state TEXT NOT NULL DEFAULT 'planned'
         CHECK (state IN ('planned', 'armed', 'done', 'failed', 'skipped')),
     reason TEXT NOT NULL DEFAULT '',
@@ -203,6 +205,7 @@ CREATE TABLE cycle (
 -- drive_celsius, cpu_celsius: right after the boot; NULL without a sensor. kernel_errors: what the
 -- kernel reported of errors of the drive in it.
 -- Of a replay boot_s is how long its reads took, and the parts of a start-up are NULL.
+-- path: whose ESP the loader says it came from.
 CREATE TABLE boot_sample (
     cycle_id INTEGER PRIMARY KEY REFERENCES cycle (id),
     boot_id TEXT NOT NULL,
@@ -227,6 +230,7 @@ CREATE TABLE boot_sample (
     kernel_errors TEXT NOT NULL DEFAULT '',
     page_cache TEXT NOT NULL
         CHECK (page_cache IN ('cold', 'partial', 'warm', 'bypass', 'bounded')),
+    path TEXT NOT NULL DEFAULT 'stick' CHECK (path IN ('stick', 'drive')),
     valid INTEGER NOT NULL CHECK (valid IN (0, 1)),
     checksum INTEGER
 ) STRICT;
@@ -569,7 +573,7 @@ SELECT c.campaign_id, d.identity AS drive_serial, cd.role AS drive_role, c.cycle
        s.boot_s, s.firmware_s, s.loader_s, s.kernel_s, s.initrd_s, s.userspace_s, s.session_s,
        s.io_quiet_s, s.read_bytes, s.read_ios, s.wake_skew_s, coalesce(s.at, c.armed_at) AS at,
        c.mode, c.trained, s.drive_celsius, s.cpu_celsius,
-       coalesce(s.kernel_errors, '') AS kernel_errors, cd.label
+       coalesce(s.kernel_errors, '') AS kernel_errors, coalesce(s.path, c.path) AS path, cd.label
 FROM cycle c
 JOIN drive d ON d.id = c.drive_id
 JOIN campaign_drive cd ON cd.campaign_id = c.campaign_id AND cd.drive_id = c.drive_id

@@ -11,6 +11,7 @@ from appliance.campaign import this_boot
 _REPO = Path(__file__).parents[2]
 _SCRIPT = _REPO / "mkosi.images/initrd/mkosi.extra/usr/lib/kaltstart/note-kept-entry"
 _ENTRY = f"LoaderEntryOneShot-{this_boot._LOADER_GUID}"
+_BOOT_NEXT = f"BootNext-{this_boot._GLOBAL_GUID}"
 _DROP_INS = {
     "kaltstart-deadline.service.d": "[Service]\nExecStart=\n"
     "ExecStart=/usr/bin/systemctl --force poweroff\n",
@@ -22,6 +23,7 @@ _DROP_INS = {
     ("options", "variables", "is_kept"),
     [
         ("quiet kaltstart.slot=1", [_ENTRY], True),
+        ("quiet kaltstart.slot=1", [_BOOT_NEXT], True),
         ("kaltstart.slot=1", ["LoaderInfo-1"], False),
         ("quiet", [_ENTRY], False),  # the appliance: it counts
         ("kaltstart.slot=1", None, False),  # started by BIOS
@@ -53,23 +55,18 @@ def test_what_ends_a_boot_that_would_come_again(
 
 @pytest.mark.parametrize("root", ["mkosi.extra", "mkosi.images/initrd/mkosi.extra"])
 @pytest.mark.parametrize(
-    ("options", "is_kept", "action"),
-    [
-        ("kaltstart.slot=1", True, "poweroff"),
-        ("kaltstart.slot=1", False, "reboot"),
-    ],
+    ("kept", "action"),
+    [(_ENTRY, "poweroff"), (_BOOT_NEXT, "poweroff"), ("", "reboot")],
 )
-def test_an_emergency_is_no_loop(
-    tmp_path: Path, root: str, options: str, *, is_kept: bool, action: str
-) -> None:
+def test_an_emergency_is_no_loop(tmp_path: Path, root: str, kept: str, action: str) -> None:
     unit = _REPO / root / "usr/lib/systemd/system/emergency.service.d/kaltstart.conf"
     (command,) = re.findall(
         r"^ExecStart=/bin/sh -c '(.*?)'$", unit.read_text(), re.MULTILINE | re.DOTALL
     )
-    (tmp_path / "cmdline").write_text(f"{options}\n")
+    (tmp_path / "cmdline").write_text("kaltstart.slot=1\n")
     (tmp_path / "efivars").mkdir()
-    if is_kept:
-        (tmp_path / "efivars" / _ENTRY).touch()
+    if kept:
+        (tmp_path / "efivars" / kept).touch()
     tools = tmp_path / "tools"
     tools.mkdir()
     (tools / "systemctl").write_text('#!/bin/sh\necho "$@"\n')

@@ -68,6 +68,11 @@ SETTINGS = (
         absent=N_("empty, the built-in list"),
     ),
     FurtherSetting(
+        "boot",
+        "path",
+        N_("stick: its loader and kernel start the drive; drive: the drive's own (UEFI)."),
+    ),
+    FurtherSetting(
         "array",
         "clean_timeout",
         N_("Seconds to wait for a clean array before each reading test."),

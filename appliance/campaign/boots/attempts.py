@@ -16,7 +16,8 @@ from appliance.campaign.context import CampaignContext, disarm, load_campaign
 from appliance.campaign.drives.booted_array import compare_settings, select_booted_array
 from appliance.campaign.log import record
 from appliance.campaign.states import armed_cycle
-from appliance.errors import Blame, KaltstartError, RefusedError
+from appliance.errors import Blame, KaltstartError, RefusedError, StepFailedError
+from appliance.phrases import N_
 from appliance.plan.read import parse_plan
 from appliance.store.boots import (
     BootSample,
@@ -57,7 +58,11 @@ def settle_armed(context: CampaignContext, campaign_id: int) -> None:
     is_of_it = kept is not None and _is_of(context, kept, cycle)
     doubt = ""
     if kept is not None and is_of_it and kept.sample is not None:
-        doubt = _find_doubt(context, campaign, find_drive_row(context, cycle), kept.root)
+        try:
+            check_path(cycle, kept.sample)
+            doubt = _find_doubt(context, campaign, find_drive_row(context, cycle), kept.root)
+        except StepFailedError as error:
+            doubt = error.message
         if not doubt:
             _take_over(context, campaign, cycle, kept, kept.sample)
             return
@@ -93,6 +98,23 @@ def pass_over_kept(context: CampaignContext, campaign_id: int, why: str) -> None
             context, "sample-unused", why=why, sample=left, campaign_id=campaign_id, level="warning"
         )
     forget_kept()
+
+
+def check_path(cycle: CycleRow, sample: BootSample) -> None:
+    """See that the boot loader came from where the plan says. Raises StepFailedError.
+
+    Both have an entry of the same name, so that firmware which does not follow BootNext is told
+    from a boot that did not come back.
+    """
+    if sample.path == cycle.path:
+        return
+    told = N_("the firmware started the drive's boot loader, and was to start the stick's")
+    if cycle.path == "drive":
+        told = N_(
+            "the firmware started the stick's boot loader and not the drive's: it did not follow "
+            "BootNext, or cannot start from this drive"
+        )
+    raise StepFailedError(told, blame="other")
 
 
 def _is_of(context: CampaignContext, kept: KeptSample, cycle: CycleRow) -> bool:

@@ -42,12 +42,14 @@ def prepare(
     plan = parse_plan(campaign.plan_toml)
     boot = plan.boot
     to_boot = {
-        cycle.drive_id
+        cycle.drive_id: cycle.path
         for cycle in select_cycles(context.connection, campaign_id)
         if cycle.state == "planned" and cycle.mode == "install"
     }
-    if to_boot and (why := context.host.power.explain_no_entry(context.this_boot)):
-        raise RefusedError(why)  # somebody formatted KALTSTART while the campaign was paused
+    for path in set(to_boot.values()):
+        # Somebody formatted KALTSTART while the campaign was paused, or took it to another machine.
+        if why := context.host.power.explain_no_entry(context.this_boot, path=path):
+            raise RefusedError(why)
     for row in select_campaign_drives(context.connection, campaign_id):
         if boot is None or row.drive_id not in to_boot or row.installed_at or row.failed_reason:
             continue
@@ -59,6 +61,7 @@ def prepare(
                 row,
                 stick=stick,
                 boot_set_bytes=boot.boot_set_bytes,
+                has_esp=to_boot[row.drive_id] == "drive",
                 array=plan.array if row.role == "backing" else None,
                 progress=progress,
             )
@@ -98,6 +101,7 @@ def _install(
     *,
     stick: Stick,
     boot_set_bytes: int,
+    has_esp: bool,
     array: ArrayPlan | None,
     progress: Progress,
 ) -> None:
@@ -107,6 +111,10 @@ def _install(
     def tell(label: str, done_bytes: int, total_bytes: int) -> None:
         progress(f"{row.identity}: {label}", done_bytes, total_bytes)
 
+    if has_esp and not stick.esp_path:
+        raise StickError(
+            N_("the stick's boot partition was not found, from which the drive's is made")
+        )
     content: str | None = None
     if array is not None:
         members = find_members(context, campaign_id, tell=context.tell)
@@ -150,6 +158,7 @@ def _install(
                     boot_set_bytes=boot_set_bytes,
                     progress=hand.tell,
                     show=lambda plan: hand.ask(partial(note, "clearing", what=plan)),
+                    stick_esp=stick.esp_path if has_esp else "",
                 )
                 # From the first write on: what was refused before it is nobody's mark.
                 with marks.noted_if_cut(install_uuid):

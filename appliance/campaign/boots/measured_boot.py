@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 
-from appliance.campaign.boots.attempts import fail_attempt
+from appliance.campaign.boots.attempts import check_path, fail_attempt
 from appliance.campaign.boots.next_boot import Outcome, find_forgotten_power_ons, start_next_boot
 from appliance.campaign.boots.sample import find_root_disk, take_sample
 from appliance.campaign.boots.spare_sample import (
@@ -167,6 +167,7 @@ def _store(
             )
         if isinstance(sample, KaltstartError):
             raise sample
+        check_path(cycle, sample)
         booted = _find_booted(context, campaign, row, drives)
     except KaltstartError as error:
         fail_attempt(

@@ -29,7 +29,7 @@ from appliance.drives.facts.power_cycles import PowerCycles
 from appliance.drives.identity import DriveAbsentError
 from appliance.errors import KaltstartError, RefusedError, StepFailedError
 from appliance.phrases import N_, Phrase
-from appliance.reference_os.install import entry_name
+from appliance.reference_os.install import entry_name, esp_partuuid
 from appliance.store.boots import (
     CycleRow,
     select_cycles,
@@ -152,7 +152,7 @@ def _find_hold(
     ):
         return Outcome.FORGOTTEN, absence
     no_entry = context.host.power.explain_no_entry
-    if cycle.mode == "install" and (why := no_entry(context.this_boot)):
+    if cycle.mode == "install" and (why := no_entry(context.this_boot, path=cycle.path)):
         return Outcome.PAUSED, why
     return None
 
@@ -325,7 +325,10 @@ def _arm_and_leave(
     try:
         if not is_replay:  # the appliance is the loader's default
             context.host.power.arm_entry(
-                context.this_boot, entry, set_uuid=array.set_uuid if array else ""
+                context.this_boot,
+                entry,
+                set_uuid=array.set_uuid if array else "",
+                esp_partuuid=esp_partuuid(row.slot) if cycle.path == "drive" else "",
             )
     except KaltstartError as error:
         pause(context, campaign.id, str(error))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from appliance.campaign.host import Clock, Host
 from appliance.errors import KaltstartError, StepFailedError, blame_of, blaming
-from appliance.reference_os.install import mount_session_set, root_partuuid
+from appliance.reference_os.install import esp_partuuid, mount_session_set, root_partuuid
 from appliance.reference_os.session_set import read_session_set
 from appliance.run import run
 from appliance.samples.diskstats import DiskStats, parse_stat
@@ -72,6 +72,7 @@ def take_sample(host: Host, slot: int) -> BootSample:
         kernel_errors=read_kernel_errors(
             [name for block in blocks for name in find_kernel_names(block)]
         ),
+        path="drive" if host.this_boot.esp_partuuid == esp_partuuid(slot) else "stick",
     )
 
 

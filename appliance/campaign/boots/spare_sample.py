@@ -21,7 +21,7 @@ _MAX_BYTES = 1 << 16
 _MAY_BE_MISSING = frozenset(
     {"firmware_s", "loader_s", "io_quiet_s", "wake_skew_s", "drive_celsius", "cpu_celsius"}
 )
-_TEXTS = frozenset({"boot_id", "kernel_errors"})
+_TEXTS = frozenset({"boot_id", "kernel_errors", "path"})
 _MAY_BE_NEGATIVE = frozenset({"wake_skew_s", "drive_celsius", "cpu_celsius"})
 _WHOLE = frozenset({"read_bytes", "read_ios"})
 _TOO_LARGE = 1 << 63

@@ -24,7 +24,7 @@ BOOT_TIMES = (
     "campaign_id", "drive_serial", "drive_role", "cycle", "power", "cold_proof", "cold_reason",
     "valid", "charted", "boot_s", "firmware_s", "loader_s", "kernel_s", "initrd_s", "userspace_s",
     "session_s", "io_quiet_s", "read_bytes", "read_ios", "wake_skew_s", "at", "mode", "trained",
-    "drive_celsius", "cpu_celsius", "kernel_errors", "label",
+    "drive_celsius", "cpu_celsius", "kernel_errors", "path", "label",
 )  # fmt: skip
 """The columns of the view `boot_times`."""
 
@@ -54,7 +54,8 @@ _BOOTS = """
            iif(c.id IN {damaged}, ?, coalesce(s.cold_reason, c.reason)) AS cold_reason,
            iif(c.id IN {damaged}, 'partial', s.page_cache) AS page_cache,
            iif(c.id IN {damaged}, 0, coalesce(s.valid, 0)) AS valid, c.trained,
-           s.drive_celsius, s.cpu_celsius, coalesce(s.kernel_errors, '') AS kernel_errors
+           s.drive_celsius, s.cpu_celsius, coalesce(s.kernel_errors, '') AS kernel_errors,
+           coalesce(s.path, c.path) AS path
     FROM cycle c
     LEFT JOIN boot_sample s ON s.cycle_id = c.id
     WHERE c.campaign_id = ? ORDER BY c.position
@@ -167,6 +168,8 @@ class BootRow:
     drive_celsius: float | None
     cpu_celsius: float | None
     kernel_errors: str
+    path: str
+    """stick | drive: whose loader, kernel and initrds it was started with."""
 
     @property
     def is_timed(self) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from appliance import drive_thread
-from appliance.campaign import pending_pause, start_records
+from appliance.campaign import boot_option, pending_pause, start_records
 from appliance.campaign.boots import measured_boot, store_sample
 from appliance.campaign.boots import sample as boot_sample
 from appliance.drives import deadlines
@@ -21,6 +21,7 @@ def no_paths_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     """No test notes anything in /run or the firmware of the machine it runs on."""
     monkeypatch.setattr(pending_pause, "_NOTE", tmp_path / "run/pause-due")
     monkeypatch.setattr(start_records, "_VARIABLE", tmp_path / "efivars/started")
+    monkeypatch.setattr(boot_option, "_EFIVARS", tmp_path / "efivars")
     monkeypatch.setattr(deadlines, "_BLOCK", tmp_path / "block")
 
 

@@ -61,6 +61,7 @@ STICK = Stick(
     replace(HDD, path="/dev/sdc", serial="STICK-1", wwn="", removable=True),
     "/dev/sdc1",
     "/dev/sdc6",
+    "/dev/sdc2",
 )
 
 
@@ -118,6 +119,10 @@ class World:
     entry: str = ""
     """The one-shot entry as the firmware keeps it."""
     loader: dict[str, str] = field(default_factory=dict)
+    boot_next: str = ""
+    """The ESP on a drive whose loader the firmware is to start next."""
+    esp_partuuid: str = ""
+    """The ESP that the loader of the boot that runs now came from."""
     stuck: bool = False
     """Whether the firmware keeps a one-shot entry that is to be taken back."""
     restarts_after_panic: bool = False
@@ -173,6 +178,7 @@ class World:
         train: int = 0,
         power: str | Sequence[str] = "cold",
         mode: str = "install",
+        path: str = "stick",
         wake_margin_s: float | None = 60,
         power_actions: int | None = None,
         plan_toml: str = "",
@@ -229,6 +235,7 @@ class World:
                     trained=cycle.trained,
                     power=cycle.power,
                     mode=mode,
+                    path=path,
                 )
             update_campaign_state(connection, self.campaign_id, state)
         connection.close()
@@ -289,7 +296,9 @@ class World:
     def host(self, *, slot: int | None = None, charted: bool = False) -> Host:
         """In the boot that runs now."""
         return Host(
-            this_boot=ThisBoot(self.boot_id, slot, charted, self.firmware),
+            this_boot=ThisBoot(
+                self.boot_id, slot, charted, self.firmware, esp_partuuid=self.esp_partuuid
+            ),
             power=WorldPower(self),
             clock=self.clock,
             drives=self.access,
@@ -411,15 +420,20 @@ class WorldPower:
 
     world: World
 
-    def arm_entry(self, _this_boot: ThisBoot, entry: str, *, set_uuid: str = "") -> None:
+    def arm_entry(
+        self, _this_boot: ThisBoot, entry: str, *, set_uuid: str = "", esp_partuuid: str = ""
+    ) -> None:
         """Set the one-shot entry."""
         self.world.happen("arm_entry")
         self.world.handed_over = set_uuid
+        self.world.boot_next = esp_partuuid
         self.world.log.append(f"arm {entry}")
         self.world.entry = entry
 
-    def explain_no_entry(self, _this_boot: ThisBoot) -> str:
+    def explain_no_entry(self, this_boot: ThisBoot, *, path: str = "stick") -> str:
         """Why none can be set."""
+        if path == "drive" and this_boot.firmware == "bios":
+            return "no UEFI"
         return self.world.no_entry
 
     def disarm_entry(self, _this_boot: ThisBoot) -> None:
@@ -428,7 +442,11 @@ class WorldPower:
         self.world.log.append("disarm")
         if self.world.stuck:
             raise StepFailedError("the one-shot boot entry is still set")
-        self.world.entry = ""
+        self.world.entry = self.world.boot_next = ""
+
+    def remove_boot_option(self) -> None:
+        """No entry for a drive."""
+        self.world.boot_next = ""
 
     def hand_over_set(self, set_uuid: str) -> None:
         """Keep which array may start."""

@@ -39,6 +39,7 @@ BEYOND_SCHEMA = {
     "duplicates",
     "erase-differs",
     "not-released",
+    "path-clashes",
     "replay-clashes",
     "verify-array",
     "workload-clashes",
@@ -318,7 +319,7 @@ def test_the_manuals_examples_are_accepted() -> None:
             assert example in text
             parse_plan(text)
         examples += len(rows)
-    assert examples == 20 + 10 + 3 + 15 + 5 + 5 + 10 + 3 + 2 + 2 + 1 + 3
+    assert examples == 20 + 10 + 3 + 16 + 5 + 5 + 10 + 3 + 2 + 2 + 1 + 3
 
 
 def _put_into_plan(heading: str, key: str, example: str) -> str:

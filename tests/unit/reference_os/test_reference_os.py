@@ -9,16 +9,19 @@ import pytest
 from appliance.drives import file_system
 from appliance.drives.file_system import release_mounts
 from appliance.errors import StickError, UnreadableProgramError
+from appliance.progress import tell_nobody
 from appliance.reference_os import install as reference_os
 from appliance.reference_os.install import (
     SLOTS,
     entry_name,
+    esp_partuuid,
     needed_bytes,
     partition_path,
     root_partuuid,
     session_partition_bytes,
     session_partuuid,
 )
+from appliance.reference_os.loader import copy_loader
 from appliance.reference_os.session_set import list_session_files
 from appliance.run import Finished
 
@@ -62,8 +65,10 @@ def test_only_charted_entries_start_bootchart() -> None:
 
 def test_no_partition_uuid_is_given_out_twice() -> None:
     slots = range(1, SLOTS + 1)
-    uuids = [*map(root_partuuid, slots), *map(session_partuuid, slots)]
-    assert len(set(uuids)) == 2 * SLOTS
+    uuids = [
+        *map(root_partuuid, slots), *map(session_partuuid, slots), *map(esp_partuuid, slots)
+    ]  # fmt: skip
+    assert len(set(uuids)) == 3 * SLOTS
     shape = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}"
     assert all(re.fullmatch(shape, uuid) for uuid in uuids)
 
@@ -79,6 +84,46 @@ def test_the_session_set_has_room_for_whole_blocks_and_inodes(boot_set_bytes: in
     blocks = sum(-(-file.size_bytes // 4096) for file in files) * 4096 * scale
     assert size > blocks + size / 16384 * 256 + 65 * 4096
     assert size / 16384 > len(files) * scale
+
+
+def test_an_esp_has_the_sticks_files_and_no_fallback_loader(tmp_path: Path) -> None:
+    stick, drive = tmp_path / "stick", tmp_path / "drive"
+    entry = (
+        "title measure-02\nlinux /k/1/vmlinuz\noptions root=x\ninitrd /k/initrd\ninitrd /k/1/m\n"
+    )
+    files = {
+        "EFI/BOOT/BOOTX64.EFI": "shim",
+        "EFI/BOOT/grubx64.efi": "systemd-boot",
+        "loader/loader.conf": "timeout 0\n",
+        "loader/entries/measure-02.conf": entry,
+        "loader/entries/measure-02-chart.conf": entry.replace("=x", "=x kaltstart.chart"),
+        "loader/entries/measure-03.conf": entry,
+        "loader/entries/kaltstart-1.conf": entry,
+        "k/1/vmlinuz": "kernel",
+        "k/initrd": "initrd",
+        "k/1/m": "modules",
+        "grub/grub.cfg": "of BIOS machines",
+    }
+    for name, text in files.items():
+        (stick / name).parent.mkdir(parents=True, exist_ok=True)
+        (stick / name).write_text(text)
+    drive.mkdir()
+    entries = ("measure-02", "measure-02-chart")
+    copy_loader(stick, drive, entries=entries, progress=tell_nobody)
+    made = {
+        str(path.relative_to(drive)): path.read_text()
+        for path in drive.rglob("*")
+        if path.is_file()
+    }
+    same = [
+        name
+        for name in files
+        if name.startswith(("k/", "loader/loader", "loader/entries/measure-02"))
+    ]
+    assert made == {name: files[name] for name in same} | {
+        "EFI/kaltstart/shimx64.efi": "shim",
+        "EFI/kaltstart/grubx64.efi": "systemd-boot",
+    }
 
 
 def test_a_drive_must_hold_both_partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,6 +165,33 @@ def test_the_partition_table_is_made_under_the_installations_own_name(
     (session_mib,) = re.findall(r"size=(\d+)MiB", second)
     assert int(root_mib) << 20 >= 5000
     assert int(session_mib) << 20 == session_partition_bytes(1 << 20)
+
+
+def test_a_drive_that_boots_by_itself_gets_an_esp(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripts: list[str] = []
+
+    def run(command: Sequence[str], *, stdin: str, **_: object) -> Finished:
+        scripts.append(stdin)
+        return Finished(tuple(command), 0, "", "")
+
+    root = tmp_path / "root"
+    root.write_bytes(b"x" * 5000)
+    monkeypatch.setattr(reference_os, "_ROOT", root)
+    monkeypatch.setattr(reference_os, "run", run)
+    reference_os._make_partitions(
+        "/dev/sda",
+        install_uuid="11111111-2222",
+        slot=3,
+        boot_set_bytes=1 << 20,
+        root_name="kaltstart-ref-root",
+        has_esp=True,
+    )
+    *_, second, esp = scripts[0].splitlines()
+    assert f"uuid={session_partuuid(3)}" in second
+    assert esp == f"type=uefi, size=288MiB, uuid={esp_partuuid(3)}, name=kaltstart-ref-esp"
+    assert needed_bytes(1 << 20, has_esp=True) == needed_bytes(1 << 20) + (288 << 20)
 
 
 def test_a_session_set_that_stayed_mounted_is_let_go_of_when_the_stick_is_back(

@@ -233,3 +233,12 @@ def test_the_appliance_is_started_without_a_restart_of_its_own() -> None:
     options = (_ROOT / "mkosi.conf").read_text().split()
     assert "panic=0" in options
     assert "systemd.crash_action=freeze" in options
+
+
+def test_what_an_earlier_start_left_in_the_firmware_is_removed(
+    appliance: Appliance, world: World
+) -> None:
+    """A power cut may come while the entry of a drive is set."""
+    world.boot_next = "6b616c74-0006-4000-8000-000000000001"
+    appliance._tidy_firmware()
+    assert world.boot_next == ""

@@ -48,8 +48,10 @@ class Installer:
         boot_set_bytes: int,
         progress: Progress,
         show: Callable[[str], None],
+        stick_esp: str,
     ) -> None:
         """Install."""
+        assert not stick_esp, "these boots are started by the stick's loader"
         drive = target.drive
         show(f"{drive.serial}: wipe {drive.path} (ext4)")
         self.calls.append(
