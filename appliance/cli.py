@@ -108,6 +108,19 @@ def _parser() -> argparse.ArgumentParser:
     merge.add_argument("database", type=Path)
     merge.set_defaults(command=_merge)
 
+    recorded = commands.add_parser(
+        "record-boot",
+        help="write what a charted boot has read to KALTSTART, for a plan's trace",
+        description="A plan with charts records the reads of its charted boots. The reads of"
+        " another machine's boot: run record-boot.py, which is on KALTSTART, on that machine.",
+    )
+    recorded.add_argument("campaign", type=int, nargs="?", help="default: the newest that has one")
+    recorded.add_argument("--drive", metavar="SERIAL", help="default: the drive booted last")
+    recorded.add_argument(
+        "--to", metavar="NAME", default="boot.csv", help="a new file there; default: boot.csv"
+    )
+    recorded.set_defaults(command=_record_boot)
+
     support = commands.add_parser(
         "support", help="write the log of this start to the stick's FAT partition"
     )
@@ -269,6 +282,19 @@ def _merge(options: argparse.Namespace) -> int:
     counts = merge_database(open_database(DATABASE), options.database, room_bytes=room_bytes)
     for what, count in asdict(counts).items():
         print(f"{what.replace('_', ' ')}: {count}")
+    return 0
+
+
+def _record_boot(options: argparse.Namespace) -> int:
+    from appliance.service.recorded_boot import find_reads, write_list
+    from appliance.stick.partitions import DATABASE
+    from appliance.store.connect import open_read_only
+
+    connection = open_read_only(DATABASE)
+    found = find_reads(connection, campaign_id=options.campaign, drive=options.drive)
+    write_list(found, name=options.to)
+    _say(f"{options.to} is on KALTSTART: {found.about}.")
+    _say(f'It is replayed by [boot] mode = "replay", trace = "{options.to}".')
     return 0
 
 

@@ -81,6 +81,7 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     ),
     N_("no-chart"): (_WHAT,),
     N_("no-copy"): (_WHAT,),
+    N_("no-reads"): (_WHAT,),
     N_("no-restart"): (
         N_(
             "nothing shows yet that the stick keeps what it is told: where it does not, the plan "
@@ -101,6 +102,7 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     N_("policy-invalid"): (_WHAT,),
     N_("power-key"): (N_("switching off"),),
     N_("ready"): (N_("{version}, {firmware}"),),
+    N_("reads-recorded"): (N_("{drive} cycle {cycle} charted: {count} reads"),),
     N_("refused"): (_WHAT,),
     N_("rehearsal"): ("",),
     N_("replay-begun"): (N_("{drive} cycle {cycle}"),),
