@@ -37,6 +37,14 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     N_("campaign-start"): (_WHAT,),
     N_("clearing"): (_WHAT, _OF_STEP),
     N_("conditions-changed"): (_WHAT,),
+    N_("cooled"): (
+        N_(
+            "{drive} before cycle {cycle}: knew {before} of {probed} blocks, and {after} after "
+            "{size} GiB of other reads"
+        ),
+    ),
+    N_("cooling"): (N_("{drive} before cycle {cycle}"),),
+    N_("cooling-unproven"): (_OF_CYCLE,),
     N_("cycle-armed"): (
         N_("{drive} cycle {cycle}, attempt {attempt}"),
         N_("{drive} cycle {charted} charted, attempt {attempt}"),

@@ -42,6 +42,7 @@ UNIT = "kaltstart-record-boot.service"
 _UNITS = Path("/etc/systemd/system")
 _PROGRAM = Path("/etc/kaltstart-record-boot.py")
 _INSTANCE = TRACEFS / "instances/kaltstart"
+_BY_COMMAND_LINE = TRACEFS / "events/block/block_rq_issue/enable"
 _DEFAULT_LIST = "/var/tmp/kaltstart-boot.csv"  # noqa: S108 - its name is root's to choose
 _BUFFER_BYTES = 128 << 20
 _MIN_SYSTEMD = 240  # `is-system-running --wait`
@@ -191,6 +192,8 @@ def format_unit(*, disk: str, target: str, more_s: int, processors: int) -> str:
             "timeout 1800 systemctl is-system-running --wait > /dev/null",
             f"sleep {more_s}",
             f"echo 0 > {_INSTANCE}/tracing_on",
+            # By the kernel's command line, from the kernel's first moment on.
+            f"if [ $(cat {_BY_COMMAND_LINE}) = 1 ]; then echo 0 > {TRACEFS}/tracing_on; fi",
             f"{collect} --of {_quote(disk)} --to {_quote(target)}",
         )
     )
@@ -259,13 +262,15 @@ def _collect(named: str, target: str) -> None:
     try:
         disk = find_disk(named)
         block = Path("/sys/class/block") / disk
-        text, lost = read_trace(_INSTANCE)
+        is_whole = _BY_COMMAND_LINE.read_text().strip() == "1"
+        text, lost = read_trace(TRACEFS if is_whole else _INSTANCE)
         if lost:
             raise RecordError(f"{lost} events found no room: the list would have gaps")
         reads = merge_reads(parse_events(text, device=(block / "dev").read_text().strip()))
         size_bytes = int((block / "size").read_text()) * _SECTOR
         at = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: UP017
-        about = f"{named}, {size_bytes} bytes, Linux {os.uname().release}, {at}"
+        since = "the kernel's start" if is_whole else "the unit's start"
+        about = f"{named}, {size_bytes} bytes, Linux {os.uname().release}, {at}, since {since}"
         fresh = Path(f"{target}.new")
         fresh.write_text(format_list(reads, about=about))
         fresh.replace(target)

@@ -49,7 +49,16 @@ def _check_boot(shape: Shape) -> Iterator[Problem]:
     if boot.mode == "install":
         if "trace" in given:
             yield Problem(("boot", "trace"), 'is only for mode = "replay"')
+        if "cool" in given and boot.cool != "none":
+            told = (
+                'is for mode = "replay"; an installed system is read until the machine is off, '
+                "and the drive would know it again"
+            )
+            yield Problem(("boot", "cool"), told)
         return
+    if "cool" in given and boot.cool != "none" and "train" in given and boot.train:
+        told = "makes a drive learn before its boots, and cool makes it forget; leave out one"
+        yield Problem(("boot", "train"), told)
     if "charts" in given and boot.charts != "none":
         yield Problem(("boot", "charts"), 'is for mode = "install"; a replay starts no system')
     if "boot_set" in given and boot.boot_set_bytes > MAX_REPLAYED_BYTES:

@@ -29,6 +29,8 @@ class CampaignRow:
     settle_s: int
     temperature_band: int
     """In K; 0: any temperature will do."""
+    cool: str
+    """none | evict: what is done before each boot, so that the drive forgets."""
     power_on_by: str
     """clock | asked | people: see `schema.sql`"""
     pause_asked_at: str | None
@@ -144,14 +146,15 @@ def insert_campaign(
     wake_margin_s: float | None,
     settle_s: int = 0,
     temperature_band: int = 0,
+    cool: str = "none",
 ) -> int:
     """A new campaign in state `preparing`; return its id."""
     row = connection.execute(
         """
         INSERT INTO campaign (name, plan_toml, plan_sha256, state, on_finish, max_power_actions,
-                              max_attempts, wake_margin_s, settle_s, temperature_band,
+                              max_attempts, wake_margin_s, settle_s, temperature_band, cool,
                               created_at)
-        VALUES (?, ?, ?, 'preparing', ?, ?, ?, ?, ?, ?, ?) RETURNING id
+        VALUES (?, ?, ?, 'preparing', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
         """,
         (
             name,
@@ -163,6 +166,7 @@ def insert_campaign(
             wake_margin_s,
             settle_s,
             temperature_band,
+            cool,
             timestamp(),
         ),
     ).fetchone()

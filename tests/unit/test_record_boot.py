@@ -106,6 +106,7 @@ def test_until_start_up_has_finished_only_the_shell_runs() -> None:
     assert "echo 32768 > buffer_size_kb" in begin
     assert r"echo 'rwbs ~ \"R*\"' > events/block/block_rq_issue/filter" in begin
     waits, collects = end.split("exec ")
+    assert "if [ $$(cat /sys/kernel/tracing/events/block/block_rq_issue/enable) = 1 ]" in waits
     assert "is-system-running --wait" in waits
     assert "sleep 5" in waits
     assert "echo 0 > /sys/kernel/tracing/instances/kaltstart/tracing_on" in waits

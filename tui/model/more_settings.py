@@ -68,6 +68,11 @@ SETTINGS = (
         absent=N_("empty, the built-in list"),
     ),
     FurtherSetting(
+        "boot",
+        "cool",
+        N_("With replay: evict makes the drive forget before each boot."),
+    ),
+    FurtherSetting(
         "array",
         "clean_timeout",
         N_("Seconds to wait for a clean array before each reading test."),
