@@ -37,6 +37,14 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     N_("campaign-start"): (_WHAT,),
     N_("clearing"): (_WHAT, _OF_STEP),
     N_("conditions-changed"): (_WHAT,),
+    N_("cooled"): (
+        N_(
+            "{drive} before cycle {cycle}: knew {before} of {probed} blocks, and {after} after "
+            "{size} GiB of other reads"
+        ),
+    ),
+    N_("cooling"): (N_("{drive} before cycle {cycle}"),),
+    N_("cooling-unproven"): (_OF_CYCLE,),
     N_("cycle-armed"): (
         N_("{drive} cycle {cycle}, attempt {attempt}"),
         N_("{drive} cycle {charted} charted, attempt {attempt}"),
@@ -82,6 +90,7 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     N_("no-chart"): (_WHAT,),
     N_("no-unit-times"): (_WHAT,),
     N_("no-copy"): (_WHAT,),
+    N_("no-reads"): (_WHAT,),
     N_("no-restart"): (
         N_(
             "nothing shows yet that the stick keeps what it is told: where it does not, the plan "
@@ -102,6 +111,7 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     N_("policy-invalid"): (_WHAT,),
     N_("power-key"): (N_("switching off"),),
     N_("ready"): (N_("{version}, {firmware}"),),
+    N_("reads-recorded"): (N_("{drive} cycle {cycle} charted: {count} reads"),),
     N_("refused"): (_WHAT,),
     N_("rehearsal"): ("",),
     N_("replay-begun"): (N_("{drive} cycle {cycle}"),),

@@ -10,6 +10,7 @@ from dataclasses import astuple
 
 from appliance.arrays.set_uuid import slot_of_set
 from appliance.caches.ballast import read_memory
+from appliance.caches.cooling import TooSmallError, plan_cooling
 from appliance.campaign.drives.ownership import note_content
 from appliance.campaign.host import Host
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
@@ -43,6 +44,7 @@ from appliance.store.campaigns import (
 from appliance.store.connect import transaction
 from appliance.store.replays import insert_read_list
 from appliance.store.steps import insert_step
+from appliance.toml.values import show_value
 from appliance.units import printable
 from appliance.workloads.fio.classic import find_mistake_in_options
 from appliance.workloads.fio.keys import FioPlan
@@ -90,6 +92,7 @@ def check_plan(text: str, *, host: Host, drives: Sequence[Drive], stick: Stick) 
             problems += (Problem(("boot",), no_entry, kind="conflict"),)
     if plan.boot is not None and plan.boot.mode == "replay":
         problems += _find_unreadable_list(plan, drives)
+        problems += () if problems else _find_uncoolable(plan, drives)
     if refusal := check_room(plan, drives).refusal:
         problems += (Problem((), refusal, kind="conflict"),)
     if problems:
@@ -176,6 +179,22 @@ def _find_unreadable_list(plan: Plan, drives: Sequence[Drive]) -> tuple[Problem,
     return tuple(problems)
 
 
+def _find_uncoolable(plan: Plan, drives: Sequence[Drive]) -> tuple[Problem, ...]:
+    """The drives that cannot be made to forget what a boot reads."""
+    if plan.boot is None or plan.boot.cool == "none":
+        return ()
+    reads = read_replayed_list(plan, drives)
+    problems = []
+    for planned in plan.booted_drives:
+        drive = find_by_identity(drives, serial=planned.serial, wwn=planned.wwn)
+        try:
+            plan_cooling(reads, drive_bytes=drive.size_bytes, seed="", turn=plan.boot.cycles - 1)
+        except TooSmallError as error:
+            told = f"drive {show_value(planned.identity)} cannot be made to forget: {error}"
+            problems.append(Problem(("boot", "cool"), told, kind="conflict"))
+    return tuple(problems)
+
+
 def _say_of_trace(told: str) -> Problem:
     return Problem(("boot", "trace"), printable(told), kind="conflict")
 
@@ -255,6 +274,7 @@ def start_campaign(
             wake_margin_s=boot.wake_margin_s if boot else None,
             settle_s=boot.settle_s if boot else 0,
             temperature_band=boot.temperature_band if boot else 0,
+            cool=boot.cool if boot else "none",
         )
         ids: dict[str, int] = {}
         for (planned, drive), slot in zip(chosen, slots, strict=False):

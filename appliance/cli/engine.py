@@ -253,6 +253,18 @@ def status(options: argparse.Namespace) -> int:
     return 0
 
 
+def record_boot(options: argparse.Namespace) -> int:
+    """What a charted boot has read, as a list for a plan's trace, to KALTSTART."""
+    from appliance.service.recorded_boot import find_reads, write_list
+
+    with _reading() as connection:
+        found = find_reads(connection, campaign_id=options.campaign, drive=options.drive)
+        write_list(found, name=options.to)
+    say(f"{options.to} is on KALTSTART: {found.about}.")
+    say(f'It is replayed by [boot] mode = "replay", trace = "{options.to}".')
+    return 0
+
+
 def support(options: argparse.Namespace) -> int:
     """The log of this start to KALTSTART."""
     from appliance.service.support import write_bundle

@@ -65,6 +65,18 @@ def _add_engine_commands(add: _Add) -> None:
         "--boots", metavar="SERIAL", help="instead: this drive's boots, of a paused campaign"
     )
     _add_json(add("status", engine.status, "what the engine is doing"))
+    recorded = add(
+        "record-boot",
+        engine.record_boot,
+        "write what a charted boot has read to KALTSTART, for a plan's trace",
+        description="A plan with charts records the reads of its charted boots. The reads of "
+        "another machine's boot: run record-boot.py, which is on KALTSTART, on that machine.",
+    )
+    recorded.add_argument("campaign", type=int, nargs="?", help="default: the newest that has one")
+    recorded.add_argument("--drive", metavar="SERIAL", help="default: the drive booted last")
+    recorded.add_argument(
+        "--to", metavar="NAME", default="boot.csv", help="a new file there; default: boot.csv"
+    )
     add("support", engine.support, "write the log of this start to the partition KALTSTART")
     add("rescue", engine.rescue, "copy the database to the partition KALTSTART")
     add("restore", engine.restore, "replace a damaged database with its newest copy")

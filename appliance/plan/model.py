@@ -207,6 +207,12 @@ class Boot:
         default=0,
         says="Untimed boots of each drive before its timed ones: a drive that learns has learned.",
     )
+    cool: Literal["none", "evict"] = key(
+        one_of("none", "evict"),
+        default="none",
+        says="With replay: evict reads other blocks before each boot until the drive has forgotten "
+        "those of the boot, and probes whether it has.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

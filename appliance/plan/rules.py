@@ -52,7 +52,16 @@ def _check_boot(shape: Shape) -> Iterator[Problem]:
         if "path" in given and boot.path == "drive" and ARRAY in shape.plan.given:
             told = '"drive" is not for a plan with an [array]: no firmware starts from an array'
             yield Problem(("boot", "path"), told)
+        if "cool" in given and boot.cool != "none":
+            told = (
+                'is for mode = "replay"; an installed system is read until the machine is off, '
+                "and the drive would know it again"
+            )
+            yield Problem(("boot", "cool"), told)
         return
+    if "cool" in given and boot.cool != "none" and "train" in given and boot.train:
+        told = "makes a drive learn before its boots, and cool makes it forget; leave out one"
+        yield Problem(("boot", "train"), told)
     if "charts" in given and boot.charts != "none":
         yield Problem(("boot", "charts"), 'is for mode = "install"; a replay starts no system')
     if "path" in given and boot.path == "drive":

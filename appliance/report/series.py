@@ -36,6 +36,8 @@ class Series:
     """The page cache each value of `boot_s` met."""
     powers: tuple[str, ...]
     """cold | warm: what was asked for before each value of `boot_s`."""
+    coolings: tuple[str, ...] = ()
+    """none | proven | unproven: whether the drive had been made to forget before each of them."""
     trained: int = 0
     """Untimed boots that were made before these."""
     drive_id: int = 0
@@ -59,8 +61,16 @@ class Series:
 
     @property
     def from_first_boot(self) -> bool:
-        """Whether the first boot is among the values: without it no gain over it can be stated."""
-        return bool(self.cycles) and self.cycles[0] == 1
+        """Whether the first boot is among the values: without it no gain over it can be stated.
+
+        Nor where the drive was to forget before each boot: all of them are like a first one.
+        """
+        return bool(self.cycles) and self.cycles[0] == 1 and not self.is_cooled
+
+    @property
+    def is_cooled(self) -> bool:
+        """Whether the drive was to forget before each boot, proven or not."""
+        return any(each != "none" for each in self.coolings)
 
     @property
     def course(self) -> stats.Course:
@@ -177,6 +187,7 @@ def _make_series(drive: DriveRow, timed: Sequence[BootRow], *, label: str, train
         proofs=tuple((boot.cold_proof, boot.cold_reason) for boot, _ in valid),
         page_caches=tuple(boot.page_cache or "unknown" for boot, _ in valid),
         powers=tuple(boot.power for boot, _ in valid),
+        coolings=tuple(boot.cooling for boot, _ in valid),
         trained=trained,
         drive_id=drive.id,
         drive_label=label_booted(drive),

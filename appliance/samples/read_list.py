@@ -16,13 +16,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from appliance.record_boot import MAX_READ_BYTES, MAX_READS, check_head
 from appliance.toml.values import show_value
 
 VERSION = 1
 SEED = 1
 
-MAX_READS = 200_000
-MAX_READ_BYTES = 16 << 20
 MAX_TRACE_BYTES = 16 << 20
 
 _BLOCK = 4096
@@ -173,7 +172,7 @@ class TraceError(ValueError):
 def parse_trace(text: str, *, name: str) -> ReadList:
     """The reads in a trace: `offset,length[,wait]` per line, JSON lines, or blkparse's text.
 
-    Raises TraceError with every bad line, up to a limit.
+    What `record-boot` wrote must be whole. Raises TraceError with every bad line, up to a limit.
     """
     extents: list[ReadExtent] = []
     problems: list[str] = []
@@ -195,11 +194,18 @@ def parse_trace(text: str, *, name: str) -> ReadList:
         if len(extents) > MAX_READS:
             problems.append(f"{name}, line {number}: more than {MAX_READS} reads")
             break
-    if not problems and not extents:
-        problems.append(f"{name}: it has no read in it")
+    problems = problems or _check_whole(text.partition("\n")[0], extents, name=name)
     if problems:
         raise TraceError(problems)
     return ReadList(name, None, None, tuple(extents))
+
+
+def _check_whole(head: str, extents: Sequence[ReadExtent], *, name: str) -> list[str]:
+    """Whether any read is there, and all of those that the first line counts."""
+    if not extents:
+        return [f"{name}: it has no read in it"]
+    told = check_head(head, len(extents), sum(each.length_bytes for each in extents))
+    return [f"{name}, line 1: {show_value(head[:60])} {told}"] if told else []
 
 
 class _LineError(ValueError):

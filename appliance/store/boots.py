@@ -120,6 +120,28 @@ def select_cycles(connection: sqlite3.Connection, campaign_id: int) -> tuple[Cyc
 
 
 @dataclass(frozen=True, slots=True)
+class ChartedBoot:
+    """A charted boot that was made."""
+
+    cycle_id: int
+    campaign_id: int
+    drive: str
+    cycle: int
+
+
+def select_charted(connection: sqlite3.Connection) -> tuple[ChartedBoot, ...]:
+    """All charted boots of the stick, the newest first."""
+    rows = connection.execute(
+        """
+        SELECT c.id, c.campaign_id, d.identity, c.cycle
+        FROM cycle c JOIN drive d ON d.id = c.drive_id
+        WHERE c.charted AND c.state = 'done' ORDER BY c.id DESC
+        """
+    ).fetchall()
+    return tuple(ChartedBoot(*row) for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
 class KnownCount:
     """What a drive said of its power-ons when it was asked last, and what is known since."""
 

@@ -38,6 +38,8 @@ class CampaignRow:
     settle_s: int
     temperature_band: int
     """In K; 0: any temperature will do."""
+    cool: str
+    """none | evict: what is done before each boot, so that the drive forgets."""
     power_on_by: str
     """clock | asked | people: see `schema.sql`"""
     pause_asked_at: str | None
@@ -142,6 +144,7 @@ def insert_campaign(
     wake_margin_s: float | None,
     settle_s: int = 0,
     temperature_band: int = 0,
+    cool: str = "none",
 ) -> int:
     """A new campaign in state `preparing`; return its id."""
     with sealing(connection, "campaign"):
@@ -158,6 +161,7 @@ def insert_campaign(
             wake_margin_s=wake_margin_s,
             settle_s=settle_s,
             temperature_band=temperature_band,
+            cool=cool,
             created_at=timestamp(),
         )
 

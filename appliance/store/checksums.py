@@ -230,6 +230,19 @@ SEALED = {
         is_recording=True,
         is_evidence=False,
     ),
+    "cooling": SealedTable(
+        (
+            "at", "proof", "reason", "rounds", "read_bytes", "seconds", "probed",
+            "remembered_before", "remembered_after", "boot_before_ns", "other_before_ns",
+            "boot_after_ns", "other_after_ns", "probes",
+        ),
+        "cycle c ON c.id = s.cycle_id JOIN drive d ON d.id = c.drive_id",
+        "c.campaign_id",
+        "'cooling before ' || d.identity || ' cycle ' || c.cycle",
+        {"proof": ("unproven", "proven")},
+        drive="c.drive_id",
+        is_final=False,
+    ),
     "result": _of_step(
         "s.variant || ' ' || s.metric",
         "device variant metric unit value page_cache page_cache_proof began_cold proof_reason"

@@ -38,6 +38,7 @@ TABLES = (
     _Table("start_up", {"cycle_id": "cycle"}),
     _Table("replay_list", {"campaign_id": "campaign"}),
     _Table("replay", {"cycle_id": "cycle"}),
+    _Table("cooling", {"cycle_id": "cycle"}, own="id"),
     _Table("step", {"campaign_id": "campaign", "drive_id": "drive"}, own="id"),
     _Table("part", {"step_id": "step"}),
     _Table("condition", {"campaign_id": "campaign", "drive_id": "drive"}, own="id"),

@@ -36,6 +36,7 @@ CREATE TABLE drive (
 -- power_on_by: what switches the machine on again, its clock or people; 'asked': the clock was not
 -- seen to do it, and a person is asked what to do.
 -- settle_s: how long the machine is idle before each boot, with the drive under power.
+-- cool: whether each drive is made to forget before each of its boots.
 -- temperature_band: how far from its first boot's temperature a drive may begin another; 0: any.
 -- pause_asked_at: a person wants it to pause at its next safe point.
 CREATE TABLE campaign (
@@ -52,6 +53,7 @@ CREATE TABLE campaign (
     wake_margin_s REAL,
     settle_s INTEGER NOT NULL DEFAULT 0,
     temperature_band INTEGER NOT NULL DEFAULT 0,
+    cool TEXT NOT NULL DEFAULT 'none' CHECK (cool IN ('none', 'evict')),
     power_on_by TEXT NOT NULL DEFAULT 'clock' CHECK (power_on_by IN ('clock', 'asked', 'people')),
     pause_asked_at TEXT,
     created_at TEXT NOT NULL,
@@ -270,6 +272,32 @@ CREATE TABLE replay (
     p99_ns INTEGER NOT NULL,
     max_ns INTEGER NOT NULL,
     times_ns TEXT NOT NULL,
+    checksum INTEGER
+) STRICT;
+
+-- That a drive was made to forget before a boot; of several attempts the last one counts. The row is
+-- there before the first read, with its reason, and has figures once it came to its end.
+-- remembered_*: how many of a probe's blocks of the boot came as quickly as if the drive knew them.
+-- *_before_ns, *_after_ns: median times of these blocks, and of others that were never read.
+-- probes: a JSON list of [[times of the boot's blocks], [times of the others]], the first one
+-- from before.
+CREATE TABLE cooling (
+    id INTEGER PRIMARY KEY,
+    cycle_id INTEGER NOT NULL REFERENCES cycle (id),
+    at TEXT NOT NULL,
+    proof TEXT NOT NULL CHECK (proof IN ('proven', 'unproven')),
+    reason TEXT NOT NULL,
+    rounds INTEGER,
+    read_bytes INTEGER,
+    seconds REAL,
+    probed INTEGER,
+    remembered_before INTEGER,
+    remembered_after INTEGER,
+    boot_before_ns INTEGER,
+    other_before_ns INTEGER,
+    boot_after_ns INTEGER,
+    other_after_ns INTEGER,
+    probes TEXT NOT NULL DEFAULT '[]',
     checksum INTEGER
 ) STRICT;
 
@@ -573,8 +601,11 @@ SELECT c.campaign_id, d.identity AS drive_serial, cd.role AS drive_role, c.cycle
        s.boot_s, s.firmware_s, s.loader_s, s.kernel_s, s.initrd_s, s.userspace_s, s.session_s,
        s.io_quiet_s, s.read_bytes, s.read_ios, s.wake_skew_s, coalesce(s.at, c.armed_at) AS at,
        c.mode, c.trained, s.drive_celsius, s.cpu_celsius,
-       coalesce(s.kernel_errors, '') AS kernel_errors, coalesce(s.path, c.path) AS path, cd.label
+       coalesce(s.kernel_errors, '') AS kernel_errors, coalesce(s.path, c.path) AS path, cd.label,
+       iif(p.cool = 'none', 'none', coalesce((SELECT k.proof FROM cooling k
+           WHERE k.cycle_id = c.id ORDER BY k.id DESC LIMIT 1), 'unproven')) AS cooling
 FROM cycle c
+JOIN campaign p ON p.id = c.campaign_id
 JOIN drive d ON d.id = c.drive_id
 JOIN campaign_drive cd ON cd.campaign_id = c.campaign_id AND cd.drive_id = c.drive_id
 LEFT JOIN boot_sample s ON s.cycle_id = c.id
@@ -588,6 +619,14 @@ FROM replay r
 JOIN cycle c ON c.id = r.cycle_id
 JOIN drive d ON d.id = c.drive_id
 LEFT JOIN replay_list l ON l.campaign_id = c.campaign_id;
+
+CREATE VIEW coolings AS
+SELECT c.campaign_id, d.identity AS drive_serial, c.cycle, k.at, k.proof, k.reason, k.rounds,
+       k.read_bytes, k.seconds, k.probed, k.remembered_before, k.remembered_after,
+       k.boot_before_ns, k.other_before_ns, k.boot_after_ns, k.other_after_ns
+FROM cooling k
+JOIN cycle c ON c.id = k.cycle_id
+JOIN drive d ON d.id = c.drive_id;
 
 CREATE VIEW replay_reads AS
 SELECT c.campaign_id, d.identity AS drive_serial, c.cycle, t.key AS seq,

@@ -4,6 +4,7 @@ import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
+from appliance.caches.cooling import Cooling, Probe
 from appliance.campaign.verdicts import judge_campaign
 from appliance.phrases import Phrase
 from appliance.samples.model import (
@@ -20,6 +21,7 @@ from appliance.store import steps
 from appliance.store.arrays import insert_array, insert_array_samples, update_array
 from appliance.store.checksums import SEALED
 from appliance.store.connect import transaction
+from appliance.store.coolings import insert_cooling, update_cooling
 from appliance.store.events import insert_event
 from appliance.store.health import insert_temperatures
 from appliance.store.power_offs import (
@@ -114,6 +116,12 @@ def fill_database(path: Path) -> sqlite3.Connection:
         for table in ("campaign", "campaign_drive", "cycle", "step", "boot_sample"):
             seal(connection, table)
         (cycle_id,) = connection.execute("SELECT min(cycle_id) FROM boot_sample").fetchone()
+        update_cooling(
+            connection,
+            insert_cooling(connection, cycle_id),
+            Cooling((Probe((7, 8), (9, 9)), Probe((9, 8), (9, 9))), 1 << 28, 12.5),
+            campaign_id=1,
+        )
         insert_replay(connection, cycle_id, ReplaySample("list", 13.6, 87, 1 << 20, (7, 9, 8)))
         insert_start_up(connection, cycle_id, [UnitTime("a.service", 3.5, 4.25, 0)])
     judge_campaign(make_site(connection), 1)

@@ -24,7 +24,7 @@ def describe_boot_ratios(campaign: Campaign, width: int) -> list[str]:
 
 def _describe(ratio: BootRatio) -> str:
     pair = _("{one} against {other}").format(one=ratio.one, other=ratio.other)
-    one, other = ("; ".join(f"{_(power)}, {_(proof)}" for power, proof in p) for p in ratio.proofs)
+    one, other = ("; ".join(", ".join(map(_, each)) for each in p) for p in ratio.proofs)
     if one != other:
         # No word without the interval that belongs to it.
         why = _("{one} against {other}").format(one=one, other=other)

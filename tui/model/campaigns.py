@@ -70,8 +70,9 @@ class BootRatio:
     other: str
     counts: tuple[int, int]
     """Settled boots of both."""
-    proofs: tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]
-    """Of both the power and the cold proof of the boots that count: `(("cold", "unproven"),)`."""
+    proofs: tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]
+    """Of both the power and the cold proof of the boots that count: `(("cold", "unproven"),)`; with
+    `cooled` or `cooling unproven` behind them where the drive was to forget."""
     value: float = 1.0
     interval: tuple[float, float] | None = None
     """With 95 % confidence; None where there are too few boots, or both were not booted alike."""

@@ -16,6 +16,7 @@ from tui.model.snapshot import Event
 # As the database has them; they are translated where they are drawn.
 _ROLES = (N_("target"), N_("control"), N_("backing"), N_("cache"), N_("array"))
 _POWER = (N_("cold"), N_("warm"), N_("proven"), N_("unproven"))
+_COOLING = (N_("cooled"), N_("cooling unproven"))
 _CACHE_STATES = (N_("partial"), N_("bypass"), N_("bounded"))
 # A copy of each phrase that the engine has sent along with a text of its own, by that text.
 _PHRASES: dict[str, tuple[str, Mapping[str, object]]] = {}

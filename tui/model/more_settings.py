@@ -73,6 +73,11 @@ SETTINGS = (
         N_("stick: its loader and kernel start the drive; drive: the drive's own (UEFI)."),
     ),
     FurtherSetting(
+        "boot",
+        "cool",
+        N_("With replay: evict makes the drive forget before each boot."),
+    ),
+    FurtherSetting(
         "array",
         "clean_timeout",
         N_("Seconds to wait for a clean array before each reading test."),

@@ -53,5 +53,14 @@ def _compare(
     )
 
 
-def _find_proofs(drive: CampaignDrive) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted({(boot.power, boot.cold_proof) for boot in drive.boots if boot.counts}))
+def _find_proofs(drive: CampaignDrive) -> tuple[tuple[str, ...], ...]:
+    cooled = {"proven": ("cooled",), "unproven": ("cooling unproven",)}
+    return tuple(
+        sorted(
+            {
+                (boot.power, boot.cold_proof, *cooled.get(boot.cooling, ()))
+                for boot in drive.boots
+                if boot.counts
+            }
+        )
+    )

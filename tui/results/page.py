@@ -419,6 +419,9 @@ def _describe_boots(drive: CampaignDrive, longest: float, width: int) -> str:
         charted = " " + _("CHARTED") if boot.charted else ""
         if boot.kernel_errors:
             charted += " " + _("KERNEL ERRORS")
+        charted += {"proven": " " + _("cooled"), "unproven": " " + _("cooling unproven")}.get(
+            boot.cooling, ""
+        )
         lines.append(
             what
             + draw_bar(boot.boot_s, longest, width - len(what) - max(8, len(charted)))

@@ -11,6 +11,7 @@ from functools import partial
 
 from appliance.campaign.boots.attempts import check_path, fail_attempt
 from appliance.campaign.boots.next_boot import Outcome, find_forgotten_power_ons, start_next_boot
+from appliance.campaign.boots.recorded_reads import stop_recording
 from appliance.campaign.boots.sample import find_root_disk, take_sample
 from appliance.campaign.boots.spare_sample import (
     KeptDrive,
@@ -89,6 +90,8 @@ def measure_boot(host: Host) -> None:
             hint="the appliance starts measured boots automatically",
         )
     sample = _try_sample(host, this_boot.slot)
+    if this_boot.charted:
+        stop_recording()
     drives: Sequence[Drive] = ()
     stick: Stick | None = None
     try:

@@ -10,6 +10,7 @@ from enum import Enum
 from functools import partial
 
 from appliance.campaign.boots.attempts import find_drive_row, pass_over_kept
+from appliance.campaign.boots.cool import cool
 from appliance.campaign.context import COUNTDOWN_S, CampaignContext, leave, load_campaign, pause
 from appliance.campaign.drives.booted_array import BootedDrives, select_booted_array
 from appliance.campaign.drives.find import await_drive, find_booted_drives, find_released_drive
@@ -27,6 +28,7 @@ from appliance.campaign.states import next_cycle
 from appliance.drive_thread import DriveSilentError
 from appliance.drives.facts.power_cycles import PowerCycles
 from appliance.drives.identity import DriveAbsentError
+from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, RefusedError, StepFailedError
 from appliance.phrases import N_, Phrase
 from appliance.reference_os.install import entry_name, esp_partuuid
@@ -69,6 +71,7 @@ class Outcome(Enum):
 def start_next_boot(context: CampaignContext, campaign_id: int) -> Outcome:
     """Arm the next measured boot and let power go."""
     waited_s = 0
+    cooled: set[int] = set()
     while True:
         campaign = load_campaign(context, campaign_id)
         cycle = next_cycle(select_cycles(context.connection, campaign_id))
@@ -90,6 +93,8 @@ def start_next_boot(context: CampaignContext, campaign_id: int) -> Outcome:
         if uncounted := _find_uncounted(context, campaign, cycle, row, departure.power_cycles):
             pause(context, campaign_id, uncounted)
             return Outcome.FORGOTTEN
+        if _cool(context, campaign, cycle, row, departure.booted.drive, cooled=cooled):
+            continue  # it took its time: what was looked at before may be otherwise
         why = _explain_wait(context, campaign, row, departure.celsius)
         if why and waited_s < _TEMPERATURE_WAIT_S:
             waited_s += _TEMPERATURE_POLL_S
@@ -97,10 +102,7 @@ def start_next_boot(context: CampaignContext, campaign_id: int) -> Outcome:
                 pause(context, campaign_id, name_stop(context.connection, campaign_id))
                 return Outcome.PAUSED
             continue
-        if why:
-            record(
-                context, "temperature-differs", what=why, campaign_id=campaign_id, level="warning"
-            )
+        _note_difference(context, campaign_id, why)
         return _arm_and_leave(context, campaign, cycle, row, departure)
 
 
@@ -130,6 +132,11 @@ def _explain_wait(
         celsius=f"{celsius:.0f}",
         first=f"{first:.0f}",
     )
+
+
+def _note_difference(context: CampaignContext, campaign_id: int, why: str) -> None:
+    if why:
+        record(context, "temperature-differs", what=why, campaign_id=campaign_id, level="warning")
 
 
 def _find_hold(
@@ -257,6 +264,26 @@ def _look(context: CampaignContext, cycle: CycleRow, row: CampaignDriveRow) -> _
             partial(context.host.drives.read_celsius, booted.all[0]), "reading its temperature"
         )
     return _Departure(booted, counts[0], counts[1].count if len(counts) > 1 else None, celsius)
+
+
+def _cool(
+    context: CampaignContext,
+    campaign: CampaignRow,
+    cycle: CycleRow,
+    row: CampaignDriveRow,
+    drive: Drive,
+    *,
+    cooled: set[int],
+) -> bool:
+    """Whether the drive was made to forget now: once before each boot, which `cooled` keeps."""
+    if campaign.cool == "none" or cycle.id in cooled:
+        return False
+    cooled.add(cycle.id)
+    try:
+        cool(context, campaign, cycle, row, drive)
+    except StepFailedError as error:  # also of a drive that is silent
+        _fail(context, cycle, row, error)
+    return True
 
 
 def _fail(

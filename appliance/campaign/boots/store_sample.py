@@ -7,11 +7,13 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from appliance.campaign.boots.recorded_reads import keep_reads
 from appliance.campaign.boots.sample import read_unit_times
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives.booted_array import BootedDrives
 from appliance.campaign.log import record
 from appliance.drives.facts.power_cycles import ColdProof, PowerCycles, join_proofs, judge_coldness
+from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, StepFailedError
 from appliance.phrases import N_
 from appliance.run import run
@@ -47,7 +49,7 @@ def store_sample(
     sample: BootSample,
     replay: ReplaySample | None = None,
 ) -> PowerCycles:
-    """Commit the sample, then whether it was cold, then the start-up's units and its charts.
+    """Commit the sample, then whether it was cold, then the start-up's units, reads and charts.
 
     Returns how often the drive was switched on, by its own count.
     """
@@ -136,10 +138,35 @@ def store_sample(
         **({"charted": 1} if cycle.charted else {}),
     )
     if cycle.charted:
+        if booted.array is None:  # a list is of one drive
+            _keep_reads(context, cycle, booted.drive)
         _keep_chart(context, campaign, cycle)
     if replay is None and not cycle.trained:
         _keep_units(context, campaign, cycle, finish_s=sample.boot_s - (sample.session_s or 0.0))
     return afters[0]
+
+
+def _keep_reads(context: CampaignContext, cycle: CycleRow, drive: Drive) -> None:
+    """Store what the boot has read. A list that is missing is noted; the campaign goes on."""
+    try:
+        count = keep_reads(cycle.id, drive)
+    except StepFailedError as error:
+        record(
+            context,
+            "no-reads",
+            what=error.message,
+            campaign_id=cycle.campaign_id,
+            level="warning",
+        )
+    else:
+        record(
+            context,
+            "reads-recorded",
+            drive=drive.identity,
+            cycle=cycle.cycle,
+            count=count,
+            campaign_id=cycle.campaign_id,
+        )
 
 
 def _keep_chart(context: CampaignContext, campaign: CampaignRow, cycle: CycleRow) -> None:

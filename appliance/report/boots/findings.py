@@ -66,6 +66,7 @@ def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[
     found += [finding for series in all_series for finding in _judge_drift(series)]
     found += _compare_powers(all_series)
     found += _judge_coldness(all_series)
+    found += [_judge_cooling(series) for series in all_series if series.is_cooled]
     found += [
         Finding(
             "remark",
@@ -107,6 +108,22 @@ def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[
     ]
     # What is of the drive is told once, and not of its cold and of its warm boots.
     return tuple(dict.fromkeys(found))
+
+
+def _judge_cooling(series: Series) -> Finding:
+    """Whether the drive had forgotten before each boot."""
+    unproven = sum(each != "proven" for each in series.coolings)
+    if not unproven:
+        text = (
+            f"before each of {_count(len(series.coolings), 'boot')} it was made to forget what a"
+            " boot reads, and probed: proven."
+        )
+        return Finding("flat", series.label, text, is_aside=True)
+    text = (
+        f"before {unproven} of {_count(len(series.coolings), 'boot')} it is not proven that it had"
+        " forgotten what a boot reads (cooling unproven); the event log has the reason."
+    )
+    return Finding("proof", series.label, text)
 
 
 def _compare_powers(all_series: Sequence[Series]) -> list[Finding]:
@@ -164,13 +181,13 @@ def judge_learning(series: Series, all_series: Sequence[Series]) -> Finding:
     if gain is None:
         why = "was not timed" if series.trained else "is missing"
         is_later = series.is_told_apart and series.power == "warm" and not series.trained
-        no_gain = (
-            "each follows a cold boot, so no gain over a first one can be stated"
-            if is_later
-            else f"its first boot {why}, so no gain over it can be stated"
-        )
+        no_gain = f"its first boot {why}, so no gain over it can be stated"
+        if is_later:
+            no_gain = "each follows a cold boot, so no gain over a first one can be stated"
+        if series.is_cooled:
+            no_gain = "before each it was to forget, so no gain over a first one can be stated"
         return Finding(
-            "flat" if series.trained or is_later else "remark",
+            "flat" if series.trained or is_later or series.is_cooled else "remark",
             label,
             f"settled from boot {series.settled_from} on at {say_boot_s(series.settled_s)} s;"
             f" {no_gain}.",

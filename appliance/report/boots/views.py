@@ -181,7 +181,8 @@ def _describe_drive_state(boot: BootRow, own: Sequence[BootRow]) -> str:
         ("warm", "unproven"): "restarted, not proven that it kept power",
     }.get((boot.power, boot.cold_proof), boot.cold_proof)
     earlier = "no earlier boot" if before == 0 else f"{before} earlier boot{'s' * (before > 1)}"
-    return f"{power}; {earlier}"
+    cooled = {"proven": "; made to forget, proven", "unproven": "; cooling unproven"}
+    return f"{power}; {earlier}{cooled.get(boot.cooling, '')}"
 
 
 def _format_parts(boot: BootRow) -> tuple[str, ...]:

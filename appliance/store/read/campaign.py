@@ -24,7 +24,7 @@ BOOT_TIMES = (
     "campaign_id", "drive_serial", "drive_role", "cycle", "power", "cold_proof", "cold_reason",
     "valid", "charted", "boot_s", "firmware_s", "loader_s", "kernel_s", "initrd_s", "userspace_s",
     "session_s", "io_quiet_s", "read_bytes", "read_ios", "wake_skew_s", "at", "mode", "trained",
-    "drive_celsius", "cpu_celsius", "kernel_errors", "path", "label",
+    "drive_celsius", "cpu_celsius", "kernel_errors", "path", "label", "cooling",
 )  # fmt: skip
 """The columns of the view `boot_times`."""
 
@@ -55,8 +55,11 @@ _BOOTS = """
            iif(c.id IN {damaged}, 'partial', s.page_cache) AS page_cache,
            iif(c.id IN {damaged}, 0, coalesce(s.valid, 0)) AS valid, c.trained,
            s.drive_celsius, s.cpu_celsius, coalesce(s.kernel_errors, '') AS kernel_errors,
-           coalesce(s.path, c.path) AS path
-    FROM cycle c
+           coalesce(s.path, c.path) AS path,
+           iif(p.cool = 'none', 'none', coalesce(
+               (SELECT iif(k.id IN {coolings}, 'unproven', k.proof) FROM cooling k
+                WHERE k.cycle_id = c.id ORDER BY k.id DESC LIMIT 1), 'unproven')) AS cooling
+    FROM cycle c JOIN campaign p ON p.id = c.campaign_id
     LEFT JOIN boot_sample s ON s.cycle_id = c.id
     WHERE c.campaign_id = ? ORDER BY c.position
 """
@@ -170,6 +173,8 @@ class BootRow:
     kernel_errors: str
     path: str
     """stick | drive: whose loader, kernel and initrds it was started with."""
+    cooling: str
+    """none | proven | unproven: whether the drive was made to forget before it."""
 
     @property
     def is_timed(self) -> bool:
@@ -304,7 +309,10 @@ def select_campaign(
                 read_rows(
                     connection,
                     BootRow,
-                    _BOOTS.format(damaged=list_keys(damaged, "boot_sample", "cycle")),
+                    _BOOTS.format(
+                        damaged=list_keys(damaged, "boot_sample", "cycle"),
+                        coolings=list_keys(damaged, "cooling"),
+                    ),
                     DAMAGED,
                     campaign_id,
                 )

@@ -40,6 +40,9 @@ class BootCounts:
     """Of the valid ones, in their order; of a drive booted cold and warm the cold ones."""
     power: str
     """How these were begun, cold | warm; empty without a boot."""
+    coolings: frozenset[str]
+    """proven | unproven: whether the drive had been made to forget before them; none: it was not
+    to."""
     done: int
     failed: int
     """By the drive's fault."""
@@ -118,7 +121,11 @@ def select_boot_counts(
     """The timed boots of a drive; those of an array, which stand under its backing drive, not."""
     rows = connection.execute(
         """
-        SELECT c.state, s.boot_s, coalesce(s.valid, 0), c.blame, c.reason, c.power FROM cycle c
+        SELECT c.state, s.boot_s, coalesce(s.valid, 0), c.blame, c.reason, c.power,
+            iif(p.cool = 'none', 'none', coalesce((SELECT k.proof FROM cooling k
+                WHERE k.cycle_id = c.id ORDER BY k.id DESC LIMIT 1), 'unproven'))
+        FROM cycle c
+        JOIN campaign p ON p.id = c.campaign_id
         JOIN campaign_drive cd ON cd.campaign_id = c.campaign_id AND cd.drive_id = c.drive_id
         LEFT JOIN boot_sample s ON s.cycle_id = c.id
         WHERE c.campaign_id = ? AND c.drive_id = ? AND NOT c.charted AND NOT c.trained
@@ -129,9 +136,11 @@ def select_boot_counts(
     ).fetchall()
     excused = [row[4] for row in rows if row[0] == "failed" and row[3] != "drive"]
     power = min((row[5] for row in rows), default="")
+    counted = [row for row in rows if row[1] is not None and row[2] and row[5] == power]
     return BootCounts(
-        boot_s=tuple(row[1] for row in rows if row[1] is not None and row[2] and row[5] == power),
+        boot_s=tuple(row[1] for row in counted),
         power=power,
+        coolings=frozenset(row[6] for row in counted),
         done=sum(row[0] == "done" for row in rows),
         failed=sum(row[0] == "failed" and row[3] == "drive" for row in rows),
         excused=len(excused),

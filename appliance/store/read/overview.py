@@ -71,6 +71,8 @@ class BootRow:
     at: str
     trained: bool = False
     kernel_errors: str = ""
+    cooling: str = "none"
+    """none | proven | unproven: whether the drive was made to forget before it."""
 
     @property
     def counts(self) -> bool:
@@ -122,7 +124,7 @@ _DRIVES = """
 _BOOTS = """
     SELECT campaign_id, drive_serial, cycle, charted, power, cold_proof, cold_reason, valid, boot_s,
            coalesce(at, '') AS at, trained,
-           kernel_errors
+           kernel_errors, cooling
     FROM boot_times WHERE campaign_id = ? ORDER BY drive_serial, charted, cycle
 """
 _EVENTS = """

@@ -103,3 +103,18 @@ def test_reads_that_a_drives_blocks_do_not_allow_are_refused(
     plan = PLAN + 'trace = "boot.csv"\n'
     with pytest.raises(RefusedForReasonsError, match="blocks of 4096 bytes of drive LAB-HDD-1"):
         start_campaign(connection, plan, host=world.host(), drives=drives, stick=STICK)
+
+
+def test_a_drive_that_cannot_be_made_to_forget_is_refused(
+    world: World, connection: sqlite3.Connection
+) -> None:
+    with pytest.raises(RefusedForReasonsError) as caught:
+        started(world, connection, 'boot_set = "32M"\ncool = "evict"\n')
+    told = 'drive "LAB-SSD-1" cannot be made to forget: beside what a boot reads it has '
+    assert str(caught.value).startswith(told)
+    plan = PLAN + 'boot_set = "32M"\ncool = "evict"\n'
+    campaign = start_campaign(
+        connection, plan, host=world.host(), drives=(HDD, SSD, STICK.drive), stick=STICK
+    )
+    (cool,) = connection.execute("SELECT cool FROM campaign WHERE id = ?", (campaign,)).fetchone()
+    assert cool == "evict"

@@ -171,7 +171,7 @@ def test_what_a_drive_calls_itself_reaches_no_terminal(
 def test_every_command_is_in_the_manual() -> None:
     manual = (_REPO / "docs/manual/command.md").read_text()
     services = {"engine", "measure"}
-    named = set(re.findall(r"`kaltstart ([a-z]+)|`([a-z]+)`", manual))
+    named = set(re.findall(r"`kaltstart ([a-z-]+)|`([a-z-]+)`", manual))
     words = {word for pair in named for word in pair if word}
     [commands] = [
         set(action.choices) for action in make_parser()._actions if isinstance(action.choices, dict)

@@ -36,6 +36,8 @@ BEYOND_SCHEMA = {
     "array-clashes",
     "array-not-released",
     "array-unused",
+    "cool-clashes",
+    "cool-install",
     "duplicates",
     "erase-differs",
     "not-released",

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from appliance.record_boot import MAX_READ_BYTES
 from appliance.samples.read_list import (
-    MAX_READ_BYTES,
     VERSION,
     ReadExtent,
     TraceError,

@@ -109,6 +109,10 @@ ROWS = (
     "INSERT INTO replay_list VALUES (7, 'built-in', 1, 1, 'sum', '[[0,4096]]')",
     "INSERT INTO replay VALUES (21, 'sum', 4.5, 6, 7, 8, 9, 10, 11, '[8]', NULL)",
     "INSERT INTO start_up VALUES (21, '[[\"a.service\",1.5,2.5,0]]', NULL)",
+    (
+        "INSERT INTO cooling VALUES (101, 21, 'T', 'proven', '', 1, 2, 0.5, 24, 24, 0, 3, 4, 5, 6,"
+        " '[]', NULL)"
+    ),
     "INSERT INTO processor_load VALUES (31, 'read-00', 9.5, 2.5, NULL)",
 )
 

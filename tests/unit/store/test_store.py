@@ -44,6 +44,7 @@ ADDED = """
     replays(campaign_id, drive_serial, cycle, origin, version, seed, list_sha256, started_s, before_read_ios, before_read_bytes, p50_ns, p95_ns, p99_ns, max_ns)
     replay_reads(campaign_id, drive_serial, cycle, seq, offset_bytes, length_bytes, read_ns)
     boot_units(campaign_id, drive_serial, cycle, charted, unit, began_s, ready_s, chain)
+    coolings(campaign_id, drive_serial, cycle, at, proof, reason, rounds, read_bytes, seconds, probed, remembered_before, remembered_after, boot_before_ns, other_before_ns, boot_after_ns, other_after_ns)
 """  # noqa: E501
 VIEWS = {
     match[1]: re.findall(r"\w+", match[2])
