@@ -152,16 +152,20 @@ def insert_results(
     results: Iterable[Result],
     *,
     array: ArrayCondition | None = None,
+    beside: int = 0,
 ) -> None:
-    """Figures, each with its cache state; on an array also with that of its cache."""
+    """Figures, each with its cache state; on an array also with that of its cache.
+
+    `beside`: how many other drives were being tested meanwhile.
+    """
     at = timestamp()
     with sealing(connection, "result"):
         connection.executemany(
             """
             INSERT INTO result (step_id, device, variant, metric, unit, value, page_cache,
                 page_cache_proof, proof_reason, ballast_bytes, drive_state, array_mode,
-                array_dirty_bytes, valid, at, began_cold)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                array_dirty_bytes, valid, at, began_cold, beside)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 (
@@ -181,10 +185,19 @@ def insert_results(
                     int(result.valid),
                     at,
                     result.cache.began_cold,
+                    beside,
                 )
                 for result in results
             ],
         )
+
+
+def select_beside(connection: sqlite3.Connection, step_id: int) -> dict[str, int]:
+    """By variant: how many other drives were being tested, at most, while it was measured."""
+    rows = connection.execute(
+        "SELECT variant, max(beside) FROM result WHERE step_id = ? GROUP BY variant", (step_id,)
+    )
+    return {str(variant): int(beside) for variant, beside in rows}
 
 
 def insert_tickets(connection: sqlite3.Connection, step_id: int, tickets: Iterable[Ticket]) -> None:

@@ -76,6 +76,11 @@ class VerifyPlan(WorkloadPlan):
 
     @property
     @override
+    def may_run_beside(self) -> bool:
+        return not self.power_cycle
+
+    @property
+    @override
     def data_bytes(self) -> int:
         return self.size_bytes
 
