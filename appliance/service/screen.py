@@ -213,9 +213,7 @@ class Screen:
         asked_s = shown_s = 0.0
         shown: object = None
 
-        def call(
-            what: object, show: Callable[[], None], *, running: Collection[int] = ()
-        ) -> None:
+        def call(what: object, show: Callable[[], None], *, running: Collection[int] = ()) -> None:
             nonlocal asked_s, shown_s, shown
             now_s = self._clock.monotonic_s()
             if now_s - asked_s >= _POLL_S:

@@ -11,16 +11,20 @@ from tests.lab.timing import Timing
 
 _MIB = 1 << 20
 _SERIALS = ("LAB-EVEN-1", "LAB-EVEN-2", "LAB-BAD-1", "LAB-GONE-1")
-_PLAN = """\
+_PLAN = (
+    """\
 version = 1
 [campaign]
 name = "shelf"
 autostart = true
 on_finish = "poweroff"
-""" + "".join(f'[[drive]]\nserial = "{serial}"\n' for serial in _SERIALS) + """\
+"""
+    + "".join(f'[[drive]]\nserial = "{serial}"\n' for serial in _SERIALS)
+    + """\
 [[workload]]
 kind = "surface"
 """
+)
 _FAULTS = {"LAB-BAD-1": ["read-error@20M+64K"], "LAB-GONE-1": ["vanish@after40M"]}
 
 

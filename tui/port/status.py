@@ -11,6 +11,7 @@ from tui.model.status import (
     Countdown,
     PlannedDrive,
     Progress,
+    RunningStep,
     Status,
     StepNow,
     StickPlan,
@@ -29,9 +30,7 @@ def parse_status(value: dict[str, Any]) -> Status:
         countdown=None
         if countdown is None
         else Countdown(countdown["purpose"], int(countdown["remaining_s"])),
-        progress=None
-        if progress is None
-        else Progress(progress["label"], progress["done_bytes"], progress["total_bytes"]),
+        progress=None if progress is None else _parse_progress(progress),
         next=value["next"],
         error=None if error is None else Trouble(error["message"], error["hint"]),
         plan=_parse_stick_plan(value["plan"]),
@@ -39,11 +38,19 @@ def parse_status(value: dict[str, Any]) -> Status:
         firmware=value["firmware"],
         can_wake=value["can_wake"],
         step=None if step is None else _parse_step(step),
+        steps=tuple(
+            RunningStep(_parse_step(each), _parse_progress(each["progress"]))
+            for each in value.get("steps", ())
+        ),
         temperatures=tuple(
             (identity, float(celsius))
             for identity, celsius in value.get("temperatures", {}).items()
         ),
     )
+
+
+def _parse_progress(value: dict[str, Any]) -> Progress:
+    return Progress(value["label"], value["done_bytes"], value["total_bytes"])
 
 
 def _parse_step(value: dict[str, Any]) -> StepNow:

@@ -171,9 +171,7 @@ class StepRun:
             step=step,
             plan=self.plan,
             subject=self.subject,
-            place=StepPosition(
-                self.place.position, self.place.of, step.kind, step.device, step.id
-            ),
+            place=StepPosition(self.place.position, self.place.of, step.kind, step.device, step.id),
             show=show or self.show,
             parts=self.parts,
             company=self.company,

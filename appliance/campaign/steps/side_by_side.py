@@ -113,7 +113,9 @@ class SideBySide:
         run.show = self._note_progress
         self._running[step_id] = run
         self._shown[step_id] = ShownStep(run.place, "", 0, 0)
-        threading.Thread(target=self._serve, args=(run,), name=f"step {step_id}", daemon=True).start()
+        threading.Thread(
+            target=self._serve, args=(run,), name=f"step {step_id}", daemon=True
+        ).start()
 
     def _serve(self, run: StepRun) -> None:
         """In its thread."""

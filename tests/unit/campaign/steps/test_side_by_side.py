@@ -16,7 +16,11 @@ from appliance.errors import StepFailedError, StickError
 from appliance.plan.workloads import WorkloadPlan
 from appliance.run import StillRunningError
 from appliance.store.connect import open_database, transaction
-from appliance.store.pause_and_skip import clear_pause_asked, update_pause_asked, update_step_skipped
+from appliance.store.pause_and_skip import (
+    clear_pause_asked,
+    update_pause_asked,
+    update_step_skipped,
+)
 from appliance.workloads.selftest.keys import SelftestPlan
 from appliance.workloads.surface.keys import SurfacePlan
 from appliance.workloads.verify.keys import VerifyPlan
@@ -138,9 +142,7 @@ def test_each_drive_goes_on_with_its_next_step_by_itself(make: MakeMachine) -> N
     assert states(machine) == ["done"] * 4
 
 
-@pytest.mark.parametrize(
-    "error", [StepFailedError("broken"), OSError(5, "Input/output error")]
-)
+@pytest.mark.parametrize("error", [StepFailedError("broken"), OSError(5, "Input/output error")])
 def test_a_drive_that_fails_ends_its_own_step_only(make: MakeMachine, error: Exception) -> None:
     machine = make(surface())
     meet(machine, "one on sda", "one on sdb")
