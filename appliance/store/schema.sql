@@ -310,7 +310,7 @@ CREATE TABLE result (
     array_dirty_bytes INTEGER,
     valid INTEGER NOT NULL CHECK (valid IN (0, 1)),
     at TEXT NOT NULL,
-    beside INTEGER NOT NULL DEFAULT 0 CHECK (beside >= 0),
+    beside INTEGER NOT NULL DEFAULT 0,
     checksum INTEGER
 ) STRICT;
 

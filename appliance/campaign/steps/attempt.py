@@ -79,6 +79,10 @@ class SkippedByPersonError(Exception):
     """The step under way is stored as skipped: let go of what it works on."""
 
 
+class WaitsForPowerOffError(Exception):
+    """The step can only go on after a power-off, and others run beside it: it comes again."""
+
+
 _ENDS = (StepFailedError, RefusedError, ArrayStuckError, SkippedByPersonError)
 """What ends a step; all else interrupts it."""
 
@@ -148,6 +152,8 @@ class StepRun:
     earlier_marks: Collection[str] = ()
     """Those that were left before these steps were begun or resumed: a person may have used the
     drive since, or have put an older database back."""
+    may_power_off: bool = True
+    """False: others run beside it."""
     _stat: Path = Path()
     _watch: ArrayWatch | None = None
     _seen: DiskStats = field(default_factory=lambda: DiskStats(0, 0, 0, 0))
@@ -161,6 +167,20 @@ class StepRun:
     """Where all is done that may wait for what the step works on."""
     _beside: dict[str, int] = field(default_factory=dict)
     """How many other drives were tested meanwhile, by part."""
+
+    @property
+    def is_before_power_off(self) -> bool:
+        """Whether nothing is left to do before the power-off that its next part wants."""
+        connection, step = self.context.connection, self.step
+        workload, finished = make_workload(self.plan), select_parts(connection, step.id)
+        following = next((part for part in workload.parts if part not in finished), "")
+        if following not in workload.cold_parts:
+            return False
+        boot_id = self.context.this_boot.boot_id
+        return not any(
+            row.part == following and row.left_at is not None and row.boot_id != boot_id
+            for row in select_power_offs(connection, step.id)
+        )
 
     def anew(self, *, show: ShowStep | None = None) -> "StepRun":
         """The next attempt, with the step as it is stored now."""
@@ -376,6 +396,8 @@ class StepRun:
             self._hand.do(believe, "noting what is known of the last write")
             with transaction(self.context.connection):
                 record_step(self.context, self.step, "step-note", part=part, what=doubt)
+        if not self.may_power_off:
+            raise WaitsForPowerOffError
         self.parts.store()
         with transaction(self.context.connection):
             self._store_rest()

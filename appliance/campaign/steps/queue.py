@@ -89,8 +89,7 @@ def run_steps(context: CampaignContext, campaign_id: int, *, stick: Stick, show:
     for group in group_steps(runs, members=members, at_once=at_once):
         hold_if_asked(context, campaign_id)
         if len(group) > 1:
-            beside = SideBySide(context, campaign_id, do=_do_step, show=show, most=at_once)
-            absent += beside.run(group)
+            absent += _run_group(context, campaign_id, group, show=show, most=at_once)
         elif error := _do_step(group[0]):
             absent.append((group[0], error))
     for each, _ in absent:
@@ -120,6 +119,35 @@ def group_steps(
 
     for _, group in groupby(enumerate(runs), find_key):
         yield [run for _, run in group]
+
+
+def _run_group(
+    context: CampaignContext, campaign_id: int, group: list[StepRun], *, show: ShowStep, most: int
+) -> list[tuple[StepRun, RefusedError]]:
+    """Steps side by side; those whose drive is not here.
+
+    For a power-off nothing may run. So all come to theirs first; then each has its own, and the
+    next start makes the next one at once. What is read after it is read side by side again.
+    """
+    absent = []
+    left = group
+    while left:
+        absent += [
+            (run, error) for run in left if run.is_before_power_off and (error := _do_step(run))
+        ]
+        over = {run.step.id for run, _ in absent}
+        steps = select_steps(context.connection, campaign_id)
+        over |= {step.id for step in steps if step.state not in {"planned", "running"}}
+        beside = SideBySide(context, campaign_id, do=_do_step, show=show, most=most)
+        absent += beside.run([run for run in left if run.step.id not in over])
+        drives = {run.step.drive_id for run in beside.before_power_off}
+        gone = {run.step.id for run, _ in absent}
+        left = [
+            run.anew(show=show)
+            for run in left
+            if run.step.drive_id in drives and run.step.id not in gone
+        ]
+    return absent
 
 
 def _do_step(run: StepRun) -> RefusedError | None:

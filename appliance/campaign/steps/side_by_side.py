@@ -21,6 +21,7 @@ from appliance.campaign.steps.attempt import (
     StepPosition,
     StepRun,
     StoppedByPersonError,
+    WaitsForPowerOffError,
     hold_if_asked,
 )
 from appliance.errors import KaltstartError, RefusedError, StickError
@@ -60,6 +61,9 @@ class SideBySide:
         """For a running step, to be raised where it tells how far it is."""
         self._ended: SimpleQueue[_Ended] = SimpleQueue()
         self._absent: list[tuple[StepRun, RefusedError]] = []
+        self.before_power_off: list[StepRun] = []
+        """Those that go on after a power-off, in the order in which they came to it. What is behind
+        them on their drive was not begun."""
         self._trouble: BaseException | None = None
         """What ends it all, once the steps that run have ended."""
         self._is_ending = False
@@ -110,7 +114,7 @@ class SideBySide:
 
     def _begin(self, run: StepRun) -> None:
         step_id = run.step.id
-        run.show = self._note_progress
+        run.show, run.may_power_off = self._note_progress, False
         self._running[step_id] = run
         self._shown[step_id] = ShownStep(run.place, "", 0, 0)
         threading.Thread(
@@ -144,6 +148,9 @@ class SideBySide:
             case PausedByPersonError():
                 # It goes on if the pause is taken back before the others have come to theirs.
                 self._waiting[run.step.drive_id].appendleft(run.anew())
+            case WaitsForPowerOffError():
+                self.before_power_off.append(run)
+                self._waiting[run.step.drive_id].clear()
             case StickError() | StoppedByPersonError():
                 self._end_all(ended.error)
             case KaltstartError():

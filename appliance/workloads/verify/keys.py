@@ -77,7 +77,7 @@ class VerifyPlan(WorkloadPlan):
     @property
     @override
     def may_run_beside(self) -> bool:
-        return not self.power_cycle
+        return True
 
     @property
     @override

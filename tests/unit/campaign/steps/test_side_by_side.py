@@ -12,6 +12,7 @@ from appliance.campaign.steps.attempt import (
     StepPosition,
     StoppedByPersonError,
 )
+from appliance.drives import suppress_flush
 from appliance.errors import StepFailedError, StickError
 from appliance.plan.workloads import WorkloadPlan
 from appliance.run import StillRunningError
@@ -25,7 +26,7 @@ from appliance.workloads.selftest.keys import SelftestPlan
 from appliance.workloads.surface.keys import SurfacePlan
 from appliance.workloads.verify.keys import VerifyPlan
 from tests.unit.campaign.steps.step_machine import Machine, lottery
-from tests.unit.campaign.world import HDD, SSD, World
+from tests.unit.campaign.world import HDD, SSD, OffError, World
 
 _PATIENCE_S = 20.0
 """Only a test that fails takes so long."""
@@ -101,7 +102,6 @@ def test_surfaces_of_two_drives_run_at_once_and_their_figures_say_so(make: MakeM
     [
         ((surface(),), 1),
         ((lottery(""),), 2),
-        ((VerifyPlan(kind="verify", size_bytes=0, power_cycle=True),), 2),
     ],
 )
 def test_what_may_not_run_beside_another_runs_alone(
@@ -134,10 +134,14 @@ def test_self_tests_of_all_begin_together_whatever_at_once_says(make: MakeMachin
 
 def test_each_drive_goes_on_with_its_next_step_by_itself(make: MakeMachine) -> None:
     machine = make(selftest(), surface())
-    # The second drive's self-test lasts for as long as the first one's surface is read.
-    meet(machine, "one on sdb", "two on sda")
-    order = iter([lambda: None])
-    machine.during["one on sda"] = next(order)
+    reached = threading.Event()
+    # The second drive's self-test lasts until the first one's surface is read.
+    machine.during["one on sdb"] = lambda: _hear(reached)
+
+    def begin_selftest() -> None:
+        machine.during["one on sda"] = reached.set  # in the next step
+
+    machine.during["one on sda"] = begin_selftest
     machine.run()
     assert states(machine) == ["done"] * 4
 
@@ -279,6 +283,9 @@ def test_a_drive_that_is_not_free_any_more_lets_the_others_end_and_then_holds_th
     machine = make(surface(), selftest())
     meet(machine, "one on sda", "one on sdb")
     machine.during["two on sda"] = fail(StillRunningError("it does not let go"))
+    left = threading.Event()
+    machine.during["two on sdb"] = lambda: _hear(left)
+    machine.show = lambda place, *_: left.set() if place.step_ids == {2} else None
     with pytest.raises(StillRunningError):
         machine.run()
     assert states(machine) == ["planned", "done", "planned", "planned"]
@@ -303,3 +310,32 @@ def test_a_figure_that_sums_up_says_what_ran_beside_any_of_its_parts(
 
 def _hear(event: threading.Event) -> None:
     assert event.wait(_PATIENCE_S)
+
+
+def test_all_power_offs_come_before_what_is_read_after_them(
+    make: MakeMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing runs when power goes; what is written and read runs at once all the same."""
+    monkeypatch.setattr(suppress_flush, "_BLOCK", tmp_path / "class")
+    monkeypatch.setattr(suppress_flush, "_NOTES", tmp_path / "hushed")
+    machine = make(VerifyPlan(kind="verify", size_bytes=0, power_cycle=True))
+    machine.cold_parts = frozenset({"two"})
+    world = machine.world
+    world.counts |= {HDD.path: 7, SSD.path: 7}
+    meet(machine, "one on sda", "one on sdb")
+    for done in (["one", "one"], []):
+        with pytest.raises(OffError):
+            machine.run()
+        assert [word for word in machine.log if word in {"one", "two"}] == done
+        world.boot_id += "+"
+        world.counts |= {path: count + 1 for path, count in world.counts.items()}
+        machine.log.clear()
+    meet(machine, "two on sda", "two on sdb")
+    machine.run()
+    assert states(machine) == ["done"] * 2
+    assert machine.rows("SELECT step_id, part FROM power_off ORDER BY id") == [
+        (1, "two"), (2, "two"),
+    ]  # fmt: skip
+    assert machine.rows("SELECT DISTINCT beside FROM results WHERE variant IN ('one', 'two')") == [
+        (1,)
+    ]
