@@ -24,6 +24,7 @@ from appliance.errors import StepFailedError
 from appliance.phrases import N_, Phrase
 from appliance.progress import Progress, tell_nobody
 from appliance.run import unlimited
+from appliance.turn import Turn
 
 SHOWN_S = 15.0
 """After so long without a sign people are told that the drive does not answer."""
@@ -84,11 +85,12 @@ class DriveThread:
         tell: Progress,
         on_silence: Callable[[Silence], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
+        turn: Turn | None = None,
     ) -> None:
         """`name` is the drive's, in a sentence. `limit_s`: how long it may give no sign.
 
         `tell` is called at least four times a second while something is done; what it raises is
-        raised within the work, at its next `tell`.
+        raised within the work, at its next `tell`. `turn` is left while the thread is waited for.
         """
         self.silence: Silence | None = None
         """Since the thread was left behind."""
@@ -98,6 +100,7 @@ class DriveThread:
         self._tell = tell
         self._on_silence = on_silence
         self._clock = clock
+        self._turn = turn or Turn()
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         # Entered as it is, not through the condition: what is raised from outside while that is
@@ -124,7 +127,8 @@ class DriveThread:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if self.silence is None:
             self._jobs.put(None)
-            self._thread.join()
+            with self._turn.left():
+                self._thread.join()
         if error is None:
             self.raise_interrupt()
 
@@ -215,7 +219,7 @@ class DriveThread:
 
     def _await(self, job: "_Job") -> None:
         while True:
-            with self._lock:
+            with self._turn.left(), self._lock:
                 self._news.wait_for(lambda: job.is_done or self._questions, _LOOK_EVERY_S)
                 questions, self._questions = self._questions, []
             for question in questions:

@@ -9,7 +9,7 @@ the caller's.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn, Protocol
 
@@ -29,6 +29,7 @@ from appliance.drives.probe import find_drives, find_settled_drives, read_number
 from appliance.drives.unlock import Unlocked, close_guard, unlocked
 from appliance.samples.temperature import find_sensor
 from appliance.stick.partitions import RUN
+from appliance.turn import Turn
 from appliance.workloads.drive_content import DriveContent, read_content
 from appliance.workloads.drive_ends import DriveEnds, read_ends
 
@@ -141,6 +142,8 @@ class Host:
     open_keyboards: Callable[[], Keyboards]
     run: Path
     """The folder in RAM in which engine and interface tell each other what goes on."""
+    turn: Turn = field(default_factory=Turn)
+    """Which of the threads works that run steps beside each other."""
 
 
 def read_celsius(drive: Drive) -> float | None:
@@ -151,10 +154,11 @@ def read_celsius(drive: Drive) -> float | None:
 
 def read_host() -> Host:
     """The machine that this program runs on."""
+    turn = Turn()
     return Host(
         this_boot=read_this_boot(),
         power=power,
-        clock=Clock(monotonic_s=time.monotonic, time_s=time.time, sleep=time.sleep),
+        clock=Clock(monotonic_s=time.monotonic, time_s=time.time, sleep=turn.sleep),
         drives=DriveAccess(
             find=find_drives,
             find_settled=find_settled_drives,
@@ -178,4 +182,5 @@ def read_host() -> Host:
         open_consoles=lambda: Consoles(find_consoles()),
         open_keyboards=Keyboards,
         run=RUN,
+        turn=turn,
     )

@@ -25,8 +25,11 @@ class Status:
     progress: dict[str, Any] | None = None
     step: dict[str, Any] | None = None
     """The workload that is running: position, of, kind, device, part, part_number, parts."""
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    """Where several workloads run at the same time: all of them, the one in `step` too, each with
+    its `progress`."""
     temperatures: dict[str, float] = field(default_factory=dict)
-    """°C of the running step's drives, by their identity."""
+    """°C of the running steps' drives, by their identity."""
     next: str = ""
     error: dict[str, Any] | None = None
     plan: dict[str, Any] = field(

@@ -77,6 +77,13 @@ class Campaign:
         says="A workload fails when one of its drives reaches this temperature, in °C. "
         "Absent: the drive's own limit.",
     )
+    at_once: int | None = key(
+        either("auto", None, whole(1, MAX_DRIVES, of="drives")),
+        default="auto",
+        says="On how many drives surface and verify run at the same time; auto: on as many as "
+        "processors and RAM carry. What is timed for its own sake always runs alone.",
+    )
+    """None: as many as the machine carries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from appliance.plan.compose import quote
 from appliance.plan.model import PlannedDrive
 from appliance.plan.tables import Shape
-from appliance.plan.workloads import ARRAY, WorkloadPlan
+from appliance.plan.workloads import ARRAY, MAX_BOOTED_DRIVES, WorkloadPlan
 from appliance.plan.writes import (
     MEMBER_ROLES,
     TESTED_ROLES,
@@ -80,6 +80,10 @@ def _check_places(shape: Shape) -> Iterator[Problem]:
     yield from _check_names(drives)
     for each in drives.values():
         yield from _check_drive(each)
+    if (has_array or installs) and len(drives) > MAX_BOOTED_DRIVES:
+        told = f"must be at most {MAX_BOOTED_DRIVES} [[drive]] tables in a plan with "
+        what = "an [array] table" if has_array else "a [boot] table"
+        yield Problem(("drive",), f"{told}{what}: each drive has a boot entry of its own")
     if has_array:
         yield from _check_members(drives)
         yield from _check_use(shape)

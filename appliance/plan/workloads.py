@@ -18,7 +18,9 @@ FioTest = Literal["seq-read", "seq-write", "rand-read", "rand-write"]
 
 READING_TESTS = frozenset({"seq-read", "rand-read"})
 RANDOM_TESTS = frozenset({"rand-read", "rand-write"})
-MAX_DRIVES = 16
+MAX_DRIVES = 64
+MAX_BOOTED_DRIVES = 16
+"""Each has boot entries of its own, which the image brings (`reference_os.install.SLOTS`)."""
 ARRAY = "array"
 """What a plan and a step's `device` call the array of the cache and the backing drive."""
 # O_DIRECT wants whole logical blocks (open(2), "O_DIRECT"); no drive has larger ones than 4 KiB.
@@ -134,6 +136,8 @@ class WorkloadPlan:
     """Whether its files stay on the file system until another one is made."""
     on_array: ClassVar = True
     """Whether it is offered for an array as a whole."""
+    loads_machine: ClassVar = True
+    """Whether the machine has work with it, or the drive alone."""
 
     kind: str
     on: tuple[str, ...] = key(
@@ -167,6 +171,14 @@ class WorkloadPlan:
     def ways_to_read(self) -> tuple[str, ...]:
         """Keys, as a plan has them, with which it would only read; empty where none would help."""
         return ()
+
+    @property
+    def may_run_beside(self) -> bool:
+        """Whether drives are tested by it at the same time. Never where a time is what it is for.
+
+        It touches nothing but its drive: no page cache, no RAM held, no power.
+        """
+        return False
 
     @property
     def data_bytes(self) -> int:

@@ -204,12 +204,27 @@ def view_caches(figures: Sequence[Figure]) -> CacheView:
         ballast=_list(
             format_bytes(cache.ballast_bytes) if cache.ballast_bytes else "none" for cache in caches
         ),
-        drive_state=_list_some(
-            [cache.drive_state for cache in caches if cache.drive_state], limit=1
+        drive_state="; ".join(
+            filter(
+                None,
+                (
+                    _list_some(
+                        [cache.drive_state for cache in caches if cache.drive_state], limit=1
+                    ),
+                    describe_beside(figures),
+                ),
+            )
         ),
         array=describe_array(figures),
         dirty=any(figure.dirty_bytes for figure in figures),
     )
+
+
+def describe_beside(figures: Sequence[Figure]) -> str:
+    """`tested beside 11 other drives`; empty where the machine tested nothing else meanwhile."""
+    beside = max((figure.beside for figure in figures), default=0)
+    others = f"{count(beside, 'other drive')}"
+    return f"tested beside {others}" if beside else ""
 
 
 def describe_array(figures: Sequence[Figure]) -> str:

@@ -34,6 +34,7 @@ _FIGURE = (
     "drive_state",
     "array_mode",
     "array_dirty_bytes",
+    "beside",
 )
 """Columns of a workload's figure that follow those of a boot."""
 

@@ -49,6 +49,8 @@ class Cache:
     """Only in the array's cache when the measuring began; None without an array."""
     began_cold: str
     """proven | unproven; empty where no cold page cache was wished for."""
+    beside: int = 0
+    """How many other drives were being tested meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +91,17 @@ class Figure:
         """Whether a sentence may be built on it.
 
         Its state is proven, or at least that it began cold, and how much RAM answered is known: the
-        sentence carries both.
+        sentence carries both. Of a drive that was tested beside others no sentence can say how much
+        of the figure is its own.
         """
+        if self.beside:
+            return False
         return self.proven or (self.valid and self.began_cold and self.ram_share is not None)
+
+    @property
+    def beside(self) -> int:
+        """How many other drives were being tested meanwhile, at most."""
+        return max((cache.beside for cache in self.caches), default=0)
 
     @property
     def dirty_bytes(self) -> int:
@@ -272,6 +282,7 @@ def _make_cache(row: ResultRow) -> Cache:
         array_mode=row.array_mode or "",
         dirty_bytes=row.array_dirty_bytes,
         began_cold=row.began_cold,
+        beside=row.beside,
     )
 
 

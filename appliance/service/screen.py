@@ -1,11 +1,11 @@
 """The engine's state as people see it, and their requests while something runs."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from appliance.campaign.console_keys import Listener
 from appliance.campaign.host import Host
@@ -26,9 +26,11 @@ _INTERFACE_WAIT_S = 60
 
 
 class _Limited(Protocol):
-    """What is done, how to show it, and the step it is part of."""
+    """What is done, how to show it, and the steps it is part of."""
 
-    def __call__(self, what: object, show: Callable[[], None], *, step_id: int = 0) -> None: ...
+    def __call__(
+        self, what: object, show: Callable[[], None], *, running: Collection[int] = ()
+    ) -> None: ...
 
 
 class Screen:
@@ -65,6 +67,7 @@ class Screen:
         self._status.countdown = None
         self._status.progress = None
         self._status.step = None
+        self._status.steps = []
         self._status.temperatures = {}
         self._status.next = ""
         for key, value in more.items():
@@ -142,9 +145,9 @@ class Screen:
         run = self._host.run
         return (run / "tui/ready").exists() and not any(run.glob("tui/starting-*"))
 
-    def _answer_requests(self, step_id: int = 0) -> Wanted:
+    def _answer_requests(self, running: Collection[int] = ()) -> Wanted:
         self._look()
-        wanted = answer_beside_campaign(self._connection, self._host, step_id=step_id)
+        wanted = answer_beside_campaign(self._connection, self._host, running=running)
         return Wanted.STOP if self.is_power_key_pressed() else wanted
 
     def writing_progress(self) -> Callable[[str, int, int], None]:
@@ -179,23 +182,27 @@ class Screen:
         """
 
         def show(place: StepPosition, label: str, done: int, total: int) -> None:
-            step = asdict(place)
+            said = Phrase(
+                N_("{kind} on {device}: {what}"), kind=place.kind, device=place.device, what=label
+            )
+            if place.beside:
+                said = Phrase(N_("{count} drives are tested"), count=len(place.beside))
             self.show(
                 "running",
-                Phrase(
-                    N_("{kind} on {device}: {what}"),
-                    kind=place.kind,
-                    device=place.device,
-                    what=label,
-                ),
-                progress={"label": label, "done_bytes": done, "total_bytes": total},
-                temperatures=step.pop("temperatures"),
-                step=step,
+                said,
+                progress=_describe_progress(label, done, total),
+                temperatures=place.temperatures,
+                step=_describe_step(place),
+                steps=[
+                    _describe_step(each.place)
+                    | {"progress": _describe_progress(each.label, each.done, each.total)}
+                    for each in place.beside
+                ],
             )
 
         limited = self._limited()
         return lambda place, label, done, total: limited(
-            (place, label), partial(show, place, label, done, total), step_id=place.step_id
+            (place, label), partial(show, place, label, done, total), running=place.step_ids
         )
 
     def _limited(self) -> _Limited:
@@ -206,12 +213,12 @@ class Screen:
         asked_s = shown_s = 0.0
         shown: object = None
 
-        def call(what: object, show: Callable[[], None], *, step_id: int = 0) -> None:
+        def call(what: object, show: Callable[[], None], *, running: Collection[int] = ()) -> None:
             nonlocal asked_s, shown_s, shown
             now_s = self._clock.monotonic_s()
             if now_s - asked_s >= _POLL_S:
                 asked_s = now_s
-                match self._answer_requests(step_id):
+                match self._answer_requests(running):
                     case Wanted.STOP:
                         raise StoppedByPersonError
                     case Wanted.SKIP:
@@ -221,3 +228,13 @@ class Screen:
                 show()
 
         return call
+
+
+def _describe_step(place: StepPosition) -> dict[str, Any]:
+    step = asdict(replace(place, temperatures={}, beside=()))
+    del step["temperatures"], step["beside"]
+    return step
+
+
+def _describe_progress(label: str, done: int, total: int) -> dict[str, Any]:
+    return {"label": label, "done_bytes": done, "total_bytes": total}

@@ -246,7 +246,7 @@ SEALED = {
     "result": _of_step(
         "s.variant || ' ' || s.metric",
         "device variant metric unit value page_cache page_cache_proof began_cold proof_reason"
-        " ballast_bytes drive_state array_mode array_dirty_bytes valid at",
+        " ballast_bytes drive_state array_mode array_dirty_bytes valid at beside",
         {
             "page_cache": _PAGE_CACHE,
             "page_cache_proof": ("unproven", "proven"),

@@ -151,8 +151,14 @@ def _advise(error: sqlite3.Error) -> str:
 
 
 def _connect(uri: str) -> sqlite3.Connection:
+    # Steps beside each other use it from threads of their own, one at a time (`appliance.turn`).
     connection = sqlite3.connect(
-        uri, uri=True, autocommit=True, timeout=PATIENCE_S, factory=GuardedConnection
+        uri,
+        uri=True,
+        autocommit=True,
+        timeout=PATIENCE_S,
+        check_same_thread=False,
+        factory=GuardedConnection,
     )
     connection.row_factory = sqlite3.Row
     connection.text_factory = decode_text

@@ -336,7 +336,8 @@ CREATE TABLE part (
 
 -- A figure. None is without the state of the page cache that its I/O met, and what proves it.
 -- began_cold: whether no page was in RAM at the first access, though RAM answered later ones;
--- empty where no cold page cache was wished for.
+-- empty where no cold page cache was wished for. beside: how many other drives were being tested
+-- meanwhile.
 CREATE TABLE result (
     id INTEGER PRIMARY KEY,
     step_id INTEGER NOT NULL REFERENCES step (id),
@@ -356,6 +357,7 @@ CREATE TABLE result (
     array_dirty_bytes INTEGER,
     valid INTEGER NOT NULL CHECK (valid IN (0, 1)),
     at TEXT NOT NULL,
+    beside INTEGER NOT NULL DEFAULT 0,
     checksum INTEGER
 ) STRICT;
 
@@ -651,7 +653,8 @@ JOIN json_each(s.units) u;
 CREATE VIEW results AS
 SELECT t.campaign_id, r.step_id, r.device, coalesce(d.identity, '') AS drive_serial,
        t.kind AS workload, r.variant, r.metric, r.unit, r.value, r.page_cache, r.page_cache_proof,
-       r.ballast_bytes, r.drive_state, r.array_mode, r.array_dirty_bytes, r.valid, r.at
+       r.ballast_bytes, r.drive_state, r.array_mode, r.array_dirty_bytes, r.valid, r.at,
+       r.beside
 FROM result r
 JOIN step t ON t.id = r.step_id
 LEFT JOIN drive d ON d.id = t.drive_id;

@@ -165,14 +165,19 @@ def insert_results(
     results: Iterable[Result],
     *,
     array: ArrayCondition | None = None,
+    beside: int = 0,
 ) -> None:
-    """Figures, each with its cache state; on an array also with that of its cache."""
+    """Figures, each with its cache state; on an array also with that of its cache.
+
+    `beside`: how many other drives were being tested meanwhile.
+    """
     common = {
         "step_id": step_id,
         "device": device,
         "array_mode": None if array is None else array.mode,
         "array_dirty_bytes": None if array is None else array.dirty_bytes,
         "at": timestamp(),
+        "beside": beside,
     }
     with sealing(connection, "result"):
         insert_rows(
@@ -192,6 +197,14 @@ def insert_results(
                 for result in results
             ),
         )
+
+
+def select_beside(connection: sqlite3.Connection, step_id: int) -> dict[str, int]:
+    """By variant: how many other drives were being tested, at most, while it was measured."""
+    rows = connection.execute(
+        "SELECT variant, max(beside) FROM result WHERE step_id = ? GROUP BY variant", (step_id,)
+    )
+    return {str(variant): int(beside) for variant, beside in rows}
 
 
 def insert_tickets(connection: sqlite3.Connection, step_id: int, tickets: Iterable[Ticket]) -> None:

@@ -32,7 +32,15 @@ from appliance.verdict import gather_surface, gather_verify
 from appliance.verdict.depth import Coverage, find_deepest
 from appliance.verdict.evidence import SURFACE_UNREAD, Evidence, Figure
 from appliance.verdict.figure_bounds import TimingContext, UnderWay, bound_figures, bound_heat
-from appliance.verdict.gather_figures import MB, MS_NS, Wanted, excuse_skipped, find_worst, take
+from appliance.verdict.gather_figures import (
+    MB,
+    MS_NS,
+    Wanted,
+    excuse_skipped,
+    find_worst,
+    set_aside,
+    take,
+)
 from appliance.verdict.gather_health import find_unread_health, read_health
 from appliance.verdict.limits import LIMITS
 from appliance.workloads.fio.keys import FioPlan, FioVariant
@@ -222,8 +230,12 @@ def _gather_steps(
             busy_shares=_find_busy_shares(connection, step, taken),
             under_way=_find_under_way(connection, campaign_id, step),
         )
+        beside = max((row.beside for row in rows), default=0)
+        taken |= _set_aside_beside(taken, step, beside)
         for name, figure in taken.items():
-            origin = frozenset({step.workload_index})
+            origin: frozenset[int | str] = frozenset({step.workload_index})
+            if name in _RATES.get(step.kind, ()):
+                origin |= {f"beside {beside}"}
             found.setdefault(name, []).append(replace(figure, origin=origin))
     return {name: find_worst(LIMITS[name], each) for name, each in found.items()}, coverages
 
@@ -234,6 +246,14 @@ def _describe_unread(coverages: Sequence[Coverage]) -> str:
     if "" in unread:
         return ""
     return ", ".join(each for each in unread if each != SURFACE_UNREAD) or SURFACE_UNREAD
+
+
+def _set_aside_beside(taken: Mapping[str, Figure], step: StepRow, beside: int) -> dict[str, Figure]:
+    """The rates of a drive that shared links and processors with so many others."""
+    if not beside:
+        return {}
+    others = "another drive was" if beside == 1 else f"{beside} other drives were"
+    return set_aside(taken, _RATES.get(step.kind, ()), why=f"{others} being tested meanwhile")
 
 
 def _find_busy_shares(

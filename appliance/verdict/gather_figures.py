@@ -61,6 +61,18 @@ def excuse_skipped(
     }
 
 
+def set_aside(taken: Mapping[str, Figure], names: Iterable[str], *, why: str) -> dict[str, Figure]:
+    """The measured ones of `names`, to be held against no limit: drives of one model are compared.
+
+    What was set aside before keeps its reason.
+    """
+    return {
+        name: replace(figure, set_aside="; ".join(filter(None, (figure.set_aside, why))))
+        for name in names
+        if (figure := taken.get(name, Figure(None))).value is not None
+    }
+
+
 def take(rows: Sequence[FigureRow], wanted: Mapping[str, Wanted]) -> dict[str, Figure]:
     """Figures by their limits' names: only what is the drive's and counts."""
     taken = {}

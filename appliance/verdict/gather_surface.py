@@ -18,7 +18,7 @@ from appliance.store.steps import StepRow
 from appliance.store.surface import select_slices
 from appliance.verdict.depth import Coverage, share_of, sum_doubtful
 from appliance.verdict.evidence import Figure
-from appliance.verdict.gather_figures import MB, MS_NS, Wanted, sum_metric, take
+from appliance.verdict.gather_figures import MB, MS_NS, Wanted, set_aside, sum_metric, take
 from appliance.workloads.surface.keys import SurfaceVariant
 
 _WHOLE = SurfaceVariant()
@@ -74,7 +74,7 @@ def gather_surface(
     figures = take(rows, _SURFACE) | found
     places = sum_metric(rows, _WHOLE, "sampled_places")
     if places is not None:
-        figures |= _set_aside(figures)
+        figures |= set_aside(figures, RATES, why=_SAMPLE_RATES)
         found_bytes = figures["surface_unreadable_bytes"]
         figures["surface_unreadable_bytes"] = replace(
             found_bytes, in_part=_describe_sample(int(places))
@@ -93,15 +93,6 @@ def _describe_sample(places: int) -> str:
         f"a sample of {places} places: were {shown:.1f} % of all such places bad, "
         "it would have met one with 95 % probability; it says nothing of fewer"
     )
-
-
-def _set_aside(taken: Mapping[str, Figure]) -> dict[str, Figure]:
-    """The rates of a sample: alike for drives of one model, and held against no limit."""
-    return {
-        name: replace(taken[name], set_aside=_SAMPLE_RATES)
-        for name in RATES
-        if name in taken and taken[name].value is not None
-    }
 
 
 def _show_share(percent: float) -> str:

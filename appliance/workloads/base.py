@@ -93,6 +93,10 @@ class PartResult:
     ranges: tuple[LbaRange, ...] = ()
     notes: tuple[str, ...] = ()
     """For the diary: a drop that left pages, an idle wait that timed out."""
+    keep: Callable[[], None] | None = None
+    """Brings onto the stick what the step remembers of this part and all before it: called before
+    the part is committed, maybe with others. It reads nothing that the next part changes. Raises
+    StickError. None: all is there already, and the part is committed before the next one begins."""
 
 
 @dataclass(frozen=True, slots=True)

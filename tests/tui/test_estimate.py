@@ -1,15 +1,20 @@
+from dataclasses import replace
+
 import pytest
 
 from appliance.plan.model import DEFAULTS
 from tui.model.estimate import (
+    Begun,
     Past,
+    Span,
     Subject,
     TimeLeft,
     Work,
+    add_up,
     describe_time_left,
     find_time_left,
 )
-from tui.times.durations import name_work
+from tui.times.durations import find_at_once, name_work
 
 HDD = Subject("WD-1", "WD5000", "sata disk", 500)
 SAME_MODEL = Subject("WD-2", "WD5000", "sata disk", 500)
@@ -24,7 +29,8 @@ def work(kind: str, subject: Subject, settings: str = "x", *, grows: bool = Fals
 def left(
     planned: list[Work], past: list[Past], *, running: Work | None = None, elapsed_s: float = 0.0
 ) -> TimeLeft:
-    return find_time_left(planned, past, running=running, elapsed_s=elapsed_s)
+    begun = [] if running is None else [Begun(running, elapsed_s)]
+    return find_time_left(planned, past, running=begun)
 
 
 def test_the_nearest_drive_counts_and_of_that_the_median() -> None:
@@ -117,4 +123,39 @@ def test_an_unknown_step_says_so_beside_a_known_rest() -> None:
     )
     assert describe_time_left(left([work("sql", HDD)], past), has_step=False) == (
         "Time left (estimate): campaign 2 min"
+    )
+
+
+@pytest.mark.parametrize(
+    ("spans", "seconds"),
+    [
+        ([], 0.0),
+        ([Span("a", 1, 5.0), Span("b", 1, 7.0)], 12.0),
+        ([Span("a", 9, 5.0), Span("b", 9, 7.0)], 7.0),
+        # Two at a time: six hours of work take three.
+        ([Span(name, 2, 2.0) for name in "abc"], 3.0),
+        # One drive has two steps, one after the other.
+        ([Span("a", 9, 5.0), Span("b", 9, 7.0), Span("a", 9, 4.0)], 9.0),
+        ([Span("a", 9, 5.0), Span("b", 9, 7.0), Span("a", 1, 4.0)], 11.0),
+    ],
+)
+def test_work_on_several_drives_at_once_takes_as_long_as_the_longest(
+    spans: list[Span], seconds: float
+) -> None:
+    assert add_up(spans) == seconds
+
+
+def test_what_runs_at_once_is_as_the_plan_has_it() -> None:
+    surface, verify = {"kind": "surface"}, {"kind": "verify", "power_cycle": True}
+    assert find_at_once({}, surface) > 60
+    assert find_at_once({"campaign": {"at_once": 3}}, surface) == 3
+    assert find_at_once({}, verify) == find_at_once({}, {"kind": "fio"}) == 1
+    assert find_at_once({"campaign": {"at_once": 1}}, {"kind": "selftest"}) > 60
+
+
+def test_of_several_steps_that_run_the_longest_counts() -> None:
+    past = [Past(work("surface", HDD), 100.0), Past(work("surface", SSD), 40.0)]
+    one, other = (replace(work("surface", each), at_once=9) for each in (HDD, SSD))
+    assert find_time_left([], past, running=[Begun(one, 30.0), Begun(other, 30.0)]) == TimeLeft(
+        70.0, 70.0, 0, 2
     )

@@ -66,9 +66,11 @@ def find_subjects(
 ) -> list[tuple[str, str]]:
     """Name and block device of what the running step is about: a drive, or the array and its two.
 
+    Of several steps at the same time none: the page has a line for each of them.
+
     `arrays` are the block devices that may be arrays or partitions of one.
     """
-    if status is None or status.step is None:
+    if status is None or status.step is None or status.steps:
         return []
     wanted = {status.step.device: N_("Drive")}
     found = []

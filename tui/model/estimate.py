@@ -4,6 +4,7 @@ An estimate is the median of what the same work took: on the same drive, else on
 model, else on drives of the same class. Work that was never done there is unknown, never guessed.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -31,6 +32,8 @@ class Work:
     subject: Subject
     grows: bool = False
     """With the drive: twice as large, twice as long."""
+    at_once: int = 1
+    """On how many drives it may run at the same time; 1: it has the machine for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,8 @@ class TimeLeft:
     """What is left of a campaign, as far as it can be told."""
 
     step_s: float | None
-    """Of the step that runs; None where none runs or nothing is known of it. Below 0: it takes
-    longer than it did before."""
+    """Of the step that runs, of several the longest; None where none runs or nothing is known of
+    one. Below 0: it takes longer than it did before."""
     campaign_s: float
     """All that is known, that step included."""
     unknown: int
@@ -87,24 +90,60 @@ def estimate_s(work: Work, near: Sequence[Past]) -> float | None:
     return median(by_byte) * work.subject.size_bytes if by_byte else None
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Work that is under way."""
+
+    work: Work
+    elapsed_s: float
+
+
 def find_time_left(
-    planned: Sequence[Work], past: Sequence[Past], *, running: Work | None, elapsed_s: float
+    planned: Sequence[Work], past: Sequence[Past], *, running: Sequence[Begun] = ()
 ) -> TimeLeft:
-    """`running` is the step that runs, since `elapsed_s`; `planned` is what comes behind it."""
-    known_s, unknown, learned_from = 0.0, 0, set[int]()
-    step_s = None
-    for work in [*([running] if running else []), *planned]:
+    """`running` are the steps that run; `planned` is what comes behind them."""
+    known: list[Span] = []
+    unknown, learned_from = 0, set[int]()
+    left_s: list[float] = []
+    begun = [*((each.work, each.elapsed_s) for each in running), *((work, 0.0) for work in planned)]
+    for number, (work, elapsed_s) in enumerate(begun):
         near = find_past(work, past)
         seconds = estimate_s(work, near)
         if seconds is None:
             unknown += 1
             continue
         learned_from |= {id(each) for each in near}
-        if work is running:
-            step_s = seconds - elapsed_s
-            seconds = max(step_s, 0.0)
-        known_s += seconds
-    return TimeLeft(step_s, known_s, unknown, len(learned_from))
+        if number < len(running):
+            left_s.append(seconds - elapsed_s)
+        known.append(Span(work.subject.identity, work.at_once, max(seconds - elapsed_s, 0.0)))
+    step_s = max(left_s) if running and len(left_s) == len(running) else None
+    return TimeLeft(step_s, add_up(known), unknown, len(learned_from))
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """How long some work takes on a drive, or on the array."""
+
+    identity: str
+    at_once: int
+    seconds: float
+
+
+def add_up(spans: Iterable[Span]) -> float:
+    """How long all of it takes, where work on different drives may run at the same time.
+
+    Seconds. No shorter than the drive with the most of it, nor than all of it shared among as many
+    as may run.
+    """
+    whole_s = shared_s = 0.0
+    by_drive: dict[str, float] = defaultdict(float)
+    for each in spans:
+        if each.at_once == 1:
+            whole_s += each.seconds
+        else:
+            shared_s += each.seconds / each.at_once
+            by_drive[each.identity] += each.seconds
+    return whole_s + max([shared_s, *by_drive.values()])
 
 
 def describe_time_left(left: TimeLeft, *, has_step: bool) -> str:

@@ -42,6 +42,11 @@ SETTINGS = (
         absent=N_("empty, the drive's own limit"),
     ),
     FurtherSetting(
+        "campaign",
+        "at_once",
+        N_("Drives that surface and verify test at the same time; auto: all the machine can."),
+    ),
+    FurtherSetting(
         "boot",
         "wake_margin",
         N_("Seconds from power-off to the alarm; auto: learned in a rehearsal."),

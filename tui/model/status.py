@@ -42,6 +42,14 @@ class StepNow:
 
 
 @dataclass(frozen=True, slots=True)
+class RunningStep:
+    """One of several steps that run at the same time, and how far it is."""
+
+    step: StepNow
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
 class Trouble:
     """Why the engine refuses, and what to do about it."""
 
@@ -93,8 +101,16 @@ class Status:
     firmware: str
     can_wake: bool
     step: StepNow | None = None
+    steps: tuple[RunningStep, ...] = ()
+    """Where several steps run at the same time: all of them; `step` is one of these then."""
     temperatures: tuple[tuple[str, float], ...] = ()
-    """Identity and degrees Celsius of each drive of the running step."""
+    """Identity and degrees Celsius of each drive of the running steps."""
+
+    @property
+    def step_ids(self) -> frozenset[int]:
+        """The steps that run."""
+        running = [each.step for each in self.steps] or ([self.step] if self.step else [])
+        return frozenset(each.step_id for each in running)
 
     @property
     def busy(self) -> bool:

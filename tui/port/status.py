@@ -7,7 +7,7 @@ import tomllib
 from typing import Any
 
 from tui.charset import one_line
-from tui.model.status import PlannedDrive, Status, StickPlan
+from tui.model.status import PlannedDrive, Progress, RunningStep, Status, StepNow, StickPlan
 from tui.port.watch import read_record
 
 
@@ -18,6 +18,10 @@ def parse_status(value: dict[str, Any]) -> Status:
         Status,
         value,
         plan=_parse_stick_plan(value["plan"]),
+        steps=tuple(
+            RunningStep(read_record(StepNow, each), read_record(Progress, each["progress"]))
+            for each in value.get("steps", ())
+        ),
         temperatures=tuple((identity, float(celsius)) for identity, celsius in temperatures),
     )
 

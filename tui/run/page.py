@@ -1,7 +1,7 @@
 """Page 3: the running campaign, its boots and steps, what happens next, and stopping it."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, override
 
 from textual.app import ComposeResult
@@ -15,7 +15,7 @@ from tui.model.campaigns import ARRAY, Campaign
 from tui.model.engine_words import name_device, say, say_event
 from tui.model.estimate import describe_time_left
 from tui.model.snapshot import Event, Rate, Snapshot
-from tui.model.status import Progress, StepNow
+from tui.model.status import Progress, RunningStep, StepNow
 from tui.page import Page
 from tui.run.charts import draw_activity, draw_course
 from tui.run.lines import describe_campaign, describe_drives
@@ -218,6 +218,9 @@ def describe_now(snapshot: Snapshot, width: int) -> str:
     parts = []
     if snapshot.countdown is not None:
         parts.append(draw_digits(snapshot.countdown.remaining_s))
+    if status.steps:
+        parts.append(describe_steps(status.steps, dict(status.temperatures), width))
+        return "\n".join(parts)
     if status.step is not None:
         parts.append(describe_step(status.step, width))
     if status.progress is not None:
@@ -245,6 +248,26 @@ def describe_step(step: StepNow, width: int) -> str:
         )
     both = f"{place}, {part}"
     return both if len(both) <= width else f"{shorten(place, width)}\n  {shorten(part, width - 2)}"
+
+
+def describe_steps(
+    steps: Sequence[RunningStep], temperatures: Mapping[str, float], width: int
+) -> str:
+    """A line for each of the steps that run at the same time."""
+    names = [drawable(each.step.device) for each in steps]
+    longest = min(max(map(len, names)), max(12, width - 46))
+    lines = [_("{count} drives are tested at the same time:").format(count=len(steps))]
+    for name, each in zip(names, steps, strict=True):
+        step, done, total = each.step, each.progress.done_bytes, each.progress.total_bytes
+        part = f"{step.part_number}/{step.parts}" if step.part else "-"
+        share = f"{100 * done / total:.0f} %" if total > 0 else ""
+        celsius = temperatures.get(step.device)
+        warm = "" if celsius is None else f"{celsius:.0f} °C"
+        line = f"{shorten(name, longest):{longest}}  {step.kind:9} {part:>9} {share:>6} {warm:>6}"
+        # What keeps a step from going on has to be seen: a drive that does not answer, for one.
+        what = "" if step.part and total > 0 else say(each.progress.label)
+        lines.append(shorten(f"{line}  {what}".rstrip(), width))
+    return "\n".join(lines)
 
 
 def describe_progress(progress: Progress, width: int) -> str:

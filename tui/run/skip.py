@@ -4,18 +4,21 @@ from tui.language import _
 from tui.model.campaigns import Campaign, CampaignDrive, Step
 from tui.model.engine_words import name_device
 from tui.model.snapshot import Snapshot
+from tui.model.status import StepNow
 
 
-def find_skippable(snapshot: Snapshot) -> tuple[Campaign, Step] | None:
-    """The step that runs, or of a paused campaign the next one, with its campaign."""
+def find_skippable(snapshot: Snapshot) -> tuple[Campaign, tuple[Step, ...]] | None:
+    """The steps that run, or of a paused campaign the next one, with their campaign."""
     campaign = snapshot.current if snapshot.busy else snapshot.paused
     if campaign is None:
         return None
-    open_steps = [step for step in campaign.steps if step.state in {"planned", "running"}]
+    steps = tuple(step for step in campaign.steps if step.state in {"planned", "running"})
     if snapshot.busy:
-        now = snapshot.status.step if snapshot.status else None
-        open_steps = [step for step in open_steps if now and step.id == now.step_id]
-    return (campaign, open_steps[0]) if open_steps else None
+        running = snapshot.status.step_ids if snapshot.status else frozenset()
+        steps = tuple(step for step in steps if step.id in running)
+    else:
+        steps = steps[:1]
+    return (campaign, steps) if steps else None
 
 
 def find_skippable_boots(snapshot: Snapshot) -> tuple[CampaignDrive, ...]:
@@ -68,9 +71,18 @@ def describe_skip(campaign: Campaign, step: Step, snapshot: Snapshot) -> str:
     return "\n".join(lines)
 
 
+def find_running(snapshot: Snapshot, step: Step) -> StepNow | None:
+    """How far the step is; None where it does not run."""
+    status = snapshot.status if snapshot.busy else None
+    if status is None:
+        return None
+    running = [each.step for each in status.steps] or ([status.step] if status.step else [])
+    return next((each for each in running if each.step_id == step.id), None)
+
+
 def _describe_missing(step: Step, snapshot: Snapshot) -> str:
-    now = snapshot.status.step if snapshot.busy and snapshot.status else None
-    if now is None or now.step_id != step.id or not now.part:
+    now = find_running(snapshot, step)
+    if now is None or not now.part:
         return _("MISSING from the results: all parts of it that are not stored yet.")
     return _(
         "MISSING from the results: part {number} of {parts} ({part}), which is running, and "

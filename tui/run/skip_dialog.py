@@ -13,13 +13,24 @@ if TYPE_CHECKING:
     from tui.app import KaltstartApp
 
 
-async def skip_step(app: "KaltstartApp", campaign: Campaign, step: Step) -> None:
-    """Give up the one that is named in the question, whatever runs meanwhile."""
-    text = describe_skip(campaign, step, app.snapshot)
-    choices = (("skip", _("Skip this step")),)
-    ask = Ask(_(" Skip step "), text, choices, cancel=_("No"))
-    if await app.push_screen_wait(ask) is not None:
-        await app.ask_engine("skip-step", {"campaign_id": campaign.id, "step_id": step.id})
+async def skip_step(app: "KaltstartApp", campaign: Campaign, steps: Sequence[Step]) -> None:
+    """Give up the one that is named in the question, whatever runs meanwhile.
+
+    The first one, or another one of those that run at the same time.
+    """
+    choices = [("skip", _("Skip this step"))]
+    if len(steps) > 1:
+        choices.append(("other", _("Another drive")))
+    for step in cycle(steps):
+        text = describe_skip(campaign, step, app.snapshot)
+        ask = Ask(_(" Skip step "), text, tuple(choices), cancel=_("No"))
+        match await app.push_screen_wait(ask):
+            case "skip":
+                payload = {"campaign_id": campaign.id, "step_id": step.id}
+                await app.ask_engine("skip-step", payload)
+                return
+            case None:
+                return
 
 
 async def skip_boots(

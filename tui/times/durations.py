@@ -8,10 +8,12 @@ from itertools import pairwise
 from typing import Any
 
 from appliance.store.read.durations import WorkRow, WorkRows
-from tui.model.estimate import Past, Subject, TimeLeft, Work, find_time_left
+from tui.model.estimate import Begun, Past, Subject, TimeLeft, Work, find_time_left
 
 _COUNTED_APART = frozenset({"on", "cycles", "train", "charts", "wake_margin"})
 """Keys of a plan that say where or how often, not what."""
+_ANY = 1000
+"""More than a plan has drives."""
 _GRAIN_S = 10.0
 """Finer than anything is shown, and nothing is drawn anew meanwhile."""
 
@@ -38,17 +40,16 @@ class Durations:
     def find_time_left(self, campaign_id: int | None, *, now: str) -> TimeLeft | None:
         """Of one campaign, at `now`; None where nothing of it is left."""
         planned = [work for campaign, work in self.planned if campaign == campaign_id]
-        found = next((each for campaign, each in self.running if campaign == campaign_id), None)
-        if not planned and found is None:
+        running = []
+        for campaign, each in self.running:
+            if campaign == campaign_id:
+                # A bench machine's clock may have been set meanwhile.
+                since_s = max(_seconds_between(each.recorded_at, now) or 0.0, 0.0)
+                elapsed_s = each.recorded_s + since_s // _GRAIN_S * _GRAIN_S
+                running.append(Begun(each.work, elapsed_s))
+        if not planned and not running:
             return None
-        elapsed_s = 0.0
-        if found is not None:
-            # A bench machine's clock may have been set meanwhile.
-            since_s = max(_seconds_between(found.recorded_at, now) or 0.0, 0.0)
-            elapsed_s = found.recorded_s + since_s // _GRAIN_S * _GRAIN_S
-        return find_time_left(
-            planned, self.past, running=found.work if found else None, elapsed_s=elapsed_s
-        )
+        return find_time_left(planned, self.past, running=running)
 
 
 def make_durations(rows: WorkRows) -> Durations:
@@ -91,7 +92,8 @@ def _name_subject(row: WorkRow) -> Subject:
 
 
 def _name_step(plan: dict[str, Any], row: WorkRow) -> Work:
-    return name_work(row.kind, _find_workload(plan, row.workload_index), _name_subject(row))
+    table = _find_workload(plan, row.workload_index)
+    return name_work(row.kind, table, _name_subject(row), at_once=find_at_once(plan, table))
 
 
 # What was planned stands as it was, and parsing costs more than all the rest.
@@ -113,10 +115,24 @@ def _name_boot(plan: dict[str, Any]) -> str:
     return name_settings(plan["boot"] | {"kind": "boot"}) if "boot" in plan else ""
 
 
-def name_work(kind: str, table: dict[str, Any], subject: Subject) -> Work:
+def name_work(kind: str, table: dict[str, Any], subject: Subject, *, at_once: int = 1) -> Work:
     """The work that a `[[workload]]` of a plan asks for; empty: it is not known."""
     settings = name_settings(table) if table else ""
-    return Work(kind, settings, subject, grows=_grows_with_drive(kind, table))
+    return Work(kind, settings, subject, grows=_grows_with_drive(kind, table), at_once=at_once)
+
+
+def find_at_once(plan: dict[str, Any], table: dict[str, Any]) -> int:
+    """On how many drives a `[[workload]]` may run at the same time; 1: it runs alone.
+
+    How many the machine carries is not asked: nearly any carries what is in it.
+    """
+    kind = table.get("kind")
+    if kind == "selftest":
+        return _ANY
+    if kind == "surface" or (kind == "verify" and not table.get("power_cycle", False)):
+        wanted = plan.get("campaign", {}).get("at_once", "auto")
+        return wanted if isinstance(wanted, int) else _ANY
+    return 1
 
 
 def _grows_with_drive(kind: str, table: dict[str, Any]) -> bool:

@@ -5,7 +5,7 @@ usually do, and told as such. Takes plans without mistakes, as TOML has them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
@@ -13,8 +13,8 @@ from tui.charset import shorten
 from tui.language import N_, _, ngettext
 from tui.model.campaigns import ARRAY
 from tui.model.drives import DriveRow
-from tui.model.estimate import Past, Subject, Work, estimate_s, find_past
-from tui.times.durations import name_settings, name_work
+from tui.model.estimate import Past, Span, Subject, Work, add_up, estimate_s, find_past
+from tui.times.durations import find_at_once, name_settings, name_work
 
 type Table = dict[str, Any]
 
@@ -56,6 +56,8 @@ class StepTime:
     source: str = ""
     """timed: on this stick; plan: the longest that the plan lets it take; usual: by what such
     drives do"""
+    at_once: int = 1
+    """On how many drives it may run at the same time."""
 
 
 def find_step_times(plan: Table, drives: Iterable[DriveRow], basis: Basis) -> tuple[StepTime, ...]:
@@ -80,13 +82,16 @@ def find_step_times(plan: Table, drives: Iterable[DriveRow], basis: Basis) -> tu
     for table in plan.get("workload", ()):
         on = table.get("on") or tested
         for each in [on] if isinstance(on, str) else on:
-            found.append(_time_step(table, each, places.get(each), basis))
+            timed = _time_step(table, each, places.get(each), basis)
+            found.append(replace(timed, at_once=find_at_once(plan, table)))
     return tuple(found)
 
 
 def describe_times(times: Sequence[StepTime]) -> str:
     """The whole in words: `about 2 h 10 min`, `at least about 5 min: sql is not known yet`."""
-    known_s = sum(each.seconds for each in times if each.seconds is not None)
+    known_s = add_up(
+        Span(each.device, each.at_once, each.seconds) for each in times if each.seconds is not None
+    )
     unknown = sorted({each.kind for each in times if each.seconds is None})
     if not unknown:
         return show_span(known_s)

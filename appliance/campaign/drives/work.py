@@ -78,6 +78,7 @@ def drive_work(
         tell=tell,
         on_silence=note,
         clock=context.host.clock.monotonic_s,
+        turn=context.host.turn,
     ) as hand:
         try:
             yield hand
@@ -122,6 +123,7 @@ def side_work(
         limit_s=limit_s,
         tell=tell,
         clock=host.clock.monotonic_s,
+        turn=host.turn,
     ) as hand:
         try:
             yield hand

@@ -6,7 +6,7 @@ drive, for another one.
 """
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum
 from inspect import get_annotations
@@ -104,8 +104,9 @@ class Asked:
     host: Host
     request: Request
     idle_engine: Engine | None = None
-    running_id: int | None = None
-    """The step that runs, 0 where none does; None where no campaign has the machine."""
+    running: Collection[int] | None = None
+    """The steps that run, none where a campaign does something else; None where no campaign has the
+    machine."""
 
     @property
     def engine(self) -> Engine:
@@ -155,7 +156,7 @@ def carry_out(asked: Asked) -> Wanted:
     """
     kind = asked.request.kind
     handler = HANDLERS.get(kind)
-    if asked.running_id is not None and not (handler and handler.while_running):
+    if asked.running is not None and not (handler and handler.while_running):
         raise RefusedError(_BUSY)
     try:
         if handler is None:
@@ -193,14 +194,16 @@ def _check(name: str, value: object, wanted: type) -> object:
     return value
 
 
-def answer_beside_campaign(connection: sqlite3.Connection, host: Host, *, step_id: int) -> Wanted:
+def answer_beside_campaign(
+    connection: sqlite3.Connection, host: Host, *, running: Collection[int] = ()
+) -> Wanted:
     """Answer all requests while a campaign is using the machine; the most urgent that was granted.
 
-    `step_id` is the step that runs, 0 where none does.
+    `running` are the steps that run.
     """
     most = Wanted.NOTHING
     for request in select_new_requests(connection):
-        asked = Asked(connection, host, request, running_id=step_id)
+        asked = Asked(connection, host, request, running=running)
         wanted = _answer(asked)
         if wanted is not None and request.kind == Kind.KEEP_RUNNING and most is Wanted.PAUSE:
             most = Wanted.NOTHING
@@ -243,7 +246,7 @@ def _resume(asked: Asked, *, campaign_id: int) -> None:
 
 
 def _stop(asked: Asked) -> str | None:
-    if asked.running_id is not None:
+    if asked.running is not None:
         return N_("stopped")
     campaign = select_unfinished_campaign(asked.connection)
     if campaign is None or campaign.state == "paused":
@@ -284,16 +287,16 @@ def _take_back_pause(asked: Asked, *, campaign_id: int) -> None:
 def _skip_step(asked: Asked, *, campaign_id: int, step_id: int) -> None:
     """Store the step that the request names as skipped; what it has measured stays.
 
-    While a campaign has the machine only the step that runs can be skipped, as what comes next is
+    While a campaign has the machine only a step that runs can be skipped, as what comes next is
     decided already. Raises RefusedError.
     """
-    connection, running_id = asked.connection, asked.running_id
+    connection, running = asked.connection, asked.running
     step = _find_step(connection, campaign_id, step_id)
     if step.state not in {"planned", "running"}:
         raise RefusedError(
             f"{step.kind} on {step.device} is already {step.state}: nothing was skipped"
         )
-    if running_id is not None and step.id != running_id:
+    if running is not None and step.id not in running:
         raise RefusedError(
             f"{step.kind} on {step.device} is not running now: nothing was skipped",
             hint="pause the campaign; then you can skip the next step",

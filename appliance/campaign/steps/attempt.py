@@ -1,7 +1,8 @@
 """One attempt at one step: its parts in order, and storing each result.
 
 A finished part is committed on the stick before the next one begins, so an interruption of any kind
-costs the part that was under way and nothing else.
+costs the part that was under way and nothing else. Short parts share a commit (`part_store`): of
+those a power cut costs two seconds more.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -19,7 +20,9 @@ from appliance.campaign.log import record_step
 from appliance.campaign.requests.handlers import PAUSED, STOPPED
 from appliance.campaign.states import MAX_ATTEMPTS
 from appliance.campaign.steps.array_watch import ArrayWatch
+from appliance.campaign.steps.company import Company
 from appliance.campaign.steps.environment import BenchOrder
+from appliance.campaign.steps.part_store import PartStore
 from appliance.campaign.steps.partial_results import store_partial_results
 from appliance.campaign.steps.power_off import StepPower, count_planned_starts, describe_power_offs
 from appliance.campaign.steps.recorders import StepRecorders
@@ -31,6 +34,7 @@ from appliance.plan.workloads import WorkloadPlan
 from appliance.samples.activity import peak_bytes
 from appliance.samples.diskstats import DiskStats, parse_stat
 from appliance.samples.model import CacheState, Result
+from appliance.samples.variants import parse_variant
 from appliance.store.campaigns import select_campaign_drives
 from appliance.store.connect import transaction
 from appliance.store.pause_and_skip import is_pause_asked
@@ -40,6 +44,7 @@ from appliance.store.steps import (
     insert_part,
     insert_results,
     insert_tickets,
+    select_beside,
     select_moved,
     select_parts,
     select_served,
@@ -74,6 +79,10 @@ class SkippedByPersonError(Exception):
     """The step under way is stored as skipped: let go of what it works on."""
 
 
+class WaitsForPowerOffError(Exception):
+    """The step can only go on after a power-off, and others run beside it: it comes again."""
+
+
 _ENDS = (StepFailedError, RefusedError, ArrayStuckError, SkippedByPersonError)
 """What ends a step; all else interrupts it."""
 
@@ -100,6 +109,23 @@ class StepPosition:
     parts: int = 0
     temperatures: Mapping[str, float] = field(default_factory=dict)
     """°C by the drive's identity."""
+    beside: "tuple[ShownStep, ...]" = ()
+    """The steps that run at the same time, where there are any: all of them, this one too."""
+
+    @property
+    def step_ids(self) -> frozenset[int]:
+        """The steps that run."""
+        return frozenset(each.place.step_id for each in self.beside) or frozenset({self.step_id})
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStep:
+    """A step that runs, and how far what it does is."""
+
+    place: StepPosition
+    label: str
+    done: int
+    total: int
 
 
 ShowStep = Callable[[StepPosition, str, int, int], None]
@@ -119,11 +145,15 @@ class StepRun:
     subject: Subject
     place: StepPosition
     show: ShowStep
+    parts: PartStore
+    company: Company
     max_celsius: float | None = None
     """What the plan allows; None: what the drive does."""
     earlier_marks: Collection[str] = ()
     """Those that were left before these steps were begun or resumed: a person may have used the
     drive since, or have put an older database back."""
+    may_power_off: bool = True
+    """False: others run beside it."""
     _stat: Path = Path()
     _watch: ArrayWatch | None = None
     _seen: DiskStats = field(default_factory=lambda: DiskStats(0, 0, 0, 0))
@@ -135,6 +165,39 @@ class StepRun:
     """None: the step is on the array."""
     _thread: DriveThread | None = None
     """Where all is done that may wait for what the step works on."""
+    _beside: dict[str, int] = field(default_factory=dict)
+    """How many other drives were tested meanwhile, by part."""
+
+    @property
+    def is_before_power_off(self) -> bool:
+        """Whether nothing is left to do before the power-off that its next part wants."""
+        connection, step = self.context.connection, self.step
+        workload, finished = make_workload(self.plan), select_parts(connection, step.id)
+        following = next((part for part in workload.parts if part not in finished), "")
+        if following not in workload.cold_parts:
+            return False
+        boot_id = self.context.this_boot.boot_id
+        return not any(
+            row.part == following and row.left_at is not None and row.boot_id != boot_id
+            for row in select_power_offs(connection, step.id)
+        )
+
+    def anew(self, *, show: ShowStep | None = None) -> "StepRun":
+        """The next attempt, with the step as it is stored now."""
+        steps = select_steps(self.context.connection, self.step.campaign_id)
+        step = next(each for each in steps if each.id == self.step.id)
+        return StepRun(
+            context=self.context,
+            step=step,
+            plan=self.plan,
+            subject=self.subject,
+            place=StepPosition(self.place.position, self.place.of, step.kind, step.device, step.id),
+            show=show or self.show,
+            parts=self.parts,
+            company=self.company,
+            max_celsius=self.max_celsius,
+            earlier_marks=self.earlier_marks,
+        )
 
     def find(self) -> None:
         """What it works on. Raises RefusedError when that is not here, and what `show` raises."""
@@ -159,7 +222,11 @@ class StepRun:
             self.context, step.campaign_id, self.subject.members, tell=self._show_progress
         )
         with working as self._thread:
-            self._begin(self._thread)
+            self.company.join(step.id)
+            try:
+                self._begin(self._thread)
+            finally:
+                self.company.leave(step.id)
 
     @property
     def _hand(self) -> DriveThread:
@@ -214,15 +281,19 @@ class StepRun:
                 on_array = self._end_array(is_whole=is_whole)
             self._hand.raise_interrupt()
         except _ENDS:
+            self.parts.store()
             with transaction(connection):
                 self._store_rest()
             raise
         except BaseException:
-            with suppress(StickError), transaction(connection):
-                self._store_rest()
-                update_step_interrupted(connection, step.id)
-                record_step(self.context, self.step, "step-interrupted")
+            with suppress(StickError):
+                self.parts.store()
+                with transaction(connection):
+                    self._store_rest()
+                    update_step_interrupted(connection, step.id)
+                    record_step(self.context, self.step, "step-interrupted")
             raise
+        self.parts.store()
         with transaction(connection):
             self._insert_results(on_array)
             self._store_rest()
@@ -250,6 +321,7 @@ class StepRun:
         finished = select_parts(connection, step.id)
         if all(part in finished for part in parts):
             return
+        self._beside = select_beside(connection, step.id)
         self.place = replace(self.place, parts=len(parts))
         with (
             self._hand.entered(_closed_behind(workload), "letting go of the workload"),
@@ -277,6 +349,8 @@ class StepRun:
             if self._watch:
                 hand.do(self._watch.begin_part, "looking at the array")
             served_before = select_served(connection, self.step.id)
+            begun_s = self.context.host.clock.monotonic_s()
+            self.company.take(self.step.id)
             ready = replace(self._after_power(bench), served_before=served_before)
             run_part = partial(workload.run_part, ready, part, finished=finished)
             try:
@@ -291,7 +365,7 @@ class StepRun:
                     part=part,
                     error=error,
                     hand=hand,
-                    insert=self._insert_results,
+                    insert=partial(self._insert_results, beside=self.company.take(self.step.id)),
                 )
                 raise
             finished[part] = len(result.results)
@@ -300,10 +374,7 @@ class StepRun:
                 # A stop that has come meanwhile does not cost the part.
                 end_part = partial(self._watch.end_part, part)
                 on_array = hand.do(end_part, "looking at the array", must=True)
-            with transaction(connection):
-                self._insert_results(on_array)
-                self._store_part(part, result)
-                self._store_recorded(part)
+            self._end_part(part, result, on_array, begun_s=begun_s)
         # What came in the last moment is still of this workload.
         hand.raise_interrupt()
 
@@ -325,6 +396,9 @@ class StepRun:
             self._hand.do(believe, "noting what is known of the last write")
             with transaction(self.context.connection):
                 record_step(self.context, self.step, "step-note", part=part, what=doubt)
+        if not self.may_power_off:
+            raise WaitsForPowerOffError
+        self.parts.store()
         with transaction(self.context.connection):
             self._store_rest()
         self._power.leave_before(part, write_last=partial(workload.write_last, bench))
@@ -335,36 +409,69 @@ class StepRun:
         known = "; ".join(filter(None, (bench.drive_state, said)))
         return replace(bench, drive_state=known)
 
-    def _store_part(self, part: str, result: PartResult) -> None:
+    def _end_part(
+        self, part: str, result: PartResult, on_array: Sequence[Result], *, begun_s: float
+    ) -> None:
+        """Have it stored, all that was counted in it with it."""
         connection, step = self.context.connection, self.step
-        self._insert_results(result.results)
-        insert_tickets(connection, step.id, result.tickets)
-        insert_slices(connection, step.id, result.slices)
-        insert_ranges(connection, step.id, part, result.ranges)
-        self._store_other(result.results)
-        insert_part(connection, step.id, part, results=len(result.results))
-        for note in result.notes:
-            record_step(self.context, self.step, "step-note", part=part, what=note)
+        beside = self._beside[part] = max(self.company.take(step.id), self._find_beside(part))
+        others = self._count_other(result.results)
+        insert_recorded = self._recorders.take(part) if self._recorders else None
+
+        def insert() -> None:
+            self._insert_results(on_array, beside=beside)
+            self._insert_results(result.results, beside=beside)
+            insert_tickets(connection, step.id, result.tickets)
+            insert_slices(connection, step.id, result.slices)
+            insert_ranges(connection, step.id, part, result.ranges)
+            self._insert_results(others, beside=beside)
+            insert_part(connection, step.id, part, results=len(result.results))
+            for note in result.notes:
+                record_step(self.context, self.step, "step-note", part=part, what=note)
+            if insert_recorded:
+                insert_recorded()
+
+        took_s = self.context.host.clock.monotonic_s() - begun_s
+        self.parts.add(step.id, insert, keep=result.keep, took_s=took_s)
+        if self._watch:
+            # Its condition is what the part has met, and is stored with it.
+            self.parts.store()
+
+    def _find_beside(self, part: str) -> int:
+        """Of a part that adds up others, the most beside any of those."""
+        kind, this = self.step.kind, parse_variant(self.step.kind, part)
+        summed = [
+            beside
+            for each, beside in self._beside.items()
+            if each != part and parse_variant(kind, each).whole == this
+        ]
+        return max(summed, default=0)
 
     def _store_rest(self) -> None:
-        self._store_other(())
+        beside = self.company.take(self.step.id)
+        self._insert_results(self._count_other(()), beside=beside)
         self._store_recorded()
 
     def _store_recorded(self, part: str = "") -> None:
         if self._recorders:
             self._recorders.store(part)
 
-    def _insert_results(self, results: Sequence[Result]) -> None:
+    def _insert_results(self, results: Sequence[Result], *, beside: int = 0) -> None:
         if not results:
             return
         array = None
         if self._watch:
             array = self._watch.condition
         insert_results(
-            self.context.connection, self.step.id, self.step.device, results, array=array
+            self.context.connection,
+            self.step.id,
+            self.step.device,
+            results,
+            array=array,
+            beside=beside,
         )
 
-    def _store_other(self, results: tuple[Result, ...]) -> None:
+    def _count_other(self, results: tuple[Result, ...]) -> tuple[Result, ...]:
         """What the device did since the last stored row, and what `results` do not say of it."""
         now = self._read_counters()
         before, self._accounted = self._accounted, now
@@ -375,10 +482,9 @@ class StepRun:
         for result in results:
             if result.metric in done:
                 done[result.metric] -= int(result.value)
-        others = [
+        return tuple(
             Result("other", metric, value, _UNMEASURED) for metric, value in done.items() if value
-        ]
-        self._insert_results(others)
+        )
 
     def _read_counters(self) -> DiskStats:
         # A drive that is gone counts no further: what it did last is not known.
@@ -413,6 +519,7 @@ class StepRun:
 
     def _show_progress(self, label: str, done: int, total: int) -> None:
         place = self.place
+        self.parts.store_due()
         if self._recorders:
             self._recorders.check_heat()
             place = replace(place, temperatures=self._recorders.temperatures)

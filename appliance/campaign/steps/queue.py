@@ -1,10 +1,18 @@
-"""The workloads of a campaign, one step after the other, each on one drive or on the array."""
+"""The workloads of a campaign: the order of its steps, and which of them run at the same time.
+
+A step that times something runs alone. Steps that follow each other and only look at the drives run
+side by side, each drive's in their order.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import groupby
 
 from appliance.campaign.context import CampaignContext, load_campaign
 from appliance.campaign.database_copy import copy_when_due
 from appliance.campaign.drives.array import find_members, take_apart_array
 from appliance.campaign.drives.work import drive_work
 from appliance.campaign.log import record, record_step
+from appliance.campaign.steps.at_once import count_at_once
 from appliance.campaign.steps.attempt import (
     ShowStep,
     SkippedByPersonError,
@@ -12,6 +20,9 @@ from appliance.campaign.steps.attempt import (
     StepRun,
     hold_if_asked,
 )
+from appliance.campaign.steps.company import Company
+from appliance.campaign.steps.part_store import PartStore
+from appliance.campaign.steps.side_by_side import SideBySide
 from appliance.campaign.steps.target import ArraySubject, DriveSubject, Subject
 from appliance.drives.facts.selftest import find_blame
 from appliance.errors import KaltstartError, RefusedError, StepFailedError
@@ -46,6 +57,7 @@ def run_steps(context: CampaignContext, campaign_id: int, *, stick: Stick, show:
     """Do every step that is left. One that fails is stored as failed, and the next one begins.
 
     A step whose drive is not here waits until all others are done; one that a person skips is over.
+    Steps that only look at drives run side by side.
     A drive that does not answer fails its own steps only. Raises StoppedByPersonError and what
     holds up the whole campaign (StickError, StillMountedError): steps can be resumed then.
     """
@@ -53,7 +65,10 @@ def run_steps(context: CampaignContext, campaign_id: int, *, stick: Stick, show:
     steps = select_steps(context.connection, campaign_id)
     drives = select_campaign_drives(context.connection, campaign_id)
     earlier_marks = {row.mark for row in drives if row.mark}
-    waiting: list[tuple[StepRun, RefusedError]] = []
+    members = {row.drive_id for row in drives if row.role in {"cache", "backing"}}
+    at_once = count_at_once(plan.campaign.at_once)
+    parts, company = PartStore(context.connection, context.host.clock), Company()
+    runs: list[StepRun] = []
     for number, step in enumerate(steps, start=1):
         if step.state not in {"planned", "running"}:
             continue
@@ -64,30 +79,87 @@ def run_steps(context: CampaignContext, campaign_id: int, *, stick: Stick, show:
             subject=_subject(context, stick, step, plan),
             place=StepPosition(number, len(steps), step.kind, step.device, step.id),
             show=show,
+            parts=parts,
+            company=company,
             max_celsius=plan.campaign.max_celsius,
             earlier_marks=earlier_marks,
         )
+        runs.append(run)
+    absent: list[tuple[StepRun, RefusedError]] = []
+    for group in group_steps(runs, members=members, at_once=at_once):
         hold_if_asked(context, campaign_id)
-        try:
-            run.find()
-        except SkippedByPersonError:
-            continue
-        except RefusedError as error:
-            waiting.append((run, error))
-        else:
-            _run_step(run)
-    for run, _ in waiting:
+        if len(group) > 1:
+            absent += _run_group(context, campaign_id, group, show=show, most=at_once)
+        elif error := _do_step(group[0]):
+            absent.append((group[0], error))
+    for each, _ in absent:
+        run = each.anew(show=show)
         hold_if_asked(context, campaign_id)
-        try:
-            run.find()
-        except SkippedByPersonError:
-            continue
-        except RefusedError as error:
+        if error := _do_step(run):
             _fail(context, run.step, error)
-        else:
-            _run_step(run)
     _leave_no_array(context, campaign_id, stick=stick, show=show, of=len(steps))
     hold_if_asked(context, campaign_id)
+
+
+def group_steps(
+    runs: Sequence[StepRun], *, members: Collection[int], at_once: int
+) -> Iterator[list[StepRun]]:
+    """The steps in their order, those together that may run at the same time. Pure.
+
+    `members` are the drives of an array: taking one out of it is the other one's business too.
+    """
+
+    def find_key(number_and_run: tuple[int, StepRun]) -> int:
+        """Alike for neighbours that belong together."""
+        number, run = number_and_run
+        is_alone = run.step.drive_id is None or run.step.drive_id in members
+        if is_alone or not run.plan.may_run_beside or (at_once == 1 and run.plan.loads_machine):
+            return number
+        return -1
+
+    for _, group in groupby(enumerate(runs), find_key):
+        yield [run for _, run in group]
+
+
+def _run_group(
+    context: CampaignContext, campaign_id: int, group: list[StepRun], *, show: ShowStep, most: int
+) -> list[tuple[StepRun, RefusedError]]:
+    """Steps side by side; those whose drive is not here.
+
+    For a power-off nothing may run. So all come to theirs first; then each has its own, and the
+    next start makes the next one at once. What is read after it is read side by side again.
+    """
+    absent = []
+    left = group
+    while left:
+        absent += [
+            (run, error) for run in left if run.is_before_power_off and (error := _do_step(run))
+        ]
+        over = {run.step.id for run, _ in absent}
+        steps = select_steps(context.connection, campaign_id)
+        over |= {step.id for step in steps if step.state not in {"planned", "running"}}
+        beside = SideBySide(context, campaign_id, do=_do_step, show=show, most=most)
+        absent += beside.run([run for run in left if run.step.id not in over])
+        drives = {run.step.drive_id for run in beside.before_power_off}
+        gone = {run.step.id for run, _ in absent}
+        left = [
+            run.anew(show=show)
+            for run in left
+            if run.step.drive_id in drives and run.step.id not in gone
+        ]
+    return absent
+
+
+def _do_step(run: StepRun) -> RefusedError | None:
+    """Why what it works on is not here, where it is not."""
+    try:
+        run.find()
+    except SkippedByPersonError:
+        return None
+    except RefusedError as error:
+        return error
+    _run_step(run)
+    return None
 
 
 def _subject(context: CampaignContext, stick: Stick, step: StepRow, plan: Plan) -> Subject:

@@ -1,6 +1,6 @@
 """The recorders that run during a step, and storing what they record."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
@@ -117,10 +117,20 @@ class StepRecorders:
 
     def store(self, part: str = "") -> None:
         """What was seen since the last time, in `part`. Call it within a transaction."""
-        add_load(self._connection, self._step.id, part, self._load.take())
-        insert_activity(self._connection, self._step.id, self._activity.take())
-        insert_temperatures(
-            self._connection, self._step.id, self._drive_ids, self._heat.recorder.take()
-        )
-        if self._dirty:
-            insert_array_samples(self._connection, self._step.id, self._dirty.take())
+        self.take(part)()
+
+    def take(self, part: str) -> Callable[[], None]:
+        """The same, stored when that is called, within a transaction."""
+        connection, step_id = self._connection, self._step.id
+        load, activity = self._load.take(), self._activity.take()
+        temperatures = self._heat.recorder.take()
+        dirty = self._dirty.take() if self._dirty else ()
+
+        def insert() -> None:
+            add_load(connection, step_id, part, load)
+            insert_activity(connection, step_id, activity)
+            insert_temperatures(connection, step_id, self._drive_ids, temperatures)
+            if dirty:
+                insert_array_samples(connection, step_id, dirty)
+
+        return insert

@@ -22,6 +22,8 @@ class FigureRow:
     """Empty where it was not measured on an array."""
     array_dirty_bytes: int = 0
     """What was only in the array's cache when it began to be measured."""
+    beside: int = 0
+    """How many other drives were being tested meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class SampleRow:
 
 _FIGURES = """
     SELECT t.kind, r.variant, r.metric, r.value, r.page_cache, r.page_cache_proof, r.valid,
-           coalesce(r.array_mode, ''), coalesce(r.array_dirty_bytes, 0)
+           coalesce(r.array_mode, ''), coalesce(r.array_dirty_bytes, 0), r.beside
     FROM result r JOIN step t ON t.id = r.step_id WHERE r.step_id = ? ORDER BY r.id
 """
 _TICKETS = f"""

@@ -31,7 +31,7 @@ _RESULTS = """
            iif(r.id IN {damaged}, ?, r.proof_reason) AS proof_reason, r.ballast_bytes,
            r.drive_state, r.array_mode, r.array_dirty_bytes,
            iif(r.id IN {damaged}, 0, r.valid) AS valid, r.at,
-           iif(r.id IN {damaged}, '', r.began_cold) AS began_cold
+           iif(r.id IN {damaged}, '', r.began_cold) AS began_cold, r.beside
     FROM result r
     JOIN step t ON t.id = r.step_id
     LEFT JOIN drive d ON d.id = t.drive_id
@@ -77,6 +77,8 @@ class ResultRow:
     at: str
     began_cold: str
     """proven | unproven; empty where no cold page cache was wished for."""
+    beside: int = 0
+    """How many other drives were being tested meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ class SelftestPlan(WorkloadPlan):
     does: ClassVar = "the drive tests itself and says whether it passed"
     judges: ClassVar = True
     on_array: ClassVar = False
+    loads_machine: ClassVar = False
     kind: Literal["selftest"] = kind_key("selftest")
     test: SelftestKind = key(
         one_of(*get_args(SelftestKind)),
@@ -31,6 +32,11 @@ class SelftestPlan(WorkloadPlan):
     @override
     def writes(self) -> bool:
         return False
+
+    @property
+    @override
+    def may_run_beside(self) -> bool:
+        return True
 
     @override
     def expect(self, parts: int, *, drive_bytes: int, bytes_s: float) -> Expected:

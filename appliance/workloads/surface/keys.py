@@ -62,6 +62,11 @@ class SurfacePlan(WorkloadPlan):
     def writes(self) -> bool:
         return False
 
+    @property
+    @override
+    def may_run_beside(self) -> bool:
+        return True
+
     @override
     def expect(self, parts: int, *, drive_bytes: int, bytes_s: float) -> Expected:
         moved_bytes = self.sample * drive_bytes

@@ -1,7 +1,7 @@
 """The stored results of finished slices, for the figures over the whole drive.
 
-A line of JSON per slice, synced before the slice is committed; one that power loss tore, in
-which a bit has turned, or whose slice was read again, does not count.
+A line of JSON per slice, synced before its slice is committed; one that power loss tore, in which
+a bit has turned, or whose slice was read again, does not count.
 """
 
 import os
@@ -39,17 +39,25 @@ class KeptSlice:
 
 
 def keep_slice(folder: Path, kept: KeptSlice) -> None:
-    """Append one slice; a line that was torn stays alone. Raises StickError."""
+    """Append one slice; a line that was torn stays alone. Raises StickError.
+
+    Before it is committed, `sync_slices` is to be called.
+    """
     path = folder / FILE
     with stick_trouble(path):
         is_new = not path.exists()
         with path.open("a+b") as out:
             torn = out.tell() > 0 and os.pread(out.fileno(), 1, out.tell() - 1) != b"\n"
             out.write((b"\n" if torn else b"") + seal(asdict(kept)).encode() + b"\n")
-            out.flush()
-            os.fsync(out.fileno())
         if is_new:
             sync_folder(folder)
+
+
+def sync_slices(folder: Path) -> None:
+    """All slices that were appended will be there after power loss. Raises StickError."""
+    path = folder / FILE
+    with stick_trouble(path), path.open("rb") as out:
+        os.fsync(out.fileno())
 
 
 def load_slices(folder: Path, finished: Container[str]) -> dict[str, KeptSlice]:

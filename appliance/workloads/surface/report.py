@@ -15,6 +15,7 @@ from appliance.report.blocks import (
     LineView,
     TableView,
     count,
+    describe_beside,
     explain_invalid,
     format_bytes,
     format_count,
@@ -98,6 +99,8 @@ def explain(step: StepFigures) -> tuple[str, ...]:
             f"{step.label}: only {len(step.slices)} of {SLICES} slices were read, too much was"
             " unreadable by then; nothing is known of the rest."
         )
+    if beside := describe_beside([whole]):
+        notes.append(f"{step.label}: {beside}; its rates may be less than it can do alone.")
     places = int(whole.values.get("sampled_places", 0))
     if places:
         notes.append(

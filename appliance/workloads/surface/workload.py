@@ -6,6 +6,7 @@ is never called readable: slices that were left out have no figures.
 
 from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import override
 
@@ -21,6 +22,7 @@ from appliance.workloads.surface.progress_log import (
     add_latencies,
     keep_slice,
     load_slices,
+    sync_slices,
 )
 from appliance.workloads.surface.reader import MAX_NARROWING_TOTAL_S, Reading, SliceReader
 from appliance.workloads.surface.slices import (
@@ -76,7 +78,7 @@ class SurfaceWorkload(Workload):
         if part == WHOLE:
             return self._add_up(bench, kept)
         if any(each.hopeless for each in kept.values()):
-            return PartResult(())
+            return PartResult((), keep=partial(sync_slices, bench.raw))
         return self._read_slice(bench, part, kept)
 
     @override
@@ -165,6 +167,7 @@ class SurfaceWorkload(Workload):
             slices=(sample,),
             ranges=(*reading.unreadable, *reading.slow),
             notes=(*reading.notes, *self._explain_end(reading)),
+            keep=partial(sync_slices, bench.raw),
         )
 
     def _explain_end(self, reading: Reading) -> tuple[str, ...]:

@@ -68,6 +68,11 @@ class VerifyPlan(WorkloadPlan):
 
     @property
     @override
+    def may_run_beside(self) -> bool:
+        return True
+
+    @property
+    @override
     def data_bytes(self) -> int:
         return self.size_bytes
 

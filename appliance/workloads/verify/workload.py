@@ -5,8 +5,9 @@ after it. With a power-off, blocks that were written and flushed right before it
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from random import SystemRandom
@@ -82,7 +83,11 @@ class _Memory:
     """Whether a power-off was made once more, as its last write was not on the drive."""
 
     def save(self, raw: Path) -> None:
-        keep(raw / _MEMORY, seal(asdict(self)))
+        self.freeze(raw)()
+
+    def freeze(self, raw: Path) -> Callable[[], None]:
+        """Saves it as it is now, when that is called."""
+        return partial(keep, raw / _MEMORY, seal(asdict(self)))
 
 
 class VerifyWorkload(Workload):
@@ -259,18 +264,24 @@ class VerifyWorkload(Workload):
             device_write_bytes=device_bytes,
             drive_state=bench.drive_state,
         )
-        self._remember(bench, part, found, state)
+        self._remember(part, found, state)
         results = (
             *_figures(part, self._memory.stretches[part], state),
             Result(part, "device_write_bytes", device_bytes, state),
         )
-        return PartResult(results, ranges=tuple(found.ranges), notes=_explain(found))
+        return PartResult(
+            results,
+            ranges=tuple(found.ranges),
+            notes=_explain(found),
+            keep=self._memory.freeze(bench.raw),
+        )
 
     def _read(self, bench: Bench, phase: str, part: str, number: int) -> PartResult:
         hopeless = self._memory.hopeless.get(phase)
         # The part itself comes again where power went before it was stored.
         if hopeless and hopeless.part != part:
-            return PartResult((), notes=(f"left out: {hopeless.reason}",))
+            notes = (f"left out: {hopeless.reason}",)
+            return PartResult((), notes=notes, keep=self._memory.freeze(bench.raw))
         is_cold = phase == READ_COLD
         before = bench.read_counters().read_bytes
         total = stretch_bytes(self._pieces, number)
@@ -302,14 +313,19 @@ class VerifyWorkload(Workload):
             self._memory.bad += [
                 (each.first_byte, each.first_byte + each.size_bytes) for each in ranges
             ]
-        self._remember(bench, part, found, state)
+        self._remember(part, found, state)
         results = (
             *_figures(part, self._memory.stretches[part], state),
             Result(part, "device_read_bytes", device_bytes, state),
         )
-        return PartResult(results, ranges=tuple(ranges), notes=_explain(found))
+        return PartResult(
+            results,
+            ranges=tuple(ranges),
+            notes=_explain(found),
+            keep=self._memory.freeze(bench.raw),
+        )
 
-    def _remember(self, bench: Bench, part: str, found: Found, state: CacheState) -> None:
+    def _remember(self, part: str, found: Found, state: CacheState) -> None:
         """Under the part's name: one that is repeated takes the place of its first try."""
         self._memory.stretches[part] = _Stretch(
             done_bytes=found.done_bytes,
@@ -319,7 +335,6 @@ class VerifyWorkload(Workload):
             proof=state.proof,
             drive_state=state.drive_state,
         )
-        self._memory.save(bench.raw)
 
     def _sum_up(self, phase: str) -> PartResult:
         stretches = [

@@ -124,12 +124,17 @@ def test_a_wrong_release_alone_is_a_refusal() -> None:
 
 
 def test_drives_are_limited() -> None:
-    def plan(count: int) -> str:
+    def plan(count: int, what: str) -> str:
         tables = [f'[[drive]]\nserial = "{n}"\nerase = "{n}"\n' for n in range(count)]
-        return "version = 1\n[boot]\n" + "".join(tables)
+        return f"version = 1\n{what}\n" + "".join(tables)
 
-    assert len(parse_plan(plan(16)).drives) == 16
-    assert "must be 1 to 16 [[drive]] tables" in problems_of(plan(17))[0]
+    surface = '[[workload]]\nkind = "surface"'
+    assert len(parse_plan(plan(16, "[boot]")).drives) == 16
+    mistakes = problems_of(plan(17, "[boot]"))
+    assert len(mistakes) == 1
+    assert "drive: must be at most 16 [[drive]] tables in a plan with a [boot]" in mistakes[0]
+    assert len(parse_plan(plan(64, surface)).drives) == 64
+    assert "must be 1 to 64 [[drive]] tables" in problems_of(plan(65, surface))[0]
 
 
 @pytest.mark.parametrize(
@@ -321,7 +326,7 @@ def test_the_manuals_examples_are_accepted() -> None:
             assert example in text
             parse_plan(text)
         examples += len(rows)
-    assert examples == 20 + 10 + 3 + 16 + 5 + 5 + 10 + 3 + 2 + 2 + 1 + 3
+    assert examples == 20 + 10 + 3 + 16 + 5 + 5 + 10 + 3 + 2 + 2 + 1 + 3 + 1
 
 
 def _put_into_plan(heading: str, key: str, example: str) -> str:

@@ -168,7 +168,7 @@ def test_nothing_is_taken_over_while_a_campaign_has_the_machine(
     appliance: Appliance, theirs: Path
 ) -> None:
     asked = insert_request(appliance.connection, "merge", {"file_name": FILE}, at="T", boot_id="b")
-    answer_beside_campaign(appliance.connection, appliance.host, step_id=0)
+    answer_beside_campaign(appliance.connection, appliance.host, running=())
     answered = select_request(appliance.connection, asked)
     assert answered is not None
     assert answered.answer == "a campaign is running: stop it first"

@@ -91,10 +91,10 @@ def _header_of(path: Path) -> bytes:
     """The first bytes of the header of the first figure: sizes and types of its values."""
     content = path.read_bytes()
     at = content.index(b"LAB-HDD-1random 0iops")
-    # A byte for its own length and one for the type of each of 18 values; then the values, of which
+    # A byte for its own length and one for the type of each of 19 values; then the values, of which
     # the first one, a small number, comes before the text.
-    header = content[at - 20 : at - 1]
-    assert header[0] == len(header) == 19
+    header = content[at - 21 : at - 1]
+    assert header[0] == len(header) == 20
     return bytes(header)
 
 
@@ -472,7 +472,7 @@ def test_whichever_bit_turns_no_figure_is_another_one(path: Path, seed: int) -> 
             continue
         after = _rows(path)
         # By its boot, and by its step: the number of a figure means nothing.
-        for table, valid, columns in (("boot_sample", -2, slice(19)), ("result", -3, slice(1, 15))):
+        for table, valid, columns in (("boot_sample", -2, slice(19)), ("result", -4, slice(1, 15))):
             known = {row[columns] for row in rows[table]}
             assert {row[columns] for row in after[table] if row[valid]} <= known
     assert refused < 10, "pages are damaged seldom"

@@ -138,7 +138,7 @@ def test_while_a_campaign_has_the_machine_it_is_refused(paused: World) -> None:
     drive_id = paused.drive_rows()[0].drive_id
     number = ask(paused, "skip-boots", campaign_id=paused.campaign_id, drive_id=drive_id)
     context = paused.context()
-    assert answer_beside_campaign(context.connection, context.host, step_id=0) is Wanted.NOTHING
+    assert answer_beside_campaign(context.connection, context.host, running=()) is Wanted.NOTHING
     context.connection.close()
     assert answer_to(paused, number).state == "refused"
     assert paused.states() == ["done", "planned", "planned", "planned"]

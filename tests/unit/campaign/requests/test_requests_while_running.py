@@ -103,7 +103,7 @@ def test_a_pause_taken_back_at_the_same_moment_holds_nothing(machine: Machine) -
     ask(machine.world, "pause", campaign_id=1)
     ask(machine.world, "keep-running", campaign_id=1)
     context = machine.world.context()
-    assert answer_beside_campaign(context.connection, context.host, step_id=0) is Wanted.NOTHING
+    assert answer_beside_campaign(context.connection, context.host, running=()) is Wanted.NOTHING
     context.connection.close()
 
 
@@ -159,7 +159,7 @@ def test_what_cannot_be_granted_is_refused_and_nothing_happens(
 ) -> None:
     number = ask(machine.world, kind, **payload)
     context = machine.world.context()
-    assert answer_beside_campaign(context.connection, context.host, step_id=1) is Wanted.NOTHING
+    assert answer_beside_campaign(context.connection, context.host, running={1}) is Wanted.NOTHING
     assert not is_pause_asked(context.connection, 1)
     context.connection.close()
     request = answer_to(machine.world, number)

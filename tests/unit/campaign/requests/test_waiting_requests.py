@@ -38,7 +38,7 @@ def appliance(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     def advance(self: Appliance, campaign_id: int) -> None:
         world.log.append(f"campaign {campaign_id} runs")
         # As the screen does four times a second while a campaign is using the machine.
-        answer_beside_campaign(self.connection, self.host, step_id=0)
+        answer_beside_campaign(self.connection, self.host, running=())
         pause(self.context, campaign_id, STOPPED)
 
     monkeypatch.setattr(Appliance, "_advance", advance)

@@ -61,6 +61,7 @@ class Machine:
     plans: tuple[WorkloadPlan, ...] = (lottery(),)
     array: ArrayPlan | None = None
     max_celsius: float | None = None
+    at_once: int | None = 1
     log: list[str] = field(default_factory=list)
     during: dict[str, Callable[[], None]] = field(default_factory=dict)
     """What happens in the middle of a part, or of: unlock, clear, make file system."""
@@ -70,6 +71,8 @@ class Machine:
     """By part: what it was told that the drive had served for each file."""
     progress: Progress = lambda *_: None
     """What it is given to tell how far it is."""
+    benches: dict[str, Bench] = field(default_factory=dict)
+    """By the kernel's name, where a part runs, or ran last."""
     hand: Any = None
     """The thread that it is done in."""
     show: ShowStep = lambda *_: None
@@ -143,7 +146,7 @@ class Machine:
         return SimpleNamespace(
             workloads=self.plans,
             array=self.array,
-            campaign=SimpleNamespace(max_celsius=self.max_celsius),
+            campaign=SimpleNamespace(max_celsius=self.max_celsius, at_once=self.at_once),
         )
 
     def _clear(self, target: SimpleNamespace, *, show: Callable[[str], None]) -> None:
@@ -177,8 +180,10 @@ class Machine:
         self.hand = getattr(place.progress, "__self__", None)
         self.served_before[part] = place.served_before
         name = Path(place.device).name
+        self.benches[name] = place
         self.read(name, 4096)
         self._strike(part)
+        self._strike(f"{part} on {name}")
         self.read(name, 1024)  # what the part does not account for
         return PartResult(
             (

@@ -158,7 +158,7 @@ def test_after_a_hopeless_slice_nothing_more_is_read(tmp_path: Path) -> None:
     workload = make_workload(replace(_PLAN, max_unreadable_bytes=16384))
     workload.prepare(bench)
     finished = {"000": 3}
-    assert workload.run_part(bench, "001", finished=finished) == PartResult(())
+    assert workload.run_part(bench, "001", finished=finished).results == ()
     finished |= dict.fromkeys(map(part_name, range(1, SLICES)), 0)
     whole = workload.run_part(bench, WHOLE, finished=finished)
     workload.close()

@@ -128,7 +128,9 @@ class VerifyBench:
                 return
             if part not in self.stored:
                 finished = {name: len(result.results) for name, result in self.stored.items()}
-                self.stored[part] = workload.run_part(self.bench, part, finished=finished)
+                result = self.stored[part] = workload.run_part(self.bench, part, finished=finished)
+                if result.keep:
+                    result.keep()
 
     def value(self, variant: str, metric: str) -> float | None:
         """One figure, as stored."""

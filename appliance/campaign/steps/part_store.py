@@ -1,0 +1,69 @@
+"""Finished parts on their way into the database: short ones share a commit.
+
+A commit costs the stick several flushes, however little is stored. So the parts that were finished
+within two seconds, of whichever drives, are committed together. A power cut costs at most the parts
+that wait: the drives' work of those two seconds, and it is done again.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from sqlite3 import Connection
+
+from appliance.campaign.host import Clock
+from appliance.store.connect import transaction
+
+SHARED_S = 2.0
+"""So long a finished part waits, and a part that took longer waits not at all."""
+MOST_PARTS = 64
+"""So many wait at most."""
+
+
+@dataclass(slots=True)
+class PartStore:
+    """The parts that wait, of all steps that run. For whoever has the turn."""
+
+    connection: Connection
+    clock: Clock
+    _inserts: list[Callable[[], None]] = field(default_factory=list)
+    _keeps: dict[int, Callable[[], None]] = field(default_factory=dict)
+    """By step: what brings the files of its last finished part onto the stick."""
+    _due_s: float = 0.0
+
+    def add(
+        self,
+        step_id: int,
+        insert: Callable[[], None],
+        *,
+        keep: Callable[[], None] | None,
+        took_s: float,
+    ) -> None:
+        """A part was finished. `insert` stores its rows, within a transaction.
+
+        `keep` comes before the commit; without one the part waits for no other. Raises StickError.
+        """
+        if not self._inserts:
+            self._due_s = self.clock.monotonic_s() + SHARED_S
+        self._inserts.append(insert)
+        if keep is not None:
+            self._keeps[step_id] = keep
+        if keep is None or took_s >= SHARED_S or len(self._inserts) >= MOST_PARTS:
+            self.store()
+        else:
+            self.store_due()
+
+    def store_due(self) -> None:
+        """Commit what has waited for long enough. Raises StickError."""
+        if self._inserts and self.clock.monotonic_s() >= self._due_s:
+            self.store()
+
+    def store(self) -> None:
+        """Commit all that wait, in the order in which they were finished. Raises StickError."""
+        if not self._inserts:
+            return
+        for keep in self._keeps.values():
+            keep()
+        with transaction(self.connection):
+            for insert in self._inserts:
+                insert()
+        self._inserts.clear()
+        self._keeps.clear()

@@ -1,0 +1,341 @@
+"""Steps of several drives at the same time: what each stores, and what ends which of them."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from appliance.campaign.steps.attempt import (
+    PausedByPersonError,
+    SkippedByPersonError,
+    StepPosition,
+    StoppedByPersonError,
+)
+from appliance.drives import suppress_flush
+from appliance.errors import StepFailedError, StickError
+from appliance.plan.workloads import WorkloadPlan
+from appliance.run import StillRunningError
+from appliance.store.connect import open_database, transaction
+from appliance.store.pause_and_skip import (
+    clear_pause_asked,
+    update_pause_asked,
+    update_step_skipped,
+)
+from appliance.workloads.selftest.keys import SelftestPlan
+from appliance.workloads.surface.keys import SurfacePlan
+from appliance.workloads.verify.keys import VerifyPlan
+from tests.unit.campaign.steps.step_machine import Machine, lottery
+from tests.unit.campaign.world import HDD, SSD, OffError, World
+
+_PATIENCE_S = 20.0
+"""Only a test that fails takes so long."""
+
+
+def surface() -> SurfacePlan:
+    return SurfacePlan(kind="surface", sample=1.0, max_unreadable_bytes=0)
+
+
+def selftest() -> SelftestPlan:
+    return SelftestPlan(kind="selftest", test="short")
+
+
+MakeMachine = Callable[..., Machine]
+
+
+@pytest.fixture
+def make(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeMachine:
+    """Two drives, and these workloads on each."""
+
+    def make_machine(*plans: WorkloadPlan, at_once: int | None = 2) -> Machine:
+        machine = Machine(world, tmp_path, plans=plans, at_once=at_once)
+        machine.take_over(monkeypatch, HDD, SSD)
+        world.make_campaign()
+        machine.add_steps(HDD, SSD)
+        return machine
+
+    return make_machine
+
+
+def meet(machine: Machine, *places: str) -> None:
+    """Whoever comes to one of these places waits there for the others."""
+    barrier = threading.Barrier(len(places))
+    for place in places:
+        machine.during[place] = lambda: _wait(barrier)
+
+
+def _wait(barrier: threading.Barrier) -> None:
+    barrier.wait(_PATIENCE_S)
+
+
+def fail(error: BaseException) -> Callable[[], None]:
+    def happen() -> None:
+        raise error
+
+    return happen
+
+
+def states(machine: Machine) -> list[str]:
+    return [step.state for step in machine.steps()]
+
+
+def test_surfaces_of_two_drives_run_at_once_and_their_figures_say_so(make: MakeMachine) -> None:
+    machine = make(surface())
+    meet(machine, "one on sda", "one on sdb")
+    meet(machine, "two on sda", "two on sdb")
+    machine.run()
+    assert states(machine) == ["done", "done"]
+    assert machine.rows(
+        "SELECT drive_serial, beside, count(*) FROM results WHERE metric = 'seconds'"
+        " GROUP BY drive_serial, beside"
+    ) == [("LAB-HDD-1", 1, 2), ("LAB-SSD-1", 1, 2)]
+    assert machine.rows("SELECT step_id, name FROM part ORDER BY step_id, name") == [
+        (1, "one"), (1, "two"), (2, "one"), (2, "two"),
+    ]  # fmt: skip
+    assert machine.rows("SELECT sum(value) FROM result WHERE metric = 'device_read_bytes'") == [
+        (2 * (512 + 2 * 5120),)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("plans", "at_once"),
+    [
+        ((surface(),), 1),
+        ((lottery(""),), 2),
+    ],
+)
+def test_what_may_not_run_beside_another_runs_alone(
+    make: MakeMachine, plans: tuple[WorkloadPlan, ...], at_once: int
+) -> None:
+    machine = make(*plans, at_once=at_once)
+    machine.run()
+    parts = [word for word in machine.log if word in {"one", "two", "close"}]
+    assert parts == ["one", "two", "close"] * 2
+    assert machine.rows("SELECT DISTINCT beside FROM results") == [(0,)]
+
+
+def test_what_is_timed_waits_until_all_that_runs_beside_each_other_is_done(
+    make: MakeMachine,
+) -> None:
+    machine = make(surface(), lottery(""), surface())
+    machine.run()
+    parts = [word for word in machine.log if word in {"one", "two", "close"}]
+    assert parts[6:12] == ["one", "two", "close"] * 2
+    assert states(machine) == ["done"] * 6
+    assert machine.rows("SELECT DISTINCT workload FROM results WHERE beside = 0") == [("lottery",)]
+
+
+def test_self_tests_of_all_begin_together_whatever_at_once_says(make: MakeMachine) -> None:
+    machine = make(selftest(), at_once=1)
+    meet(machine, "one on sda", "one on sdb")
+    machine.run()
+    assert states(machine) == ["done", "done"]
+
+
+def test_each_drive_goes_on_with_its_next_step_by_itself(make: MakeMachine) -> None:
+    machine = make(selftest(), surface())
+    reached = threading.Event()
+    # The second drive's self-test lasts until the first one's surface is read.
+    machine.during["one on sdb"] = lambda: _hear(reached)
+
+    def begin_selftest() -> None:
+        machine.during["one on sda"] = reached.set  # in the next step
+
+    machine.during["one on sda"] = begin_selftest
+    machine.run()
+    assert states(machine) == ["done"] * 4
+
+
+@pytest.mark.parametrize("error", [StepFailedError("broken"), OSError(5, "Input/output error")])
+def test_a_drive_that_fails_ends_its_own_step_only(make: MakeMachine, error: Exception) -> None:
+    machine = make(surface())
+    meet(machine, "one on sda", "one on sdb")
+    machine.during["two on sda"] = fail(error)
+    machine.run()
+    assert states(machine) == ["failed", "done"]
+    assert machine.rows("SELECT step_id, name FROM part ORDER BY step_id, name") == [
+        (1, "one"), (2, "one"), (2, "two"),
+    ]  # fmt: skip
+
+
+def test_a_drive_that_is_gone_fails_its_steps_when_all_others_are_done(make: MakeMachine) -> None:
+    machine = make(surface(), selftest())
+    machine.world.drives = machine.world.drives[1:]
+    machine.run()
+    assert states(machine) == ["failed", "done", "failed", "done"]
+
+
+def both_in(part: str) -> Callable[[StepPosition], bool]:
+    """Whether the two drives are shown to be at it."""
+    return lambda place: [each.place.part for each in place.beside] == [part, part]
+
+
+def hold(machine: Machine, name: str) -> Callable[[], None]:
+    """Work on a drive until somebody ends it."""
+
+    def work() -> None:
+        pause = threading.Event()
+        for _ in range(int(_PATIENCE_S / 0.001)):
+            machine.benches[name].progress("working", 0, 0)
+            pause.wait(0.001)
+
+    return work
+
+
+def hold_both(machine: Machine, part: str) -> None:
+    for name in ("sda", "sdb"):
+        machine.during[f"{part} on {name}"] = hold(machine, name)
+
+
+def test_a_stop_ends_them_all_and_costs_none_an_attempt(make: MakeMachine) -> None:
+    machine = make(surface())
+    hold_both(machine, "two")
+    asked = []
+
+    def show(place: StepPosition, *_: object) -> None:
+        if both_in("two")(place):
+            asked.append(place)
+            raise StoppedByPersonError
+
+    machine.show = show
+    with pytest.raises(StoppedByPersonError):
+        machine.run()
+    assert len(asked) == 1
+    assert [(step.state, step.attempts) for step in machine.steps()] == [("planned", 0)] * 2
+    assert machine.rows("SELECT step_id, name FROM part ORDER BY step_id") == [
+        (1, "one"), (2, "one"),
+    ]  # fmt: skip
+    machine.show = lambda *_: None
+    machine.run()
+    assert states(machine) == ["done", "done"]
+    assert machine.log.count("one") == 2
+
+
+def test_one_drive_is_skipped_and_the_other_comes_to_its_end(make: MakeMachine) -> None:
+    machine = make(surface())
+    machine.during["two on sda"] = hold(machine, "sda")
+    meet(machine, "one on sda", "one on sdb")
+
+    def show(place: StepPosition, *_: object) -> None:
+        if place.step_ids == {1} and place.part == "two" and states(machine)[0] == "running":
+            with transaction(connection):
+                update_step_skipped(connection, 1, reason="by a person")
+            raise SkippedByPersonError
+
+    connection = open_database(machine.world.path)
+    machine.show = show
+    machine.run()
+    connection.close()
+    assert states(machine) == ["skipped", "done"]
+    assert machine.rows("SELECT count(*) FROM part WHERE step_id = 1") == [(1,)]
+
+
+def test_a_pause_lets_each_drive_finish_its_part(make: MakeMachine) -> None:
+    machine = make(surface())
+    connection = open_database(machine.world.path)
+
+    def ask() -> None:
+        with transaction(connection):
+            update_pause_asked(connection, machine.world.campaign_id)
+
+    meet(machine, "one on sda", "one on sdb")
+    once = machine.during["one on sdb"]
+
+    def meet_and_ask() -> None:
+        once()
+        ask()
+
+    machine.during["one on sdb"] = meet_and_ask
+    machine.during["two on sda"] = fail(AssertionError("it pauses before this part"))
+    with pytest.raises(PausedByPersonError):
+        machine.run()
+    assert [(step.state, step.attempts) for step in machine.steps()] == [("planned", 0)] * 2
+    with transaction(connection):
+        clear_pause_asked(connection, machine.world.campaign_id)
+    connection.close()
+    machine.during.clear()
+    machine.run()
+    assert states(machine) == ["done", "done"]
+
+
+def test_trouble_with_the_stick_ends_them_all(make: MakeMachine) -> None:
+    machine = make(surface())
+    meet(machine, "one on sda", "one on sdb")
+    machine.during["two on sda"] = fail(StickError("full"))
+    machine.during["two on sdb"] = hold(machine, "sdb")
+    with pytest.raises(StickError, match="full"):
+        machine.run()
+    assert states(machine) == ["planned", "planned"]
+
+
+def test_a_bug_ends_them_all(make: MakeMachine) -> None:
+    machine = make(surface())
+    meet(machine, "one on sda", "one on sdb")
+    machine.during["two on sda"] = fail(ZeroDivisionError())
+    machine.during["two on sdb"] = hold(machine, "sdb")
+    with pytest.raises(ZeroDivisionError):
+        machine.run()
+
+
+def test_a_drive_that_is_not_free_any_more_lets_the_others_end_and_then_holds_the_campaign(
+    make: MakeMachine,
+) -> None:
+    machine = make(surface(), selftest())
+    meet(machine, "one on sda", "one on sdb")
+    machine.during["two on sda"] = fail(StillRunningError("it does not let go"))
+    left = threading.Event()
+    machine.during["two on sdb"] = lambda: _hear(left)
+    machine.show = lambda place, *_: left.set() if place.step_ids == {2} else None
+    with pytest.raises(StillRunningError):
+        machine.run()
+    assert states(machine) == ["planned", "done", "planned", "planned"]
+
+
+def test_a_figure_that_sums_up_says_what_ran_beside_any_of_its_parts(
+    make: MakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slice was read beside another drive, its sum is made when that has long ended."""
+    machine = make(surface())
+    monkeypatch.setattr(Machine, "parts", property(lambda _: ("000", "whole")))
+    meet(machine, "000 on sda", "000 on sdb")
+    done = threading.Event()
+    machine.during["whole on sda"] = lambda: _hear(done)
+    machine.show = lambda place, *_: done.set() if place.step_ids == {1} else None
+    machine.run()
+    assert machine.rows(
+        "SELECT DISTINCT variant, beside FROM results WHERE drive_serial = 'LAB-HDD-1'"
+        " AND variant <> 'other' ORDER BY variant"
+    ) == [("000", 1), ("whole", 1)]
+
+
+def _hear(event: threading.Event) -> None:
+    assert event.wait(_PATIENCE_S)
+
+
+def test_all_power_offs_come_before_what_is_read_after_them(
+    make: MakeMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing runs when power goes; what is written and read runs at once all the same."""
+    monkeypatch.setattr(suppress_flush, "_BLOCK", tmp_path / "class")
+    monkeypatch.setattr(suppress_flush, "_NOTES", tmp_path / "hushed")
+    machine = make(VerifyPlan(kind="verify", size_bytes=0, power_cycle=True))
+    machine.cold_parts = frozenset({"two"})
+    world = machine.world
+    world.counts |= {HDD.path: 7, SSD.path: 7}
+    meet(machine, "one on sda", "one on sdb")
+    for done in (["one", "one"], []):
+        with pytest.raises(OffError):
+            machine.run()
+        assert [word for word in machine.log if word in {"one", "two"}] == done
+        world.boot_id += "+"
+        world.counts |= {path: count + 1 for path, count in world.counts.items()}
+        machine.log.clear()
+    meet(machine, "two on sda", "two on sdb")
+    machine.run()
+    assert states(machine) == ["done"] * 2
+    assert machine.rows("SELECT step_id, part FROM power_off ORDER BY id") == [
+        (1, "two"), (2, "two"),
+    ]  # fmt: skip
+    assert machine.rows("SELECT DISTINCT beside FROM results WHERE variant IN ('one', 'two')") == [
+        (1,)
+    ]
