@@ -153,7 +153,9 @@ def test_files_have_the_views_rows(one: sqlite3.Connection, tmp_path: Path) -> N
         assert len(found) == number + 1
         in_json = json.loads((folder / "results.json").read_text())[name]
         assert [dict(row) for row in rows] == in_json
-    query = "SELECT kind, first_byte, size_bytes, seconds, detail FROM lba_range ORDER BY first_byte"
+    query = (
+        "SELECT kind, first_byte, size_bytes, seconds, detail FROM lba_range ORDER BY first_byte"
+    )
     assert tuple(read_rows(one, LbaRange, query)) == (_SLOW, _BAD)
     assert [each.number for each in select_slices(one, step)] == [0, 1, 2]
 
