@@ -144,7 +144,8 @@ def keep_in_ram() -> int:
     """
     if read_root() is None:
         return 0
-    for path in find_mapped(_read_maps()):
+    maps = map(sysfs.read_text, _PROC.glob("[0-9]*/maps"))
+    for path in find_mapped(maps):
         if path in _kept:
             continue
         with suppress(OSError, ValueError):  # one that is gone by now, or is empty
@@ -162,7 +163,3 @@ def find_mapped(maps: Iterable[str]) -> tuple[str, ...]:
     lines = (line.split(maxsplit=5) for text in maps for line in text.splitlines())
     paths = {fields[5] for fields in lines if len(fields) == 6}
     return tuple(sorted(path for path in paths if path.startswith(_PROGRAMS)))
-
-
-def _read_maps() -> Iterable[str]:
-    return (sysfs.read_text(each) for each in _PROC.glob("[0-9]*/maps"))

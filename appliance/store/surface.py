@@ -35,12 +35,3 @@ def select_slices(connection: sqlite3.Connection, step_id: int) -> tuple[SliceSa
         FROM surface_slice WHERE step_id = ? ORDER BY slice
         """
     return tuple(read_rows(connection, SliceSample, query, step_id))
-
-
-def select_ranges(connection: sqlite3.Connection, step_id: int) -> tuple[LbaRange, ...]:
-    """Everything that was found, in the order of the drive."""
-    query = """
-        SELECT kind, first_byte, size_bytes, seconds, detail
-        FROM lba_range WHERE step_id = ? ORDER BY first_byte, id
-        """
-    return tuple(read_rows(connection, LbaRange, query, step_id))

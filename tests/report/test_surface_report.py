@@ -11,9 +11,9 @@ import pytest
 
 from appliance.samples.model import LbaRange, Result, SliceSample
 from appliance.store.read.workloads import RangeRow, SliceRow
-from appliance.store.rows import list_columns
+from appliance.store.rows import list_columns, read_rows
 from appliance.store.steps import insert_part
-from appliance.store.surface import insert_ranges, insert_slices, select_ranges, select_slices
+from appliance.store.surface import insert_ranges, insert_slices, select_slices
 from tests.report.database import Disk, make_database
 from tests.report.pages_read import export, find_charts, words_of
 from tests.report.states import BYPASS
@@ -153,7 +153,10 @@ def test_files_have_the_views_rows(one: sqlite3.Connection, tmp_path: Path) -> N
         assert len(found) == number + 1
         in_json = json.loads((folder / "results.json").read_text())[name]
         assert [dict(row) for row in rows] == in_json
-    assert select_ranges(one, step) == (_SLOW, _BAD)
+    query = (
+        "SELECT kind, first_byte, size_bytes, seconds, detail FROM lba_range ORDER BY first_byte"
+    )
+    assert tuple(read_rows(one, LbaRange, query)) == (_SLOW, _BAD)
     assert [each.number for each in select_slices(one, step)] == [0, 1, 2]
 
 

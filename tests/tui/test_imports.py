@@ -10,7 +10,12 @@ from tui.port import DEFERRED
 
 ROOT = Path(tui.__file__).parent
 PORT = ROOT / "port"
-DATA = ("appliance.store.", "appliance.samples.variants")
+DATA = (
+    "appliance.store.",
+    "appliance.samples.variants",
+    "appliance.samples.health",
+    "appliance.drives.model",
+)
 """Plain data, whose classes may be known everywhere; who reads them is the port."""
 
 

@@ -36,16 +36,11 @@ def add_hits(figures: Iterable[Figure], rows: Sequence[FigureRow]) -> tuple[Figu
         for row in rows
         if isinstance(this := row.variant, ArrayVariant) and row.metric == "hit_ratio"
     }
+    told = {part: _("{share} hit").format(share=_show_share(hit)) for part, hit in hits.items()}
     return tuple(
-        replace(each, text=f"{each.text}  {_show_hits(hits[each.name])}")
-        if each.name in hits
-        else each
+        replace(each, text=f"{each.text}  {told[each.name]}") if each.name in told else each
         for each in figures
     )
-
-
-def _show_hits(ratio: float) -> str:
-    return _("{share} hit").format(share=_show_share(ratio))
 
 
 def _sum_up(rows: Sequence[FigureRow]) -> str:

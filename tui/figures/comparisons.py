@@ -83,10 +83,7 @@ def _draw_group(name: str, steps: Sequence[Step], width: int) -> str:
     if len({step.device for step, _ in found}) < 2:
         return ""
     bars = [
-        Bar(name_device(step.device), figure.value, _name_figure(figure)) for step, figure in found
+        Bar(name_device(step.device), each.value, f"{_bracket_short(each)}  {each.cache}")
+        for step, each in found
     ]
     return f" {shorten(name, width - 1)}\n{draw_bars(bars, width=width)}"
-
-
-def _name_figure(figure: Figure) -> str:
-    return f"{_bracket_short(figure)}  {figure.cache}"

@@ -260,7 +260,8 @@ class WorkloadRow(TestRow):
 
     def list_values(self) -> PlanTable:
         """All keys that are set, those of the row too."""
-        return {**self.read_settings(), **self._own, "on": self._on()}
+        on = self._place.on if self._place is not None else ""
+        return {**self.read_settings(), **self._own, "on": on}
 
     def list_own(self) -> PlanTable:
         """Those that the row itself has no place for."""
@@ -273,9 +274,6 @@ class WorkloadRow(TestRow):
     def read_settings(self) -> PlanTable:
         """The keys of the plan that are set in the row itself."""
         return {}
-
-    def _on(self) -> PlanValue:
-        return self._place.on if self._place is not None else ""
 
     def _is_on_array_alone(self) -> bool:
         return self._place is not None and self._place.on == (ARRAY,)

@@ -25,21 +25,20 @@ _COMPARED = ("writethrough", "writeback", "writearound")
 _MODES = {False: N_("in one cache mode"), True: N_("in three cache modes")}
 _BOTH = N_("on both drives of the array, one by one")
 _OWN_MODES = N_("in cache modes of its own")
-_POWER = {
-    "cold": N_("cold: off, wake by clock"),
-    "warm": N_("warm: restart"),
-    "cold, warm": N_("cold and warm in turn"),
+_BOOT_CHOICES = {
+    "power": {
+        "cold": N_("cold: off, wake by clock"),
+        "warm": N_("warm: restart"),
+        "cold, warm": N_("cold and warm in turn"),
+    },
+    "charts": {
+        "first-last": N_("charts: first-last"),
+        "none": N_("charts: none"),
+        "all": N_("charts: all"),
+    },
+    "mode": {"install": N_("mode: install"), "replay": N_("mode: replay")},
 }
-"""Several as they are joined."""
-_BOOT_MODES = {
-    "install": N_("mode: install"),
-    "replay": N_("mode: replay"),
-}
-_CHARTS = {
-    "first-last": N_("charts: first-last"),
-    "none": N_("charts: none"),
-    "all": N_("charts: all"),
-}
+"""By key the values that take turns, with their texts; several values as they are joined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +70,14 @@ class BootRow(TestRow):
             on=True,
         )
         self._keys = {each.name: each for each in read_keys("boot")}
-        self._power, self._charts, self._mode = (
-            str(self._keys[each].default) for each in ("power", "charts", "mode")
-        )
+        self._chosen = {each: str(self._keys[each].default) for each in _BOOT_CHOICES}
 
     @override
     def compose(self) -> ComposeResult:
         yield from super().compose()
         with Horizontal(classes="line settings more"):
-            yield Choice(_(_POWER[self._power]), id="power")
-            yield Choice(_(_CHARTS[self._charts]), id="charts")
-            yield Choice(_(_BOOT_MODES[self._mode]), id="mode")
+            for each, words in _BOOT_CHOICES.items():
+                yield Choice(_(words[self._chosen[each]]), id=each)
 
     @override
     def compose_settings(self) -> ComposeResult:
@@ -97,37 +93,28 @@ class BootRow(TestRow):
     @property
     def power(self) -> str:
         """`cold`, `warm` or `cold, warm`."""
-        return self._power
+        return self._chosen["power"]
 
     @property
     def installs(self) -> bool:
         """Whether it writes to the drives."""
-        return self.on and self._mode == "install"
+        return self.on and self._chosen["mode"] == "install"
 
     @override
     def turn(self, choice: Choice) -> None:
-        if choice.id == "power":
-            self._power = find_next(tuple(_POWER), self._power)
-            choice.relabel(_(_POWER[self._power]))
-        elif choice.id == "mode":
-            self._mode = find_next(tuple(_BOOT_MODES), self._mode)
-            choice.relabel(_(_BOOT_MODES[self._mode]))
-        else:
-            self._charts = find_next(tuple(_CHARTS), self._charts)
-            choice.relabel(_(_CHARTS[self._charts]))
+        key = choice.id or ""
+        words = _BOOT_CHOICES[key]
+        self._chosen[key] = find_next(tuple(words), self._chosen[key])
+        choice.relabel(_(words[self._chosen[key]]))
 
     @override
     def fill(self, settings: PlanTable | None) -> None:
-        if settings:
-            power = settings.get("power", self._power)
-            self._power = (
-                ", ".join(sorted(map(str, power))) if isinstance(power, tuple) else str(power)
-            )
-            self._charts = str(settings.get("charts", self._charts))
-            self._mode = str(settings.get("mode", self._mode))
-            self.query_one("#mode", Choice).relabel(_(_BOOT_MODES[self._mode]))
-            self.query_one("#power", Choice).relabel(_(_POWER[self._power]))
-            self.query_one("#charts", Choice).relabel(_(_CHARTS[self._charts]))
+        said = {**self._chosen, **(settings or {})}
+        for each, words in _BOOT_CHOICES.items():
+            value = said[each]
+            several = sorted(map(str, value)) if isinstance(value, tuple) else [str(value)]
+            self._chosen[each] = ", ".join(several)
+            self.query_one(f"#{each}", Choice).relabel(_(words[self._chosen[each]]))
         super().fill(settings)
 
     def find_mistake(self) -> str:
@@ -142,12 +129,13 @@ class BootRow(TestRow):
         """What was chosen, once `find_mistake` found none; None where it is left out."""
         if not self.on:
             return None
-        several = self._power.split(", ")
-        power: PlanValue = tuple(several) if len(several) > 1 else self._power
+        mode, charts = self._chosen["mode"], self._chosen["charts"]
+        several = self.power.split(", ")
+        power: PlanValue = tuple(several) if len(several) > 1 else self.power
         cycles, boot_set = int(self._value("cycles")), self._value("set")
-        values = (cycles, power, self._mode, boot_set, self._charts)
+        values = (cycles, power, mode, boot_set, charts)
         table: dict[str, PlanValue] = dict(zip(BOOT_KEYS, values, strict=True))
-        if self._mode == "replay" and self._charts != "none":
+        if mode == "replay" and charts != "none":
             del table["charts"]  # no other system starts
         return table
 

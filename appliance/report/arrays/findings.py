@@ -110,17 +110,13 @@ def _judge_order(workload: Workload, one: Comparison) -> Finding:
             else f"{array}, worse than the backing drive alone ({backing}), which is not the"
             f" expected order; the cache drive alone: {cache}"
         )
-    text += f". {_say_times(gain)} the backing drive alone"
+    text += f". {gain:.{2 if gain < 10 else 0}f} times as fast as the backing drive alone"
     if one.share is not None:
         text += f", {format_share(one.share)} of the cache drive's advantage"
     figures = [figure for place in one.places.values() for figure in place.figures]
     text += f". {_say_state(figures, one.places[ARRAY].figures)}"
     kind = "remark" if not expected else "gain" if gain >= _GAIN else "flat"
     return Finding(kind, subject, text)
-
-
-def _say_times(gain: float) -> str:
-    return f"{gain:.{2 if gain < 10 else 0}f} times as fast as"
 
 
 def _say_place(workload: Workload, one: Comparison, place: str) -> str:

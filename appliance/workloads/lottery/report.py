@@ -380,7 +380,7 @@ def _judge(workload: Workload) -> Iterable[Finding]:
             if one.tickets and not split_touches(one)[1]:
                 text = f"the lottery's {one.label} pass shows nothing: no file was read again from"
                 yield Finding("remark", step.label, f"{text} elsewhere. More tickets would tell.")
-            if touches is None or not touches.proven or not _all_valid(one.figures):
+            if touches is None or not touches.proven or not all(f.valid for f in one.figures):
                 continue
             if touches.served_before_share <= DRIVE_SHARE:
                 untrained = untrained or (one, touches)
@@ -452,10 +452,6 @@ def _say_start(one: Pass) -> str:
     """Of a pass through the page cache, of which `find_touches` has the proof by its draws."""
     is_direct = all(ticket.page_cache == "bypass" for ticket in one.tickets)
     return "" if is_direct else "the pass began cold, proven; "
-
-
-def _all_valid(figures: Iterable[Figure]) -> bool:
-    return all(figure.valid for figure in figures)
 
 
 _RULE = (

@@ -83,9 +83,6 @@ class LotteryWorkload(Workload):
             notes=tuple(notes),
         )
 
-    def _draws(self, part: PassPart) -> tuple[Draw, ...]:
-        return draw_tickets(self._plan.tickets, seed=self._plan.seed, repetition=part.repetition)
-
     def _count_served(
         self, bench: Bench, part: PassPart, finished: Mapping[str, int]
     ) -> dict[str, int]:
@@ -122,7 +119,8 @@ class LotteryWorkload(Workload):
         """The tickets in their order, and how many the program answered by itself."""
         available = read_memory("MemAvailable")
         reader = make_reader(part.kind, available_bytes=available)
-        draws = self._draws(part)
+        plan = self._plan
+        draws = draw_tickets(plan.tickets, seed=plan.seed, repetition=part.repetition)
         total = sum(self._files[draw.file].length for draw in draws)
         pulse = Pulse(bench.progress, f"lottery: {part.name}", total)
         tickets: list[Ticket] = []

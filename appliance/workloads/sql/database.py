@@ -56,16 +56,12 @@ def open_database(path: Path, watch: ProgressMeter) -> Iterator[sqlite3.Connecti
         except sqlite3.Error as error:
             if watch.raised is not None:
                 raise watch.raised from None
-            full = _is_full(error)
+            full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
             raise StepFailedError(
                 f"the database {path} failed: {error}",
                 hint="choose a smaller data_size" if full else "",
                 blame="other" if full else "drive",
             ) from error
-
-
-def _is_full(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
 
 
 @contextmanager
