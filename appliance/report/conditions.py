@@ -41,6 +41,7 @@ _DRIVE = {
     "firmware": "Firmware",
     "transport": "Bus",
     "driver": "Driver",
+    "location": "Location",
     "link": "Link",
     "link_max": "Link at most",
     "scheduler": "Scheduler",

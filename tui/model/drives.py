@@ -65,6 +65,8 @@ class Details:
     file_systems: tuple[str, ...]
     findings: tuple[str, ...]
     """Sentences on what a person should look at."""
+    location: str = ""
+    """Where it is plugged in: slot, controller, port."""
 
 
 @dataclass(frozen=True, slots=True)

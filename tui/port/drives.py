@@ -89,6 +89,7 @@ def _parse_details(value: dict[str, Any]) -> Details:
         partition_table=value["partition_table"],
         file_systems=_parse_texts(value["file_systems"]),
         findings=_parse_texts(value["findings"]),
+        location=one_line(value.get("location", "")),
     )
 
 

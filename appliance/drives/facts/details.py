@@ -58,6 +58,8 @@ class DriveDetails:
     file_systems: tuple[str, ...]
     findings: tuple[str, ...]
     """Sentences for people: what is not as it could be."""
+    location: str = ""
+    """Where it is plugged in: slot, controller, port."""
 
 
 def parse_contents(text: str) -> dict[str, Contents]:
@@ -108,6 +110,7 @@ def parse_details(
         partition_table=contents.partition_table,
         file_systems=contents.file_systems,
         findings=(),
+        location=kernel.location,
     )
     found = find_findings(
         drive,
