@@ -97,6 +97,11 @@ def make_conditions(rows: CampaignRows) -> ConditionsView | None:
     )
 
 
+def find_locations(rows: CampaignRows) -> Mapping[str, str]:
+    """By serial number or WWN, where each drive was plugged in last."""
+    return {row.drive_serial: row.value for row in rows.conditions if row.name == "location"}
+
+
 def find_condition_findings(rows: CampaignRows) -> tuple[Finding, ...]:
     """One doubt for the machine and for each drive of which something changed on the way."""
     subjects = [

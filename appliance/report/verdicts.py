@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from appliance import VERSION
 from appliance.report.blocks import DASH
+from appliance.report.conditions import find_locations
 from appliance.report.health import CounterView
 from appliance.report.steps import format_time
 from appliance.samples.health import Delta, compare
@@ -108,7 +109,7 @@ def make_verdicts(rows: CampaignRows) -> VerdictsView | None:
     verdicts = {row.drive_id: row for row in rows.verdicts.verdicts}
     problems = tuple(line for line in (judging.problem if judging else "").split("\n") if line)
     named = {drive.identity for drive in rows.drives}
-    locations = {row.drive_serial: row.value for row in rows.conditions if row.name == "location"}
+    locations = find_locations(rows)
     judged = all(line.partition(": ")[0] in named for line in problems)
     return VerdictsView(
         name=rows.campaign.name or f"campaign {rows.campaign.id}",

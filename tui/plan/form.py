@@ -166,11 +166,13 @@ class CampaignForm(Dialog[ComposedCampaign]):
 
     def action_pick_all(self) -> None:
         """Pick all drives but those with a system on them."""
-        self._pick_also(lambda _: True)
+        if self._under_cursor() is not None:
+            self._pick_also(lambda _: True)
 
     def action_pick_none(self) -> None:
         """Leave all drives out."""
-        self._give({})
+        if self._under_cursor() is not None:
+            self._give({})
 
     def action_pick_model(self) -> None:
         """Pick all of the model of the one under the cursor."""
