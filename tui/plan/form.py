@@ -77,9 +77,7 @@ class CampaignForm(Dialog[ComposedCampaign]):
 
     @override
     def compose_box(self) -> ComposeResult:
-        yield Line(
-            _("Space picks  + all  - none  m, s same model, size  c, a role  l label")
-        )
+        yield Line(_("Space picks  + all  - none  m, s same model, size  c, a role  l label"))
         yield DriveTable(self._drives)
         with Horizontal(classes="field gap"):
             yield Line(_("Name"))
