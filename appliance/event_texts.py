@@ -104,6 +104,7 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     ),
     N_("not-disarmed"): (_WHAT,),
     N_("not-guarded"): (N_("{drive} is writable and does not answer"),),
+    N_("not-located"): (N_("the light of {drive} does not blink: {why}"),),
     N_("not-noted"): (_WHAT,),
     N_("not-released"): (_WHAT,),
     N_("pause-asked"): ("",),

@@ -33,6 +33,7 @@ _PURPOSES = {
     "resume": N_("The campaign continues in {count} s - press any key to stop it"),
     "power-off": N_("The machine is powered off in {count} s - press any key to stop it"),
     "temperature": N_("Waiting for a drive's temperature: {count} s - press any key to stop it"),
+    "light": N_("The drive's light blinks for {count} s - press any key to stop it"),
     "reboot": N_("The machine restarts in {count} s - press any key to stop it"),
 }
 _ENGINE_SAYS = (

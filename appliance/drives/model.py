@@ -84,6 +84,8 @@ class DriveDetails:
     file_systems: tuple[str, ...]
     findings: tuple[str, ...]
     """Sentences for people: what is not as it could be."""
+    location: str = ""
+    """Where it is plugged in: slot, controller, port."""
 
 
 def prefer_with_capacity(drives: Sequence[Drive]) -> list[Drive]:

@@ -41,6 +41,7 @@ _DRIVE = {
     "firmware": "Firmware",
     "transport": "Bus",
     "driver": "Driver",
+    "location": "Location",
     "link": "Link",
     "link_max": "Link at most",
     "scheduler": "Scheduler",
@@ -94,6 +95,11 @@ def make_conditions(rows: CampaignRows) -> ConditionsView | None:
             if history
         ),
     )
+
+
+def find_locations(rows: CampaignRows) -> Mapping[str, str]:
+    """By serial number or WWN, where each drive was plugged in last."""
+    return {row.drive_serial: row.value for row in rows.conditions if row.name == "location"}
 
 
 def find_condition_findings(rows: CampaignRows) -> tuple[Finding, ...]:

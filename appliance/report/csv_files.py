@@ -9,6 +9,7 @@ from itertools import chain
 from typing import TextIO
 
 from appliance import VERSION
+from appliance.report.conditions import find_locations
 from appliance.report.series import make_series
 from appliance.store.read.campaign import BOOT_TIMES, CampaignRows
 from appliance.store.rows import AnyRow, Cell, Record, as_record
@@ -132,18 +133,19 @@ def write_rows(out: TextIO, rows: Iterable[AnyRow]) -> None:
 
 def render_verdict_limits(rows: CampaignRows) -> str:
     """One line per limit of a verdict: the drive's verdict, then the view `verdict_limits`."""
-    doubts = _find_doubts(rows)
+    doubts, locations = _find_doubts(rows), find_locations(rows)
     verdicts = {
-        record["drive_serial"]: record | {_DOUBT: doubts.get(str(record["drive_serial"]), "")}
+        (serial := str(record["drive_serial"])): record
+        | {_DOUBT: doubts.get(serial, ""), "location": locations.get(serial, "")}
         for record in _list_verdicts(rows)
     }
     return _render(
         (
             *("campaign_id", "drive_serial", "verdict", "at", "position", "name", "outcome"),
             *("measured", "allowed", "detail", _DOUBT, "depth", "read_percent"),
-            "label",
+            *("label", "location"),
         ),
-        ({**verdicts[record["drive_serial"]], **record} for record in _list_limits(rows)),
+        ({**verdicts[str(record["drive_serial"])], **record} for record in _list_limits(rows)),
     )
 
 

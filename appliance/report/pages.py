@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from appliance.report.blocks import ChartView
 from appliance.report.boots.views import PARTS
+from appliance.report.serial_code import draw_serial_code
 from appliance.report.verdicts import VerdictsView
 from appliance.report.views import ReportView
 from appliance.units import printable
@@ -30,12 +31,17 @@ def render_page(view: ReportView) -> str:
 
 def render_verdicts(view: VerdictsView) -> str:
     """One self-contained HTML document with a sheet of A4 per drive."""
-    return _environment().get_template("verdicts.html.j2").render(view=view)
+    return _environment().get_template("verdicts.html.j2").render(view=view, draw_code=_mark_code)
 
 
 def _mark_drawn(chart: ChartView) -> Markup:
     """A chart: drawn by `charts`, whose text all passes ElementTree."""
     return Markup(chart.svg)  # noqa: S704
+
+
+def _mark_code(serial: str) -> Markup:
+    """A QR code: drawn by segno, and no text of the serial number is in it."""
+    return Markup(draw_serial_code(serial))  # noqa: S704
 
 
 def _make_printable(value: object) -> object:

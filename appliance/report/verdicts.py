@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from appliance import VERSION
 from appliance.report.blocks import DASH
+from appliance.report.conditions import find_locations
 from appliance.report.health import CounterView
 from appliance.report.steps import format_time
 from appliance.samples.health import Delta, compare
@@ -68,6 +69,8 @@ class SheetView:
     is_quick: bool
     label: str
     """The plan's words for the drive; empty without."""
+    location: str
+    """Where it was plugged in: slot, controller, port."""
     reasons: tuple[tuple[str, str], ...]
     """The outcome and the words, what rejects first."""
     limits: tuple[LimitView, ...]
@@ -106,6 +109,7 @@ def make_verdicts(rows: CampaignRows) -> VerdictsView | None:
     verdicts = {row.drive_id: row for row in rows.verdicts.verdicts}
     problems = tuple(line for line in (judging.problem if judging else "").split("\n") if line)
     named = {drive.identity for drive in rows.drives}
+    locations = find_locations(rows)
     judged = all(line.partition(": ")[0] in named for line in problems)
     return VerdictsView(
         name=rows.campaign.name or f"campaign {rows.campaign.id}",
@@ -125,6 +129,7 @@ def make_verdicts(rows: CampaignRows) -> VerdictsView | None:
                 [row for row in rows.verdicts.health if row.drive_id == drive.id],
                 problems=[line for line in problems if line.startswith(f"{drive.identity}: ")],
                 judged=judged,
+                location=locations.get(drive.identity, DASH),
             )
             for drive in rows.drives
         ),
@@ -139,6 +144,7 @@ def _make_sheet(
     *,
     problems: Sequence[str],
     judged: bool,
+    location: str,
 ) -> SheetView:
     before, after = (
         next((each for each in health if each.moment == moment), None)
@@ -164,6 +170,7 @@ def _make_sheet(
         depth=describe_depth(row.depth, row.read_percent) if row else "",
         is_quick=is_quick,
         label=drive.label,
+        location=location,
         reasons=_list_reasons(limits) if row else _explain_none(problems, judged=judged),
         limits=tuple(_view_limit(each) for each in limits if each.outcome != "not measured"),
         unmeasured=_group_unmeasured(limits),

@@ -76,6 +76,7 @@ from appliance.service.awaited_stick import PULLED, AwaitedStick
 from appliance.service.drive_guard import MachineDrives, close_guard_without_stick
 from appliance.service.drive_watch import DriveList
 from appliance.service.import_campaigns import take_over
+from appliance.service.locate import SECONDS, blinking
 from appliance.service.open_stick import close_stick, open_stick, show_trouble
 from appliance.service.screen import Screen
 from appliance.service.stick_plan import check_stick_plan_again, find_stick_plan
@@ -94,6 +95,7 @@ from appliance.store.connect import impatient, telling_stick_trouble
 from appliance.store.pause_and_skip import is_pause_asked
 from appliance.store.requests import Request, select_new_requests, select_request
 from appliance.store.wake_trials import select_trial_under_way
+from appliance.units import printable
 
 _AUTOSTART_S = 10
 _POLL_S = 0.25
@@ -695,6 +697,23 @@ class Appliance:
         accept(N_("switching off"))
         leave(self.context, self.host.power.reboot if restart else self.host.power.power_off)
         self.host.power.wait_for_the_end()
+
+    def locate(self, device: str, identity: str, accept: Accept) -> None:
+        """Let a drive's lights show where it is; any key ends it."""
+        found = [
+            drive
+            for drive in self.host.drives.find()
+            if (drive.name, drive.identity) == (device, identity) and drive.size_bytes > 0
+        ]
+        if not found:
+            raise RefusedError(N_("this drive is not there any more, or has no medium"))
+        accept(N_("its light blinks as it is read; its slot's light is on, if there is one"))
+        then = Phrase(N_("the light of {drive} blinks"), drive=printable(device))
+        with blinking(found[0]) as find_trouble:
+            self.screen.countdown("light", then, SECONDS)
+        if trouble := find_trouble():
+            self._warn("not-located", drive=device, why=trouble)
+        self.screen.show("idle", "Ready", campaign_id=None)
 
     def _obey_power_key(self) -> None:
         """Switch off if the key was pressed. What was running has been stopped and stored."""

@@ -34,6 +34,7 @@ class Kind(StrEnum):
     KEEP_PLAN = ("keep-plan", N_("Saving the plan"))
     DELETE_PLAN = ("delete-plan", N_("Deleting the plan"))
     TAKE_APART = ("take-apart", N_("Dismantling"))
+    LOCATE = ("locate", N_("Light"))
     SET_TIME = ("set-time", N_("Setting the time"))
     SET_KEYBOARD = ("set-keyboard", N_("Keyboard"))
     SET_LANGUAGE = ("set-language", N_("Language"))

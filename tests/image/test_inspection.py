@@ -51,12 +51,14 @@ def test_two_keys_on_the_screen_inspect_all_drives(out: Path) -> None:
             for _ in _DRIVES:
                 said = machine.wait_event("verdict", timeout_s=PATIENCE_S).fields
                 verdicts[said["drive"]] = said["verdict"]
+                assert said["depth"] == "quick look"
+                assert 0 < float(said["read_percent"]) < 10
             done = machine.wait_event("campaign-done", timeout_s=PATIENCE_S)
             for screen in (monitor, terminal):
                 screen.wait_for("DONE, 6 of 6 steps")
             monitor.press("4")
             for serial, verdict in verdicts.items():
-                monitor.wait_for(rf"(?i)^ +{serial} +{verdict}$")
+                monitor.wait_for(rf"(?i)^ +. {serial} +{verdict}, quick look, \d+ % read$")
             machine.screenshot(out / "vga-done.png")
             machine.press_power_button()
             machine.wait_off(timeout_s=PATIENCE_S)

@@ -22,6 +22,7 @@ autostart = true
 on_finish = "tui"
 [[drive]]
 serial = "LAB-GOOD-1"
+label = "bay 3, asset 1234"
 [[drive]]
 serial = "LAB-SLOW-1"
 [[drive]]
@@ -92,6 +93,7 @@ def test_each_drive_gets_its_verdict_and_another_policy_another_one(out: Path) -
         ("LAB-SLOW-1", "accept with remarks"),
         ("LAB-BAD-1", "reject"),
     ]
+    assert {line["depth"] for line in first} == {"surface read"}
     assert written == 0, "judging a drive wrote to it"
     assert said["example"] == "Kaltstart's own"
     assert said["again"].startswith("0 reports/1-incoming")
@@ -111,6 +113,10 @@ def _check_database(connection: sqlite3.Connection) -> None:
     # By the second policy: the third has mistakes, and judged nothing.
     verdicts = dict(connection.execute("SELECT drive_serial, verdict FROM verdicts").fetchall())
     assert verdicts["LAB-BAD-1"] == "accept with remarks"
+    told = "SELECT depth, label, read_percent FROM verdicts WHERE drive_serial = 'LAB-GOOD-1'"
+    assert connection.execute(told).fetchone() == ("surface read", "bay 3, asset 1234", 100.0)
+    where = "SELECT value FROM conditions WHERE name = 'location' AND drive_serial = 'LAB-GOOD-1'"
+    assert connection.execute(where).fetchone()[0].startswith("PCI ")
     limits = {
         (drive, name): (outcome, measured, detail)
         for drive, name, outcome, measured, detail in connection.execute(
@@ -131,7 +137,9 @@ def _check_database(connection: sqlite3.Connection) -> None:
     assert "slower than LAB-GOOD-1" in limits["LAB-SLOW-1", "worse_than_model_percent"][2]
     events = connection.execute("SELECT event, detail FROM events").fetchall()
     before = [detail for event, detail in events if event == "verdict-before"]
-    assert any(detail.startswith("LAB-BAD-1: reject at ") for detail in before), before
+    assert any(detail.startswith("LAB-BAD-1: reject (surface read) at ") for detail in before), (
+        before
+    )
     assert sum(event == "no-verdict" for event, _ in events) == 2
     problem, origin = connection.execute("SELECT problem, policy FROM judging").fetchone()
     assert problem.startswith("policy.toml line 3")
@@ -141,7 +149,17 @@ def _check_database(connection: sqlite3.Connection) -> None:
 def _check_report(report: Path) -> None:
     sheets = (report / "verdicts.html").read_text()
     assert sheets.count('<article class="sheet"') == 3
-    for text in ("LAB-GOOD-1", "LAB-SLOW-1", "LAB-BAD-1", "65536 B", "LAB TWIN", "mild"):
+    for text in (
+        "bay 3, asset 1234",
+        "surface read",
+        'class="code"',
+        "LAB-GOOD-1",
+        "LAB-SLOW-1",
+        "LAB-BAD-1",
+        "65536 B",
+        "LAB TWIN",
+        "mild",
+    ):
         assert text in sheets
     assert "This verdict is older than the policy." in sheets
     page = (report / "report.html").read_text()

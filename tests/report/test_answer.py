@@ -117,8 +117,8 @@ def test_the_gain_of_a_workload_comes_with_the_chart_of_all_drives(workloads: Pa
 
 def test_judged_drives_are_the_answer_where_that_was_asked(verdicts: Path) -> None:
     assert _sentence(verdicts) == (
-        "6 drives judged: 1 accept, 2 accept with remarks, 2 reject (LAB-BAD-1 and LAB-ODD\\x1b1),"
-        " 1 no verdict."
+        "6 drives judged: 1 accept, 2 accept with remarks (1 after a quick look), "
+        "2 reject (1 after a quick look; LAB-BAD-1 and LAB-ODD\\x1b1), 1 no verdict."
     )
 
 

@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from appliance.report.export import export_campaign
+from appliance.store.conditions import find_changes, insert_conditions
 from appliance.store.verdicts import upsert_judging_problem
 from tests.report.pages_read import read_page, words_of
 
@@ -149,3 +150,18 @@ def test_a_quick_look_has_neither_sign_nor_style_of_a_full_acceptance(verdicts: 
     assert '<p class="verdict quick"><span class="sign">◔</span>' in quick
     assert "✓" not in quick
     assert "quick look, 10 % read" in quick
+
+
+def test_where_a_drive_was_plugged_in_is_on_its_sheet_and_in_its_rows(
+    tmp_path: Path, judged: sqlite3.Connection
+) -> None:
+    where = "slot 12, PCI 0000:03:00.0 (mpt3sas)"
+    (drive,) = judged.execute("SELECT id FROM drive WHERE serial = ?", (SERIALS[0],)).fetchone()
+    insert_conditions(judged, 1, drive, find_changes({}, {"location": where}))
+    folder = export_campaign(judged, campaign_id=1, reports=tmp_path / "where", raw=tmp_path)
+    sheets = (folder / "verdicts.html").read_text().split("<article")[1:]
+    said = [f"Location {where}" in read_page(f"<article{each}").words for each in sheets[:2]]
+    assert said == [True, False]
+    with (folder / "verdicts.csv").open(newline="") as file:
+        places = {line["drive_serial"]: line["location"] for line in csv.DictReader(file)}
+    assert (places[SERIALS[0]], places[SERIALS[1]]) == (where, "")

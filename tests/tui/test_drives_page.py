@@ -304,3 +304,21 @@ async def test_a_release_says_that_a_drive_is_in_an_array(engine: FakeEngine) ->
         await press(pilot, "2", "n", "space", "shift+tab", "enter")
         await finish(pilot, "check")
         assert "Array       cache drive of a bcache array" in drawn(pilot)
+
+
+async def test_the_light_of_the_drive_under_the_cursor_blinks(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "down", "b")
+        await finish(pilot, "flow")
+        (request,) = engine.requests()
+        assert request.kind == "locate"
+        assert request.read_payload() == {"device": "sdb", "identity": SSHD.serial}
+
+
+async def test_where_a_drive_is_plugged_in_is_told(engine: FakeEngine) -> None:
+    where = "slot 12, PCI 0000:03:00.0 (mpt3sas), SCSI 0:3:0"
+    engine.show_drives(HDD, asked={HDD: Asked(details=replace(DISK_DETAILS, location=where))})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert f"Location: {where}" in text_of(pilot, "#details")

@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 from appliance.plan.compose import compose_plan
 from appliance.plan.model import ALL_TABLES, DEFAULTS
 from appliance.units import parse_size
+from appliance.workloads.fio.keys import SPEED_TESTS
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, SSHD
 from tests.tui.releasing import go_on, release, started_plan
@@ -82,6 +83,8 @@ def plan_with(kind: str, table: Mapping[str, Any]) -> str:
     full: dict[str, Any] = {"kind": kind, **table}
     if kind == "sweep" and "set_sizes" not in table:
         full.setdefault("cache_size", "8M")
+    if SPEED_TESTS & set(full.get("tests", ())):
+        full["page_cache"] = "bypass"
     if full.get("page_cache") != "bounded":
         full.pop("memory_max", None)
     on_array = full.get("on") == "array"

@@ -48,6 +48,7 @@ class DrivesPage(Page):
         "used.\n\n"
         "Up, Down  choose a drive and see its details\n"
         "d         everything known about it (PgUp and PgDn scroll)\n"
+        "b         its light blinks: it is read for 20 s; any key stops it\n"
         "i         inspect all drives; writes nothing\n"
         "Enter     i, unless the stick has a plan or an unfinished campaign; then d\n"
         "t         dismantle an array that a campaign of this stick left behind; an array "
@@ -55,6 +56,7 @@ class DrivesPage(Page):
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("d", "show_all_details", show=False),
+        Binding("b", "locate", show=False),
         Binding("i", "inspect", show=False),
         Binding("t", "take_apart", show=False),
     ]
@@ -173,6 +175,22 @@ class DrivesPage(Page):
             title = _(" {device}: all details ").format(device=drive.device)
             text = "\n".join(describe_drive(drive))
             self.app.push_screen(Ask(title, text, (), cancel=_("Close")))
+
+    def action_locate(self) -> None:
+        """Let the lights of the drive under the cursor show where it is."""
+        drive, snapshot = self._selected(), self.kaltstart.snapshot
+        if drive is None:
+            return
+        if snapshot.busy:
+            self.kaltstart.say(_("A campaign is running: stop it first (page 3)."))
+        elif snapshot.status is None or snapshot.status.phase == "refused":
+            self.kaltstart.say(_("Nothing can be done now: see above."))
+        else:
+            asked = {"device": drive.device, "identity": drive.raw_identity}
+            self.kaltstart.run_once("locate", self._locate(asked))
+
+    async def _locate(self, asked: dict[str, str]) -> None:
+        await self.kaltstart.ask_engine("locate", asked)
 
     def on_choice_pressed(self, event: Choice.Pressed) -> None:
         """The only one is that for an array."""

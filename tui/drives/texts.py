@@ -43,6 +43,7 @@ def describe_drive(drive: DriveRow) -> list[str]:
         ),
         _("Serial {serial}   WWN {wwn}").format(serial=drive.serial or "-", wwn=drive.wwn or "-"),
         *_describe_enclosure(drive),
+        *_describe_location(drive),
         _("Offered: {state}").format(
             state=_join(_("yes") if drive.offered else _("NO"), say(drive.reason))
         ),
@@ -63,6 +64,12 @@ def _describe_enclosure(drive: DriveRow) -> list[str]:
     if drive.enclosure_serial in {"", drive.serial}:
         return []
     return [_("Enclosure serial {serial}").format(serial=drive.enclosure_serial)]
+
+
+def _describe_location(drive: DriveRow) -> list[str]:
+    if drive.details is None or not drive.details.location:
+        return []
+    return [_("Location: {where}").format(where=drive.details.location)]
 
 
 def fit_lines(lines: Sequence[str], width: int, height: int) -> str:

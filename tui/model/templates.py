@@ -58,7 +58,7 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
         Template(
             "quick-look",
             N_("Quick look"),
-            N_("health, short self-test, a sample of the surface: minutes; writes nothing"),
+            N_("health, short self-test, a surface sample: minutes; writes nothing"),
             all_targets,
             _QUICK_LOOK,
             nothing,
@@ -74,7 +74,7 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
         Template(
             "burn-in",
             N_("Burn-in"),
-            N_("health, surface, verify over a power-off, long self-test, health again"),
+            N_("surface, verify over a power-off, long self-test; compares health"),
             all_targets,
             {"surface": {}, "verify": {"power_cycle": True}, "selftest": _LONG_SELFTEST},
             nothing,

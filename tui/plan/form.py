@@ -77,9 +77,7 @@ class CampaignForm(FormDialog[ComposedCampaign]):
 
     @override
     def compose_box(self) -> ComposeResult:
-        yield Line(
-            _("Space picks  + all  - none  m, s same model, size  c control  a array  l label")
-        )
+        yield Line(_("Space picks  + all  - none  m, s same model, size  c, a role  l label"))
         yield DriveTable(self._drives)
         with Horizontal(classes="field gap"):
             yield Line(_("Name"))
@@ -166,11 +164,13 @@ class CampaignForm(FormDialog[ComposedCampaign]):
 
     def action_pick_all(self) -> None:
         """Pick all drives but those with a system on them."""
-        self._pick_also(lambda _: True)
+        if self._under_cursor() is not None:
+            self._pick_also(lambda _: True)
 
     def action_pick_none(self) -> None:
         """Leave all drives out."""
-        self._give({})
+        if self._under_cursor() is not None:
+            self._give({})
 
     def action_pick_model(self) -> None:
         """Pick all of the model of the one under the cursor."""

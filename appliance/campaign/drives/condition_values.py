@@ -65,6 +65,7 @@ def list_drive_values(
         "firmware": drive.firmware,
         "transport": drive.transport,
         "driver": ", ".join(settings.drivers),
+        "location": kernel.location,
         "link": link.now,
         "link_max": link.drive_max,
         "scheduler": settings.scheduler,

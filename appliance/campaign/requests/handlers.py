@@ -83,6 +83,9 @@ class Engine(Protocol):
     def take_apart(self, set_uuid: str) -> None:
         """An array that was left behind."""
 
+    def locate(self, device: str, identity: str, accept: Accept) -> None:
+        """Let a drive's lights show where it is, for some seconds."""
+
     def switch_off(self, accept: Accept, *, restart: bool) -> None:
         """The machine."""
 
@@ -399,6 +402,10 @@ def _take_apart(asked: Asked, *, set_uuid: str) -> None:
     asked.engine.take_apart(set_uuid)
 
 
+def _locate(asked: Asked, *, device: str, identity: str) -> None:
+    asked.engine.locate(device, identity, asked.accept)
+
+
 def _power_off(asked: Asked) -> None:
     asked.engine.switch_off(asked.accept, restart=False)
 
@@ -438,6 +445,7 @@ HANDLERS: dict[str, Handler] = {
     Kind.KEEP_PLAN: Handler(_keep_plan, writes_files=True),
     Kind.DELETE_PLAN: Handler(_delete_plan, writes_files=True),
     Kind.TAKE_APART: Handler(_take_apart),
+    Kind.LOCATE: Handler(_locate),
     Kind.SET_TIME: Handler(_set_time),
     Kind.SET_KEYBOARD: Handler(_set_keyboard),
     Kind.SET_LANGUAGE: Handler(_set_language),

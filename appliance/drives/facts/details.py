@@ -75,6 +75,7 @@ def parse_details(
         partition_table=contents.partition_table,
         file_systems=contents.file_systems,
         findings=(),
+        location=kernel.location,
     )
     found = find_findings(
         drive,

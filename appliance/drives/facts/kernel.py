@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import sysfs
+from appliance.drives.facts.location import read_location
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class KernelTexts:
     """What the slot can at most: speed, width."""
     usb_speed: str = ""
     """Mb/s."""
+    location: str = ""
+    """Where it is plugged in, in words."""
 
 
 def read_kernel_texts(name: str, *, sys: Path = Path("/sys")) -> KernelTexts:
@@ -46,6 +49,7 @@ def read_kernel_texts(name: str, *, sys: Path = Path("/sys")) -> KernelTexts:
         pci=(now_speed, now_width, max_speed, max_width),
         pci_port=(_text(port, "max_link_speed"), _text(port, "max_link_width")),
         usb_speed=_usb_speed(block),
+        location=read_location(name, sys=sys),
     )
 
 

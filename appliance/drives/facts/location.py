@@ -1,0 +1,72 @@
+"""Where a drive is plugged in: enclosure slot, port and controller, as the kernel knows them.
+
+Only what is the same at each start: the numbers of hosts and enclosures follow the order in which
+they were found. Reads /sys; asks no drive.
+"""
+
+import re
+from pathlib import Path
+
+from appliance import sysfs
+
+_PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_ATA = re.compile(r"ata\d+")
+_SCSI = re.compile(r"\d+:(\d+:\d+:\d+)")
+_END_DEVICE = re.compile(r"end_device-[\d:]+")
+_ENCLOSURE_LINK = "enclosure_device:"
+"""Its slot's name follows (drivers/misc/enclosure.c, `enclosure_link_name`)."""
+
+
+def read_location(name: str, *, sys: Path = Path("/sys")) -> str:
+    """`slot 12, PCI 0000:03:00.0 (mpt3sas), SCSI 0:3:0`; empty where the kernel knows nothing."""
+    device = sys / "block" / name / "device"
+    if not device.exists():
+        return ""
+    above = (device.resolve(), *device.resolve().parents)
+    found = [_read_slot(device, above), _read_controller(above), _read_port(above)]
+    return ", ".join(filter(None, found))
+
+
+def find_slot_folder(name: str, *, sys: Path = Path("/sys")) -> Path | None:
+    """The drive's slot of its enclosure (Documentation/ABI/testing/sysfs-class-enclosure).
+
+    `locate` in it switches the slot's light. None for a drive in no enclosure that says so.
+    """
+    links = sorted((sys / "block" / name / "device").glob(f"{_ENCLOSURE_LINK}*"))
+    return links[0].resolve() if links else None
+
+
+def _read_slot(device: Path, above: tuple[Path, ...]) -> str:
+    links = sorted(device.glob(f"{_ENCLOSURE_LINK}*"))
+    if links:
+        called = links[0].name.removeprefix(_ENCLOSURE_LINK).strip()
+        # Most are numbers; some makers say `Slot 12`, `ArrayDevice00`.
+        return f"slot {called}" if called.isdecimal() else called
+    # An HBA tells the bay of a drive that is plugged into its own backplane.
+    for folder in above:
+        if _END_DEVICE.fullmatch(folder.name):
+            bay = sysfs.read_text(folder / "sas_device" / folder.name / "bay_identifier")
+            return f"bay {bay}" if bay.isdecimal() else ""
+    return ""
+
+
+def _read_controller(above: tuple[Path, ...]) -> str:
+    for folder in above:
+        if _PCI.fullmatch(folder.name):
+            driver = folder / "driver"
+            called = f" ({driver.resolve().name})" if driver.exists() else ""
+            return f"PCI {folder.name}{called}"
+    return ""
+
+
+def _read_port(above: tuple[Path, ...]) -> str:
+    """The port of the controller, or what there is of an address below it."""
+    for folder in above:
+        if _ATA.fullmatch(folder.name):
+            port = sysfs.read_text(folder / "ata_port" / folder.name / "port_no")
+            return f"ATA port {port}" if port else ""
+        if sysfs.read_bytes(folder / "idVendor"):
+            # `1.4`: the fourth port of the hub at the first one; the bus's number is left out.
+            return f"USB port {sysfs.read_text(folder / 'devpath')}"
+    match = _SCSI.fullmatch(above[0].name)
+    return f"SCSI {match[1]}" if match else ""
