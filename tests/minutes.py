@@ -9,7 +9,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -34,11 +34,14 @@ class Run:
     """Seconds of the tests in each folder or file of image tests."""
     start_s: float | None
     """Processor seconds of one start of the appliance, where it was measured."""
+    beside_s: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of each stage that ran beside others."""
 
 
 def format_minutes(run: Run) -> list[str]:
     """The table's lines, the last one of which says whether the budget was kept."""
     lines = [f"{seconds / 60:7.1f}  {name}" for name, seconds in run.stages_s.items()]
+    lines += [f"{seconds / 60:15.1f}  {name}, beside it" for name, seconds in run.beside_s.items()]
     longest = sorted(run.tests_s.items(), key=lambda pair: -pair[1])
     for name, seconds in longest[:_MOST_SHOWN]:
         lines.append(f"{seconds / 60:15.1f}  {name}")
@@ -96,6 +99,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         stages_s=stages_s,
         tests_s=sum_by_place(reports),
         start_s=read_start_s(IMAGE),
+        beside_s=parse_stages(Path(os.environ["KALTSTART_BESIDE"]).read_text()),
     )
     terminalreporter.section("minutes")
     for line in format_minutes(run):

@@ -2,7 +2,9 @@
 
 On a BIOS machine the clock is also a memory that the stick has no part in: a mark that tells how
 many restarts were counted. It is the last digit of the alarm's second, 1 to 9 in turns: the alarm's
-registers are kept by the clock's battery, set or not. A 0 is no mark: most firmware sets it.
+registers are kept by the clock's battery, set or not. A 0 is no mark: most firmware sets it. The
+second begins with an even digit; the initrd of a measured boot makes it an odd one, so that a boot
+that begins again, and that nobody has counted, does not restart the machine (note-kept-entry).
 
 Must never act on its own: the campaign counts each action, in the database, before it asks for it
 here.
@@ -44,6 +46,8 @@ _ALARM_REGISTERS = Path("/proc/driver/rtc")
 """Shows the alarm's time, set or not, as it was found when the kernel started (drivers/rtc)."""
 _MARK = RUN / "restart-mark"
 _MARKS = 9
+_MARK_S = 20
+"""Seconds after which a second ends with the same digit behind an even one."""
 _LATER_S = 3600
 """A time for an alarm that is never to come, within the day that each clock can be set to."""
 _PANIC = Path("/proc/sys/kernel/panic")
@@ -212,7 +216,7 @@ def arm_alarm(after_s: int) -> float:
     mark = _read_mark()
     rtc_now = int(read_rtc_s())
     if mark.is_of_this_boot:
-        after_s += (mark.digit - rtc_now - after_s) % 10
+        after_s += (mark.digit - rtc_now - after_s) % _MARK_S
     sysfs.write_text(alarm, "0")
     sysfs.write_text(alarm, str(rtc_now + after_s) if mark.is_of_this_boot else f"+{after_s}")
     set_to = alarm.read_text().strip()
@@ -275,7 +279,7 @@ def mark_count(this_boot: ThisBoot, count: int) -> None:
     alarm = _RTC / "wakealarm"
     armed = sysfs.read_text(alarm)
     at_s = int(armed) if armed.isdigit() else int(read_rtc_s()) + _LATER_S
-    later_s = (mark.digit - at_s) % 10
+    later_s = (mark.digit - at_s) % _MARK_S
     if later_s or not armed.isdigit():
         sysfs.write_text(alarm, "0")
         sysfs.write_text(alarm, str(at_s + later_s))

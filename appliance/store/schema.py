@@ -5,7 +5,7 @@
 
 import sqlite3
 from contextlib import closing
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 APPLICATION_ID = 0x4B414C54  # "KALT"
@@ -53,4 +53,10 @@ def select_schema(connection: sqlite3.Connection) -> frozenset[Definition]:
     rows = connection.execute(
         "SELECT type, name, tbl_name, CAST(coalesce(sql, '') AS TEXT) FROM sqlite_schema"
     )
-    return frozenset((*row[:3], " ".join(row[3].split())) for row in rows)
+    return frozenset((*row[:3], _join_lines(row[3])) for row in rows)
+
+
+@lru_cache(maxsize=256)
+def _join_lines(sql: str) -> str:
+    """Asked at each opening of a database, of the same definitions."""
+    return " ".join(sql.split())

@@ -12,6 +12,7 @@ _REPO = Path(__file__).parents[2]
 _SCRIPT = _REPO / "mkosi.images/initrd/mkosi.extra/usr/lib/kaltstart/note-kept-entry"
 _ENTRY = f"LoaderEntryOneShot-{this_boot._LOADER_GUID}"
 _BOOT_NEXT = f"BootNext-{this_boot._GLOBAL_GUID}"
+_NOW_S = 1795000008
 _DROP_INS = {
     "kaltstart-deadline.service.d": "[Service]\nExecStart=\n"
     "ExecStart=/usr/bin/systemctl --force poweroff\n",
@@ -26,31 +27,82 @@ _DROP_INS = {
         ("quiet kaltstart.slot=1", [_BOOT_NEXT], True),
         ("kaltstart.slot=1", ["LoaderInfo-1"], False),
         ("quiet", [_ENTRY], False),  # the appliance: it counts
-        ("kaltstart.slot=1", None, False),  # started by BIOS
     ],
 )
 def test_what_ends_a_boot_that_would_come_again(
-    tmp_path: Path, options: str, variables: list[str] | None, *, is_kept: bool
+    tmp_path: Path, options: str, variables: list[str], *, is_kept: bool
 ) -> None:
-    (tmp_path / "cmdline").write_text(f"{options}\n")
-    (tmp_path / "panic").write_text("30\n")
-    if variables is not None:
-        (tmp_path / "efivars").mkdir()
-        for name in variables:
-            (tmp_path / "efivars" / name).touch()
+    (tmp_path / "efivars").mkdir()
+    for name in variables:
+        (tmp_path / "efivars" / name).touch()
+    assert _run(tmp_path, options) == is_kept
+
+
+def _run(folder: Path, options: str) -> bool:
+    """Whether this boot ends in a power-off, whatever happens."""
+    (folder / "cmdline").write_text(f"{options}\n")
+    (folder / "panic").write_text("30\n")
     script = _SCRIPT.read_text()
     for was, now in (
         ("/sys/firmware/efi/efivars", "efivars"),
         ("/proc/sys/kernel/panic", "panic"),
         ("/proc/cmdline", "cmdline"),
+        ("/proc/driver/rtc", "registers"),
+        ("/sys/class/rtc/rtc0", "rtc0"),
+        ("/run/kaltstart", "run"),
         ("/run/systemd/system", "units"),
     ):
         assert was in script
-        script = script.replace(was, str(tmp_path / now))
+        script = script.replace(was, str(folder / now))
+    # Each of them is kept.
+    script = script.replace('> "$clock/wakealarm"', '>> "$clock/wakealarm"')
     subprocess.run(["sh", "-c", script], check=True)
-    made = {path.parent.name: path.read_text() for path in tmp_path.glob("units/*/*.conf")}
-    assert made == (_DROP_INS if is_kept else {})
-    assert (tmp_path / "panic").read_text() == ("0\n" if is_kept else "30\n")
+    made = {path.parent.name: path.read_text() for path in folder.glob("units/*/*.conf")}
+    assert made in ({}, _DROP_INS)
+    assert (folder / "panic").read_text() == ("0\n" if made else "30\n")
+    return bool(made)
+
+
+def _make_clock(folder: Path, second: int) -> Path:
+    """One that keeps an alarm with that second; what alarms it is given."""
+    (folder / "rtc0").mkdir(exist_ok=True)
+    (folder / "rtc0/since_epoch").write_text(f"{_NOW_S}\n")
+    (folder / "rtc0/wakealarm").write_text("")
+    (folder / "registers").write_text(
+        f"rtc_time\t: 11:02:07\nrtc_date\t: 2026-11-25\nalrm_time\t: 12:40:{second:02}\n"
+        "alrm_date\t: 2026-11-25\nalarm_IRQ\t: no\n"
+    )
+    return folder / "rtc0/wakealarm"
+
+
+@pytest.mark.parametrize(
+    ("second", "ends_off"),
+    [(1, False), (8, False), (9, False), (28, False), (45, False), (11, True), (39, True),
+     (0, True), (10, True), (20, True), (50, True)],
+)  # fmt: skip
+def test_on_a_bios_machine_a_boot_that_nobody_counted_restarts_once(
+    tmp_path: Path, second: int, *, ends_off: bool
+) -> None:
+    """The clock keeps that it has begun: where the stick forgets it, the next one ends off."""
+    alarms = _make_clock(tmp_path, second)
+    assert _run(tmp_path, "quiet kaltstart.slot=1") == ends_off
+    if ends_off:
+        assert alarms.read_text() == ""
+        return
+    # What this boot reads is the count that was there.
+    assert (tmp_path / "run/restart-mark").read_text() == f"{second % 10} 0 0\n"
+    off, given, off_again = map(int, alarms.read_text().split())
+    assert (off, off_again) == (0, 0)
+    assert 3600 <= given - _NOW_S < 3620
+    # Beside it the count stays, and a boot after this one finds both.
+    assert given % 10 == second % 10
+    _make_clock(tmp_path, given % 60)
+    assert _run(tmp_path, "kaltstart.slot=1")
+
+
+def test_without_a_clock_it_ends_off(tmp_path: Path) -> None:
+    assert _run(tmp_path, "kaltstart.slot=1")
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("root", ["mkosi.extra", "mkosi.images/initrd/mkosi.extra"])

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import tui
@@ -19,9 +20,15 @@ DATA = (
 """Plain data, whose classes may be known everywhere; who reads them is the port."""
 
 
+@cache
+def parse(source: Path) -> ast.Module:
+    """What a module holds: asked for each name that it imports."""
+    return ast.parse(source.read_text())
+
+
 def imported(source: Path, *, at_once: bool = False) -> Iterator[str]:
     """What a module imports; `at_once`: leaving out what its functions import when called."""
-    tree = ast.parse(source.read_text())
+    tree = parse(source)
     for node in tree.body if at_once else ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
@@ -33,7 +40,7 @@ def is_data(source: Path, module: str) -> bool:
     """Whether nothing but classes and constants is imported from a module of plain data."""
     names = [
         name.name
-        for node in ast.walk(ast.parse(source.read_text()))
+        for node in ast.walk(parse(source))
         if isinstance(node, ast.ImportFrom) and node.module == module
         for name in node.names
     ]

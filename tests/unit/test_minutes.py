@@ -33,6 +33,15 @@ def test_places_are_longest_first_and_the_short_ones_together() -> None:
     assert lines[-2].split() == ["3.0", "2", "more"]
 
 
+def test_what_ran_beside_the_tests_is_shown_and_not_counted() -> None:
+    run = Run(
+        tier="--fast", stages_s={"tests": 60}, tests_s={}, start_s=None, beside_s={"types": 120}
+    )
+    lines = format_minutes(run)
+    assert lines[1].split() == ["2.0", "types,", "beside", "it"]
+    assert lines[-1].startswith("    1.0  minutes in all")
+
+
 def test_stages_and_places() -> None:
     assert parse_stages("style of the scripts=3\ntypes=41\n") == {
         "style of the scripts": 3,
