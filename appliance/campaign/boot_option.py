@@ -23,6 +23,7 @@ _KEPT = (7).to_bytes(4, "little")
 _ACTIVE = 1
 """LOAD_OPTION_ACTIVE (3.1.3): what is not active, some firmware does not start at all."""
 _NAME = "Kaltstart: drive under test"
+_FIRST_NUMBER = 0x80
 _BY_PARTUUID = Path("/dev/disk/by-partuuid")
 _BLOCKS = Path("/sys/class/block")
 _KERNEL_SECTOR_BYTES = 512
@@ -133,5 +134,9 @@ def _find_own() -> Iterator[int]:
 
 
 def _find_free() -> int:
-    """As efibootmgr does: the first number that nobody uses."""
-    return next(number for number in range(1 << 16) if not _option(number).exists())
+    """A number that nobody uses, nor is about to.
+
+    Firmware that enters what was plugged in takes the lowest number that is not in BootOrder, and
+    overwrites what has it (EDK2, BmLoadOption.c, `BmGetFreeOptionNumber`).
+    """
+    return next(number for number in range(_FIRST_NUMBER, 1 << 16) if not _option(number).exists())

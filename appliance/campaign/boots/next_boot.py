@@ -249,7 +249,13 @@ def _look(context: CampaignContext, cycle: CycleRow, row: CampaignDriveRow) -> _
             if is_replay
             else await_drive(
                 context.host,
-                partial(find_booted_drives, context.host, row=row, array=array),
+                partial(
+                    find_booted_drives,
+                    context.host,
+                    row=row,
+                    array=array,
+                    has_esp=cycle.path == "drive",
+                ),
                 hand=hand,
             )
         )

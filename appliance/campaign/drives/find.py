@@ -22,7 +22,7 @@ from appliance.drives.model import Drive
 from appliance.errors import RefusedError, StepFailedError
 from appliance.phrases import N_
 from appliance.progress import Progress, tell_nobody
-from appliance.reference_os.install import root_partuuid
+from appliance.reference_os.install import esp_partuuid, root_partuuid
 from appliance.store.campaigns import CampaignDriveRow
 
 _DRIVE_WAIT_S = 20
@@ -51,20 +51,26 @@ def noted_identity(row: CampaignDriveRow) -> AskedIdentity | None:
 
 
 def find_booted_drives(
-    host: Host, found: Sequence[Drive], row: CampaignDriveRow, *, array: BootedArray | None
+    host: Host,
+    found: Sequence[Drive],
+    row: CampaignDriveRow,
+    *,
+    array: BootedArray | None,
+    has_esp: bool = False,
 ) -> BootedDrives:
     """The live drive of a campaign that carries its reference OS, and alone carries it.
 
-    With an array it is the backing drive, and the cache drive must be here as well. Raises
-    RefusedError when a drive is absent, present twice, no longer carries it, or another drive does
-    as well.
+    `has_esp`: with an ESP of its own, from which it is to be started. With an array it is the
+    backing drive, and the cache drive must be here as well. Raises RefusedError when a drive is
+    absent, present twice, no longer carries it, or another drive does as well.
     """
     drive = find_released_drive(found, row)
     wanted = root_partuuid(row.slot)
     if array is None:
         check_sets(read_sets(host.drives.read_superblock, found), row, members=None)
         known = bool(row.install_uuid) and drive.disk_uuid == row.install_uuid
-        if wanted not in drive.partition_uuids or not known:
+        needed = {wanted, *([esp_partuuid(row.slot)] if has_esp else [])}
+        if not known or needed - set(drive.partition_uuids):
             raise RefusedError(
                 f"drive {row.identity} no longer carries its reference OS", blame="drive"
             )

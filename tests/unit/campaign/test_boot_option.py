@@ -74,8 +74,8 @@ def test_another_systems_option_is_not_taken_for_one() -> None:
 def test_boot_next_starts_it_and_nothing_of_it_is_left(variables: Path) -> None:
     order = (variables / f"BootOrder-{_GUID}").read_bytes()
     boot_option.arm(ESP)
-    assert (variables / f"Boot0001-{_GUID}").read_bytes() == format_option(ESP)
-    assert (variables / f"BootNext-{_GUID}").read_bytes() == b"\x07\0\0\0\x01\0"
+    assert (variables / f"Boot0080-{_GUID}").read_bytes() == format_option(ESP)
+    assert (variables / f"BootNext-{_GUID}").read_bytes() == b"\x07\0\0\0\x80\0"
     assert boot_option.is_armed()
     (variables / f"BootNext-{_GUID}").unlink()  # the firmware followed it
     assert not boot_option.is_armed()
@@ -89,8 +89,8 @@ def test_the_next_drive_gets_the_same_number(variables: Path) -> None:
     other = EspPlace(3, 99, 589_824, esp_partuuid(2))
     boot_option.arm(ESP)
     boot_option.arm(other)
-    assert (variables / f"Boot0001-{_GUID}").read_bytes() == format_option(other)
-    assert _names(variables) == {"BootOrder", "Boot0000", "Boot0001", "BootNext"}
+    assert (variables / f"Boot0080-{_GUID}").read_bytes() == format_option(other)
+    assert _names(variables) == {"BootOrder", "Boot0000", "Boot0080", "BootNext"}
 
 
 def test_what_is_the_same_is_not_written_again(
@@ -116,7 +116,7 @@ def test_a_boot_next_of_somebody_else_is_left_alone(variables: Path) -> None:
     assert _names(variables) == {"BootOrder", "Boot0000", "BootNext"}
 
 
-@pytest.mark.parametrize("kept", ["BootNext", "Boot0001"])
+@pytest.mark.parametrize("kept", ["BootNext", "Boot0080"])
 def test_firmware_that_keeps_none_is_found_out(
     variables: Path, monkeypatch: pytest.MonkeyPatch, kept: str
 ) -> None:

@@ -26,7 +26,7 @@ from appliance.drives.facts.power_cycles import PowerCycles
 from appliance.drives.model import Drive
 from appliance.drives.unlock import Unlocked
 from appliance.errors import KaltstartError, StepFailedError
-from appliance.reference_os.install import root_partuuid, session_partuuid
+from appliance.reference_os.install import esp_partuuid, root_partuuid, session_partuuid
 from appliance.stick.partitions import Stick
 from appliance.store.boots import CycleRow, insert_cycle, select_cycles
 from appliance.store.campaigns import (
@@ -74,7 +74,7 @@ def installed(drive: Drive, slot: int) -> Drive:
     """`drive` with the reference OS of `slot` on it."""
     return replace(
         drive,
-        partition_uuids=(root_partuuid(slot), session_partuuid(slot)),
+        partition_uuids=(root_partuuid(slot), session_partuuid(slot), esp_partuuid(slot)),
         disk_uuid=install_uuid(slot),
     )
 

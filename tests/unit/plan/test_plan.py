@@ -243,6 +243,12 @@ def test_describe_plan() -> None:
     )
 
 
+def test_describe_plan_says_whose_loader_starts_the_boots() -> None:
+    assert describe_plan(parse_plan(MINIMAL + 'path = "drive"\n')) == (
+        '1 drive, 10 cold boots by the drive\'s own loader each, 2 more with a chart; erases "A"'
+    )
+
+
 def test_describe_plan_names_the_workloads_in_their_order() -> None:
     kinds = ["lottery", "fio", "sweep", "sql"]
     tables = [f'[[workload]]\nkind = "{kind}"\n' for kind in kinds]

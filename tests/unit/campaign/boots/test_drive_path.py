@@ -57,6 +57,16 @@ def test_the_firmware_is_told_to_start_the_drives_own_loader(world: World) -> No
     assert world.cycles()[0].path == "drive"
 
 
+def test_a_drive_that_has_lost_its_esp_is_not_started(world: World) -> None:
+    world.make_campaign([HDD], path="drive", cycles=1)
+    (drive,) = world.drives
+    world.drives = (replace(drive, partition_uuids=drive.partition_uuids[:2]),)
+    assert start_next_boot(world.context(), 1) is Outcome.FINISHED
+    (cycle,) = world.cycles()
+    assert (cycle.state, world.boot_next) == ("failed", "")
+    assert "no longer carries its reference OS" in cycle.reason
+
+
 def test_a_boot_by_the_stick_needs_no_entry_of_the_firmware(world: World) -> None:
     world.make_campaign()
     assert start_next_boot(world.context(), 1) is Outcome.LEAVING
