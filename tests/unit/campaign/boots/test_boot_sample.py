@@ -146,6 +146,7 @@ def test_all_of_a_sample_is_stored(world: World) -> None:
         "drive_celsius": None,
         "cpu_celsius": None,
         "kernel_errors": "",
+        "cooling": "none",
     }
     with world.looking() as connection:
         after = connection.execute("SELECT power_cycles_after FROM boot_sample").fetchone()[0]
