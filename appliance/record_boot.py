@@ -38,6 +38,7 @@ _EVENT = re.compile(
 )
 _LOST = re.compile(r"^(?:overrun|dropped events): (\d+)$", re.MULTILINE)
 
+_BLOCKS = Path("/sys/class/block")
 UNIT = "kaltstart-record-boot.service"
 _UNITS = Path("/etc/systemd/system")
 _PROGRAM = Path("/etc/kaltstart-record-boot.py")
@@ -45,6 +46,7 @@ _INSTANCE = TRACEFS / "instances/kaltstart"
 _BY_COMMAND_LINE = TRACEFS / "events/block/block_rq_issue/enable"
 _DEFAULT_LIST = "/var/tmp/kaltstart-boot.csv"  # noqa: S108 - its name is root's to choose
 _BUFFER_BYTES = 128 << 20
+_MOST_MORE_S = 600
 _MIN_SYSTEMD = 240  # `is-system-running --wait`
 
 
@@ -144,7 +146,7 @@ def find_disk(named: str) -> str:
         path = Path(named).resolve(strict=True)
     except OSError as error:
         raise RecordError(f"{named}: {error.strerror}; name a drive such as /dev/sda") from error
-    block = Path("/sys/class/block") / path.name
+    block = _BLOCKS / path.name
     if not path.is_block_device() or not block.exists():
         raise RecordError(f"{named} is no drive; name one such as /dev/sda")
     if (block / "partition").exists():
@@ -261,7 +263,7 @@ def _collect(named: str, target: str) -> None:
     """Write what was recorded, and leave nothing else behind."""
     try:
         disk = find_disk(named)
-        block = Path("/sys/class/block") / disk
+        block = _BLOCKS / disk
         is_whole = _BY_COMMAND_LINE.read_text().strip() == "1"
         text, lost = read_trace(TRACEFS if is_whole else _INSTANCE)
         if lost:
@@ -301,6 +303,12 @@ def _run(*command: str) -> str:
     return done.stdout
 
 
+def _parse_seconds(text: str) -> int:
+    if not (text.isdigit() and int(text) <= _MOST_MORE_S):
+        raise argparse.ArgumentTypeError(f"must be 0 to {_MOST_MORE_S} seconds, not {text}")
+    return int(text)
+
+
 def _parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="record-boot.py",
@@ -314,9 +322,8 @@ def _parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--more",
         metavar="SECONDS",
-        type=int,
+        type=_parse_seconds,
         default=0,
-        choices=range(601),
         help="record so long after start-up has finished, for a desktop: 0 to 600",
     )
     parser.add_argument("--cancel", action="store_true", help="remove the unit; record nothing")
