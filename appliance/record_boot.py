@@ -188,7 +188,7 @@ def format_unit(*, disk: str, target: str, more_s: int, processors: int) -> str:
             "echo 1 > tracing_on",
         )
     )
-    collect = f"exec {_quote(sys.executable or 'python3')} {_PROGRAM} --collect"
+    program = f"{_quote(sys.executable or 'python3')} {_PROGRAM}"
     end = "; ".join(
         (
             "timeout 1800 systemctl is-system-running --wait > /dev/null",
@@ -196,9 +196,10 @@ def format_unit(*, disk: str, target: str, more_s: int, processors: int) -> str:
             f"echo 0 > {_INSTANCE}/tracing_on",
             # By the kernel's command line, from the kernel's first moment on.
             f"if [ $(cat {_BY_COMMAND_LINE}) = 1 ]; then echo 0 > {TRACEFS}/tracing_on; fi",
-            f"{collect} --of {_quote(disk)} --to {_quote(target)}",
+            f"exec {program} --collect --of {_quote(disk)} --to {_quote(target)}",
         )
     )
+    cancel = f"[ ! -e {_PROGRAM} ] || exec {program} --cancel"
     return f"""\
 [Unit]
 Description=Kaltstart: record what this boot reads
@@ -207,6 +208,8 @@ Before=sysinit.target
 [Service]
 ExecStartPre=/bin/sh -e -c {_escape(begin)}
 ExecStart=/bin/sh -c {_escape(end)}
+# Also where it could not begin, or the machine went off before its end: it is done once.
+ExecStopPost=/bin/sh -c {_escape(cancel)}
 [Install]
 WantedBy=sysinit.target
 """

@@ -102,6 +102,8 @@ def test_until_start_up_has_finished_only_the_shell_runs() -> None:
         disk="/dev/disk/by-id/ata-It's 100%", target="/var/tmp/$b.csv", more_s=5, processors=4
     )
     begin, end = (line for line in unit.splitlines() if line.startswith("ExecStart"))
+    (cancel,) = (line for line in unit.splitlines() if line.startswith("ExecStopPost="))
+    assert cancel.endswith('/etc/kaltstart-record-boot.py --cancel"')
     assert "python" not in begin
     assert "echo 32768 > buffer_size_kb" in begin
     assert r"echo 'rwbs ~ \"R*\"' > events/block/block_rq_issue/filter" in begin
