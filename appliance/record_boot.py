@@ -38,6 +38,7 @@ _EVENT = re.compile(
 )
 _LOST = re.compile(r"^(?:overrun|dropped events): (\d+)$", re.MULTILINE)
 
+_BLOCKS = Path("/sys/class/block")
 UNIT = "kaltstart-record-boot.service"
 _UNITS = Path("/etc/systemd/system")
 _PROGRAM = Path("/etc/kaltstart-record-boot.py")
@@ -45,6 +46,7 @@ _INSTANCE = TRACEFS / "instances/kaltstart"
 _BY_COMMAND_LINE = TRACEFS / "events/block/block_rq_issue/enable"
 _DEFAULT_LIST = "/var/tmp/kaltstart-boot.csv"  # noqa: S108 - its name is root's to choose
 _BUFFER_BYTES = 128 << 20
+_MOST_MORE_S = 600
 _MIN_SYSTEMD = 240  # `is-system-running --wait`
 
 
@@ -144,7 +146,7 @@ def find_disk(named: str) -> str:
         path = Path(named).resolve(strict=True)
     except OSError as error:
         raise RecordError(f"{named}: {error.strerror}; name a drive such as /dev/sda") from error
-    block = Path("/sys/class/block") / path.name
+    block = _BLOCKS / path.name
     if not path.is_block_device() or not block.exists():
         raise RecordError(f"{named} is no drive; name one such as /dev/sda")
     if (block / "partition").exists():
@@ -186,7 +188,7 @@ def format_unit(*, disk: str, target: str, more_s: int, processors: int) -> str:
             "echo 1 > tracing_on",
         )
     )
-    collect = f"exec {_quote(sys.executable or 'python3')} {_PROGRAM} --collect"
+    program = f"{_quote(sys.executable or 'python3')} {_PROGRAM}"
     end = "; ".join(
         (
             "timeout 1800 systemctl is-system-running --wait > /dev/null",
@@ -194,9 +196,10 @@ def format_unit(*, disk: str, target: str, more_s: int, processors: int) -> str:
             f"echo 0 > {_INSTANCE}/tracing_on",
             # By the kernel's command line, from the kernel's first moment on.
             f"if [ $(cat {_BY_COMMAND_LINE}) = 1 ]; then echo 0 > {TRACEFS}/tracing_on; fi",
-            f"{collect} --of {_quote(disk)} --to {_quote(target)}",
+            f"exec {program} --collect --of {_quote(disk)} --to {_quote(target)}",
         )
     )
+    cancel = f"[ ! -e {_PROGRAM} ] || exec {program} --cancel"
     return f"""\
 [Unit]
 Description=Kaltstart: record what this boot reads
@@ -205,6 +208,8 @@ Before=sysinit.target
 [Service]
 ExecStartPre=/bin/sh -e -c {_escape(begin)}
 ExecStart=/bin/sh -c {_escape(end)}
+# Also where it could not begin, or the machine went off before its end: it is done once.
+ExecStopPost=/bin/sh -c {_escape(cancel)}
 [Install]
 WantedBy=sysinit.target
 """
@@ -261,7 +266,7 @@ def _collect(named: str, target: str) -> None:
     """Write what was recorded, and leave nothing else behind."""
     try:
         disk = find_disk(named)
-        block = Path("/sys/class/block") / disk
+        block = _BLOCKS / disk
         is_whole = _BY_COMMAND_LINE.read_text().strip() == "1"
         text, lost = read_trace(TRACEFS if is_whole else _INSTANCE)
         if lost:
@@ -301,6 +306,12 @@ def _run(*command: str) -> str:
     return done.stdout
 
 
+def _parse_seconds(text: str) -> int:
+    if not (text.isdigit() and int(text) <= _MOST_MORE_S):
+        raise argparse.ArgumentTypeError(f"must be 0 to {_MOST_MORE_S} seconds, not {text}")
+    return int(text)
+
+
 def _parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="record-boot.py",
@@ -314,9 +325,8 @@ def _parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--more",
         metavar="SECONDS",
-        type=int,
+        type=_parse_seconds,
         default=0,
-        choices=range(601),
         help="record so long after start-up has finished, for a desktop: 0 to 600",
     )
     parser.add_argument("--cancel", action="store_true", help="remove the unit; record nothing")

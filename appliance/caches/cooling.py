@@ -37,7 +37,8 @@ LEAST_REGION_BYTES = 512 << 20
 _AREA = 1 << 20
 """No block of the boot and none that is compared with it share one with what is read to forget."""
 _COMPARED_EVERY = 16
-"""So many areas to one that is left for the comparison."""
+_COMPARED = 11
+"""Which of them: not the first, as places at round numbers are the boot's in the built-in list."""
 _PIECE = 128 << 10
 """Every second piece is left out: no drive takes that for a copy, which hybrids keep out of their
 flash, and a head need not move for it."""
@@ -138,7 +139,7 @@ def plan_cooling(reads: ReadList, *, drive_bytes: int, seed: str, turn: int) -> 
     for area in chain(range(end, areas), range(first), range(first, min(end, areas))):
         if len(region) * _AREA >= MOST_BYTES:
             break
-        if area not in used and area % _COMPARED_EVERY:
+        if area not in used and area % _COMPARED_EVERY != _COMPARED:
             region.append(area)
     if len(region) * _AREA < LEAST_REGION_BYTES:
         raise TooSmallError(
@@ -161,7 +162,7 @@ def plan_cooling(reads: ReadList, *, drive_bytes: int, seed: str, turn: int) -> 
 
 
 def _is_compared(area: int, used: set[int]) -> bool:
-    return area % _COMPARED_EVERY == 0 and area not in used
+    return area % _COMPARED_EVERY == _COMPARED and area not in used
 
 
 def _draw_boot_blocks(

@@ -339,7 +339,7 @@ def _gather_boots(boots: BootCounts) -> dict[str, Figure]:
         "boot_median_s": Figure(
             stats.find_median(settled),
             _describe_boots(len(settled), len(boots.boot_s)),
-            frozenset({boots.power, *(f"cooling {each}" for each in boots.coolings)})
+            frozenset({boots.power, *(f"cooling {each}" for each in boots.coolings - {"none"})})
             if settled
             else frozenset(),
             excuse=skipped,

@@ -11,7 +11,7 @@ from appliance.samples.read_list import parse_trace
 from tests.lab.campaign import Result, Trial, run_campaign
 from tests.lab.demo import boots_by_drive, format_table
 from tests.lab.drives import DEFAULT_DRIVES, ModelledDrive
-from tests.lab.stick import get_data_tree
+from tests.lab.stick import get_data_tree, put_file
 from tests.lab.timing import SeekCurve
 
 _CYCLES = 2
@@ -80,7 +80,7 @@ version = 1
 [campaign]
 name = "Recorded"
 autostart = true
-on_finish = "tui"
+on_finish = "poweroff"
 [[drive]]
 serial = "LAB-SSD-1"
 erase = "LAB-SSD-1"
@@ -93,6 +93,7 @@ _TRACED = """\
 version = 1
 [campaign]
 name = "Traced"
+autostart = true
 on_finish = "poweroff"
 [[drive]]
 serial = "LAB-SSD-1"
@@ -102,15 +103,6 @@ trace = "boot.csv"
 cycles = 2
 wake_margin = 60
 """
-_HAND_OUT = f"""\
-until grep -q '"phase": "idle"' /run/kaltstart/status.json; do sleep 1; done 2> /dev/null
-if [ ! -e /run/kaltstart/fat/boot.csv ]; then
-  say "wrote $(python3 -m appliance record-boot 2>&1 | tr '\n' ' ')"
-  cat > /run/traced.toml << 'PLAN'
-{_TRACED}PLAN
-  say "asked $(python3 -m appliance run /run/traced.toml 2>&1)"
-fi
-"""
 
 
 @pytest.mark.long
@@ -118,9 +110,9 @@ def test_a_recorded_boot_is_replayed(out: Path) -> None:
     drive = ModelledDrive(serial="LAB-SSD-1", model="ssd", size_bytes=2 << 30)
     first = run_campaign(Trial(out=out / "recorded", plan=_RECORDED, drives=[drive]))
     assert first.ok, f"{first.outcome}: {first.reason}"
-    stick = first.out / "stick.raw"
-    (listed,) = get_data_tree(stick, "raw", out / "raw").rglob("reads.csv")
-    reads = parse_trace(listed.read_text(), name="reads.csv")
+    (listed,) = get_data_tree(first.out / "stick.raw", "raw", out / "raw").rglob("reads.csv")
+    text = listed.read_text()
+    reads = parse_trace(text, name="reads.csv")
     (charted,) = (row for row in first.boot_times() if row.charted)
     # The kernel's own count until the session was read, and a little of what came before the stop.
     assert charted.read_bytes is not None
@@ -130,16 +122,15 @@ def test_a_recorded_boot_is_replayed(out: Path) -> None:
     second = run_campaign(
         Trial(
             out=out / "traced",
-            plan=None,
-            image=stick,
+            plan=_TRACED,
             drives=[drive],
-            agent=_HAND_OUT,
+            prepare_stick=lambda stick: put_file(stick, "boot.csv", text),
             from_start=True,
         )
     )
     assert second.ok, f"{second.outcome}: {second.reason}"
-    boots = [row for row in second.boot_times() if row.read_bytes == reads.size_bytes]
-    assert [row.cycle for row in boots] == [1, 2]
+    boots = [(row.cycle, row.read_bytes) for row in second.boot_times()]
+    assert boots == [(1, reads.size_bytes), (2, reads.size_bytes)]
     for stats in second.stats.values():
         assert all(one["write_bytes"] + one["trim_bytes"] == 0 for one in stats)
         assert sum(one["read_bytes"] >= reads.size_bytes for one in stats) == 2

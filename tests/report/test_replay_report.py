@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from appliance.report.export import export_campaign
+from tests.databases import seal
 
 
 @pytest.fixture
@@ -96,3 +97,55 @@ def test_a_replay_of_milliseconds_is_not_told_as_zero(
     ).read_text()
     assert "LAB-SSHD-1 starts in 0.003 s from boot 2 on" in text
     assert "0.0 s" not in text
+
+
+def _cool(lab: sqlite3.Connection, proof: str) -> None:
+    with lab:
+        lab.execute("UPDATE campaign SET cool = 'evict'")
+        lab.execute(
+            "INSERT INTO cooling (cycle_id, at, proof, reason)"
+            " SELECT id, 'T', 'proven', '' FROM cycle"
+        )
+        lab.execute(
+            "UPDATE cooling SET proof = ? WHERE cycle_id = (SELECT c.id FROM cycle c"
+            " JOIN drive d ON d.id = c.drive_id WHERE d.serial = 'LAB-SSHD-1' AND cycle = 2"
+            " AND NOT charted)",
+            [proof],
+        )
+    seal(lab, "cooling")
+
+
+def test_of_cooled_boots_no_gain_over_a_first_one_is_stated(
+    replayed: sqlite3.Connection, raw: Path, tmp_path: Path
+) -> None:
+    _cool(replayed, "proven")
+    page = export_campaign(replayed, campaign_id=1, reports=tmp_path / "reports", raw=raw)
+    text = (page / "report.html").read_text()
+    assert "before each it was to forget, so no gain over a first one can be stated" in text
+    assert "before each of 6 boots it was made to forget what a boot reads, and probed" in text
+    assert "as at its first boot" not in text
+    assert "made to forget, proven" in text
+    assert "cooling unproven" not in text
+    rows = (page / "results.csv").read_text().splitlines()
+    assert "cooling" in rows[0].split(",")
+
+
+def test_a_boot_that_is_not_proven_to_be_cooled_is_told(
+    replayed: sqlite3.Connection, raw: Path, tmp_path: Path
+) -> None:
+    _cool(replayed, "unproven")
+    page = export_campaign(replayed, campaign_id=1, reports=tmp_path / "reports", raw=raw)
+    text = (page / "report.html").read_text()
+    assert "before 1 of 6 boots it is not proven that it had forgotten what a boot reads" in text
+    assert "cooling unproven" in text
+
+
+def test_a_damaged_row_proves_nothing(
+    replayed: sqlite3.Connection, raw: Path, tmp_path: Path
+) -> None:
+    _cool(replayed, "unproven")
+    with replayed:
+        replayed.execute("UPDATE cooling SET proof = 'proven'")  # as a bit that has turned
+    page = export_campaign(replayed, campaign_id=1, reports=tmp_path / "reports", raw=raw)
+    text = (page / "report.html").read_text()
+    assert "before 1 of 6 boots it is not proven that it had forgotten what a boot reads" in text

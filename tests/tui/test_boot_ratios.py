@@ -85,6 +85,20 @@ def test_a_boot_that_trains_a_drive_is_in_no_figure() -> None:
     assert replace(drive, boots=(training, *drive.boots[1:])).times_s == DISK_S[1:]
 
 
+def cooled(drive: CampaignDrive, state: str) -> CampaignDrive:
+    return replace(drive, boots=tuple(replace(boot, cooling=state) for boot in drive.boots))
+
+
+def test_boots_that_are_not_cooled_alike_are_not_compared() -> None:
+    disk, hybrid = booted("DISK", *DISK_S), booted("HYBRID", *SSD_S)
+    _, alike = describe(cooled(disk, "proven"), cooled(hybrid, "proven"))[0].split("\n")
+    assert "not compared" not in alike
+    assert "cold, unproven, cooled" in alike
+    told = describe(cooled(disk, "proven"), cooled(hybrid, "unproven"))[0]
+    assert "not compared" in told
+    assert "cold, unproven, cooling unproven against cold, unproven, cooled" in told
+
+
 def test_the_fastest_drive_is_held_against_each_other_one() -> None:
     drives = (booted("DISK", *DISK_S), booted("SSD", *SSD_S))
     (text,) = describe(*drives)

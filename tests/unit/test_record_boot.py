@@ -102,6 +102,8 @@ def test_until_start_up_has_finished_only_the_shell_runs() -> None:
         disk="/dev/disk/by-id/ata-It's 100%", target="/var/tmp/$b.csv", more_s=5, processors=4
     )
     begin, end = (line for line in unit.splitlines() if line.startswith("ExecStart"))
+    (cancel,) = (line for line in unit.splitlines() if line.startswith("ExecStopPost="))
+    assert cancel.endswith('/etc/kaltstart-record-boot.py --cancel"')
     assert "python" not in begin
     assert "echo 32768 > buffer_size_kb" in begin
     assert r"echo 'rwbs ~ \"R*\"' > events/block/block_rq_issue/filter" in begin
@@ -120,6 +122,56 @@ def test_a_drive_that_is_none_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(RecordError, match="is no drive; name one such as /dev/sda"):
         find_disk(str(tmp_path / "file"))
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_the_list_is_of_the_longer_recording(
+    *, is_whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # By the kernel's command line the events are on at the top too, from its first moment.
+    instance = tmp_path / "instances/kaltstart"
+    for folder, lines in ((tmp_path, _EVENTS), (instance, "".join(_EVENTS.splitlines(True)[:4]))):
+        (folder / "per_cpu/cpu0").mkdir(parents=True)
+        (folder / "per_cpu/cpu0/stats").write_text("overrun: 0\ndropped events: 0\n")
+        (folder / "trace").write_text(lines)
+    enable = tmp_path / "enable"
+    enable.write_text(f"{is_whole:d}\n")
+    block = tmp_path / "block/sda"
+    block.mkdir(parents=True)
+    (block / "dev").write_text("8:0\n")
+    (block / "size").write_text("7814037168\n")
+    removed: list[bool] = []
+    monkeypatch.setattr(record_boot, "TRACEFS", tmp_path)
+    monkeypatch.setattr(record_boot, "_INSTANCE", instance)
+    monkeypatch.setattr(record_boot, "_BY_COMMAND_LINE", enable)
+    monkeypatch.setattr(record_boot, "_BLOCKS", tmp_path / "block")
+    monkeypatch.setattr(record_boot, "find_disk", lambda _: "sda")
+    monkeypatch.setattr(record_boot, "_remove", lambda: removed.append(True))
+    words = ["--collect", "--of", "/dev/sda", "--to", str(tmp_path / "boot.csv")]
+    assert record_boot.main(words) == 0
+    text = (tmp_path / "boot.csv").read_text()
+    assert "/dev/sda, 4000787030016 bytes, Linux " in text
+    assert text.splitlines()[1].endswith(
+        "since the kernel's start" if is_whole else "since the unit's start"
+    )
+    assert len(parse_trace(text, name="boot.csv").extents) == (3 if is_whole else 1)
+    # What found no room leaves no list, and no unit either.
+    (tmp_path / "boot.csv").unlink()
+    for folder in (tmp_path, instance):
+        (folder / "per_cpu/cpu0/stats").write_text("overrun: 3\ndropped events: 0\n")
+    assert record_boot.main(words) == 1
+    assert not (tmp_path / "boot.csv").exists()
+    assert len(removed) == 2
+
+
+def test_bad_usage_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, told in (
+        ([], "name the drive with --of"),
+        (["--of", "/dev/sda", "--more", "601"], "must be 0 to 600 seconds, not 601"),
+    ):
+        with pytest.raises(SystemExit):
+            record_boot.main(words)
+        assert told in capsys.readouterr().err
 
 
 def test_it_runs_alone_and_on_an_old_python() -> None:

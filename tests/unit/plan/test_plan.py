@@ -332,7 +332,7 @@ def test_the_manuals_examples_are_accepted() -> None:
             assert example in text
             parse_plan(text)
         examples += len(rows)
-    assert examples == 20 + 10 + 3 + 16 + 5 + 5 + 10 + 3 + 2 + 2 + 1 + 3 + 1
+    assert examples == 21 + 10 + 3 + 16 + 5 + 5 + 10 + 3 + 2 + 2 + 1 + 3 + 1
 
 
 def _put_into_plan(heading: str, key: str, example: str) -> str:
@@ -357,7 +357,7 @@ def _put_into_plan(heading: str, key: str, example: str) -> str:
         return f"{head}{table_name[0]}\n{example}\n"
     if key in {"wwn", "role", "model", "size", "label"}:
         return minimal.replace("[boot]", f"{example}\n[boot]")
-    needed = 'mode = "replay"\n' if key == "trace" else ""
+    needed = 'mode = "replay"\n' if key in {"trace", "cool"} else ""
     return minimal if key in {"serial", "erase"} else f"{minimal}{needed}{example}\n"
 
 
