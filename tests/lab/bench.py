@@ -16,6 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tests.lab.bench_interface import measure_keys, measure_list
+from tests.lab.bench_shelf import measure_shelf
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DriveBay, ModelledDrive
 from tests.lab.faults import parse_faults
@@ -180,6 +181,7 @@ _PARTS: Mapping[str, Callable[[Path], list[Measure]]] = {
     "drives": measure_drives,
     "keys": measure_keys,
     "list": measure_list,
+    "shelf": measure_shelf,
 }
 
 

@@ -78,8 +78,8 @@ class SideBySide:
         for each in runs:
             self._waiting.setdefault(each.step.drive_id, deque()).append(each)
         turn = self._context.host.turn
+        turn.is_bound = lambda: self._context.connection.in_transaction
         with turn:
-            turn.is_bound = lambda: self._context.connection.in_transaction
             while self._begin_all() or self._running:
                 if ended := self._await_end():
                     self._note_end(ended)
