@@ -206,7 +206,9 @@ def test_rates_beside_other_drives_are_compared_with_neighbours_alone(
         add_surface(rows, SLOW, position=1, mean_mb_s=25),
     ]
     for step, beside in zip(steps, besides, strict=True):
-        rows.execute("UPDATE result SET beside = ?, checksum = NULL WHERE step_id = ?", (beside, step))
+        rows.execute(
+            "UPDATE result SET beside = ?, checksum = NULL WHERE step_id = ?", (beside, step)
+        )
     seal(rows, "result")
     good, slow, _ = gather_evidence(rows, 1)
     for name in ("surface_mean_mb_s", "surface_lat_p99_ms", "surface_slowest_slice_percent"):

@@ -1,11 +1,15 @@
 """Steps of several drives at the same time: what each stores, and what ends which of them."""
 
+import json
 import threading
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
 
+from appliance.campaign.status import Status
 from appliance.campaign.steps.attempt import (
     PausedByPersonError,
     SkippedByPersonError,
@@ -16,6 +20,7 @@ from appliance.drives import suppress_flush
 from appliance.errors import StepFailedError, StickError
 from appliance.plan.workloads import WorkloadPlan
 from appliance.run import StillRunningError
+from appliance.service.screen import Screen
 from appliance.store.connect import open_database, transaction
 from appliance.store.pause_and_skip import (
     clear_pause_asked,
@@ -25,6 +30,7 @@ from appliance.store.pause_and_skip import (
 from appliance.workloads.selftest.keys import SelftestPlan
 from appliance.workloads.surface.keys import SurfacePlan
 from appliance.workloads.verify.keys import VerifyPlan
+from tests.unit.campaign.requests.asking import ask
 from tests.unit.campaign.steps.step_machine import Machine, lottery
 from tests.unit.campaign.world import HDD, SSD, OffError, World
 
@@ -338,4 +344,46 @@ def test_all_power_offs_come_before_what_is_read_after_them(
     ]  # fmt: skip
     assert machine.rows("SELECT DISTINCT beside FROM results WHERE variant IN ('one', 'two')") == [
         (1,)
+    ]
+
+
+def test_a_request_skips_the_step_it_names_and_the_status_shows_all_that_run(
+    make: MakeMachine,
+) -> None:
+    machine = make(surface())
+    world = machine.world
+    context = world.context()
+    seconds = count()
+    host = replace(context.host, clock=replace(world.clock, monotonic_s=lambda: next(seconds)))
+    machine.show = Screen(Status(), context.connection, host).step_progress()
+    shown: list[dict[str, object]] = []
+    both = threading.Event()
+
+    def ask_for_skip() -> None:
+        _hear(both)
+        shown.extend(json.loads((world.run / "status.json").read_text())["steps"])
+        ask(world, "skip-step", campaign_id=world.campaign_id, step_id=1)
+        hold(machine, "sda")()
+
+    def outlast() -> None:
+        pause = threading.Event()
+        while states(machine)[0] != "skipped":
+            pause.wait(0.001)
+
+    machine.during["two on sda"] = ask_for_skip
+    machine.during["two on sdb"] = outlast
+    show = machine.show
+
+    def show_and_note(place: StepPosition, label: str, done: int, total: int) -> None:
+        show(place, label, done, total)
+        if both_in("two")(place):
+            both.set()
+
+    machine.show = show_and_note
+    machine.run()
+    context.connection.close()
+    assert states(machine) == ["skipped", "done"]
+    assert [(each["device"], each["part"]) for each in shown] == [
+        ("LAB-HDD-1", "two"),
+        ("LAB-SSD-1", "two"),
     ]
