@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from appliance.campaign.status import Status
+from appliance.campaign.steps import side_by_side
 from appliance.campaign.steps.attempt import (
     PausedByPersonError,
     SkippedByPersonError,
@@ -128,7 +129,7 @@ def test_what_is_timed_waits_until_all_that_runs_beside_each_other_is_done(
     parts = [word for word in machine.log if word in {"one", "two", "close"}]
     assert parts[6:12] == ["one", "two", "close"] * 2
     assert states(machine) == ["done"] * 6
-    assert machine.rows("SELECT DISTINCT workload FROM results WHERE beside = 0") == [("lottery",)]
+    assert machine.rows("SELECT DISTINCT beside FROM results WHERE workload = 'lottery'") == [(0,)]
 
 
 def test_self_tests_of_all_begin_together_whatever_at_once_says(make: MakeMachine) -> None:
@@ -272,6 +273,25 @@ def test_trouble_with_the_stick_ends_them_all(make: MakeMachine) -> None:
     with pytest.raises(StickError, match="full"):
         machine.run()
     assert states(machine) == ["planned", "planned"]
+
+
+def test_a_stick_that_cannot_be_read_is_told_when_nothing_runs_any_more(
+    make: MakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = make(surface(), selftest())
+    machine.during["two on sdb"] = hold(machine, "sdb")
+    looks = iter([False])
+
+    def look(*_: object) -> bool:
+        for look in looks:
+            return look
+        raise StickError("gone")
+
+    monkeypatch.setattr(side_by_side, "is_pause_asked", look)
+    with pytest.raises(StickError, match="gone"):
+        machine.run()
+    assert not [each for each in threading.enumerate() if each.name.startswith("step ")]
+    assert states(machine)[1] == "planned"
 
 
 def test_a_bug_ends_them_all(make: MakeMachine) -> None:
