@@ -25,6 +25,7 @@ _HEAD = """\
 version = 1
 [campaign]
 name = "one falls silent"
+at_once = 1
 autostart = true
 on_finish = "poweroff"
 """

@@ -22,6 +22,7 @@ _PLAN = """\
 version = 1
 [campaign]
 name = "surfaces"
+at_once = 1
 autostart = true
 on_finish = "poweroff"
 [[drive]]

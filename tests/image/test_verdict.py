@@ -18,6 +18,7 @@ _PLAN = """\
 version = 1
 [campaign]
 name = "incoming"
+at_once = 1
 autostart = true
 on_finish = "tui"
 [[drive]]

@@ -17,6 +17,7 @@ _PLAN = """\
 version = 1
 [campaign]
 name = "verify"
+at_once = 1
 autostart = true
 on_finish = "poweroff"
 [[drive]]

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tests.lab.bench_boots import measure_boots
 from tests.lab.bench_interface import measure_keys, measure_list
+from tests.lab.bench_shelf import measure_shelf
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DriveBay, ModelledDrive
 from tests.lab.faults import parse_faults
@@ -182,6 +183,7 @@ _PARTS: Mapping[str, Callable[[Path], list[Measure]]] = {
     "boots": measure_boots,
     "keys": measure_keys,
     "list": measure_list,
+    "shelf": measure_shelf,
 }
 
 

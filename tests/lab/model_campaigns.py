@@ -67,6 +67,7 @@ def make_campaign(
 version = 1
 [campaign]
 name = {json.dumps(name)}
+at_once = 1
 autostart = true
 on_finish = "poweroff"
 """

@@ -123,6 +123,27 @@ def run_step(engine: FakeEngine) -> None:
     )
 
 
+def run_steps_at_once(engine: FakeEngine) -> None:
+    """A scan of each drive; one of them is not asked for its temperature."""
+    campaign_id = add_steps(engine)
+    slices = _step(6, 7, "surface", HDD.serial, part="033", number=34, parts=101)
+    selftest = _step(7, 7, "selftest", "W761CPRN", part="long", number=1, parts=1)
+    progress = {"label": "surface: slice 34 of 100", "done_bytes": 3 << 30, "total_bytes": 5 << 30}
+    engine.say(
+        phase="running",
+        message=Phrase(N_("{count} drives are tested"), count=2),
+        campaign_id=campaign_id,
+        step=slices,
+        steps=[
+            slices | {"progress": progress},
+            selftest
+            | {"progress": {"label": "self-test; percent", "done_bytes": 40, "total_bytes": 100}},
+        ],
+        progress=progress,
+        temperatures={HDD.serial: 38.0},
+    )
+
+
 def run_step_to_pause(engine: FakeEngine) -> None:
     run_step(engine)
     update_pause_asked(engine.connection, 1)

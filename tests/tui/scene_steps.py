@@ -150,7 +150,7 @@ async def set_further(pilot: Pilot[Any], engine: FakeEngine) -> None:
     """Mistakes in two of the further settings, looked at; without an array."""
     await press(pilot, "2", "n", "space", "f5", "space", "tab")
     await type_text(pilot, "hot")
-    await press(pilot, "tab")
+    await press(pilot, "tab", "tab")
     await type_text(pilot, "5")
     pilot.app.screen.query_one("#done").focus()
     await press(pilot, "enter")

@@ -112,6 +112,7 @@ SCENES = {
     "run-preparing": Scene(at.prepare_drives, do_nothing),
     "run-paused": Scene(at.pause, press_keys("3")),
     "run-step": Scene(at.run_step, read_for_minutes),
+    "run-side-by-side": Scene(at.run_steps_at_once, do_nothing),
     "run-skip": Scene(at.run_step, press_keys("k")),
     "run-pausing": Scene(at.run_step_to_pause, do_nothing),
     "run-step-prepared": Scene(at.prepare_step, do_nothing),

@@ -7,7 +7,7 @@ from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import BOOTS_TOML, HDD, NO_SERIAL, SSHD
 from tests.tui.measured import add_array_steps, add_steps
 from tests.tui.scenes import SCENES, play
-from tests.tui.steps import app_of, drawn, finish, page, press, settle, text_of
+from tests.tui.steps import app_of, drawn, finish, page, press, settle, shown, text_of
 from tui.app import KaltstartApp
 from tui.charset import drawable
 from tui.model.snapshot import Event
@@ -303,6 +303,53 @@ async def test_a_running_step_says_where_it_is_and_what_the_drive_does(engine: F
         await press(pilot, "s")
         await finish(pilot, "flow")
         assert [request.kind for request in engine.requests()] == ["stop"]
+
+
+def say_two_steps(engine: FakeEngine) -> None:
+    """Surfaces of both drives; the second one does not answer."""
+    campaign_id = add_steps(engine)
+    progress = {"label": "surface: slice 34 of 100", "done_bytes": 30, "total_bytes": 100}
+    first = {"position": 6, "of": 7, "kind": "surface", "device": HDD.serial, "step_id": 6}
+    second = first | {"position": 7, "device": SSHD.serial, "step_id": 7}
+    first |= {"part": "033", "part_number": 34, "parts": 101}
+    second |= {"part": "", "part_number": 0, "parts": 0}
+    silent = {"label": "opening the drive", "done_bytes": 0, "total_bytes": 0}
+    engine.say(
+        phase="running",
+        campaign_id=campaign_id,
+        step=first,
+        steps=[first | {"progress": progress}, second | {"progress": silent}],
+        progress=progress,
+        temperatures={HDD.serial: 38.0},
+    )
+
+
+async def test_each_of_several_running_steps_has_a_line(engine: FakeEngine) -> None:
+    say_two_steps(engine)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        title, first, second = text_of(pilot, "#now").splitlines()
+        assert title == "2 drives are tested at the same time:"
+        assert first.split() == [HDD.serial, "surface", "34/101", "30", "%", "38", "°C"]
+        assert second.split() == [SSHD.serial, "surface", "-", "opening", "the", "drive"]
+
+
+async def test_which_of_several_running_steps_is_skipped_can_be_chosen(engine: FakeEngine) -> None:
+    say_two_steps(engine)
+    engine.connection.execute("UPDATE step SET state = 'running' WHERE id IN (6, 7)")
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "k")
+        await shown(pilot, "#skip")
+        assert "Skip step 6 of 7" in " ".join(drawn(pilot).split())
+        await press(pilot, "right", "right", "enter")
+        await settle(pilot)
+        assert "Skip step 7 of 7" in " ".join(drawn(pilot).split())
+        await press(pilot, "right", "enter")
+        await finish(pilot, "skip")
+        assert [(each.kind, each.read_payload()) for each in engine.requests()] == [
+            ("skip-step", {"campaign_id": 1, "step_id": 7})
+        ]
 
 
 async def test_boots_and_steps_of_one_campaign_are_both_counted(engine: FakeEngine) -> None:

@@ -78,8 +78,8 @@ class SideBySide:
         for each in runs:
             self._waiting.setdefault(each.step.drive_id, deque()).append(each)
         turn = self._context.host.turn
+        turn.is_bound = lambda: self._context.connection.in_transaction
         with turn:
-            turn.is_bound = lambda: self._context.connection.in_transaction
             while self._begin_all() or self._running:
                 if ended := self._await_end():
                     self._note_end(ended)
@@ -97,9 +97,16 @@ class SideBySide:
         return None
 
     def _begin_all(self) -> bool:
-        """Begin all that may begin now; whether any is still to begin, or runs."""
+        """Begin all that may begin now; whether any is still to begin."""
         if self._trouble is not None:
             return False
+        try:
+            return self._begin_waiting()
+        except BaseException as error:  # noqa: BLE001 - raised once all that run have ended
+            self._end_all(error)
+            return False
+
+    def _begin_waiting(self) -> bool:
         if is_pause_asked(self._context.connection, self._campaign_id):
             return False
         busy = {each.step.drive_id for each in self._running.values()}

@@ -16,6 +16,7 @@ from appliance.verdict.evidence import Figure
 from appliance.verdict.gather import gather_evidence
 from appliance.verdict.judge import judge
 from appliance.verdict.policy_file import parse_policy
+from tests.databases import seal
 from tests.report.judged import (
     BAD,
     BYPASS,
@@ -194,6 +195,30 @@ def test_the_rates_of_a_sample_are_compared_and_held_against_no_limit(
         limits["worse_than_model_percent"].outcome,
         limits["worse_than_model_percent"].measured,
     ) == ("remark", "50 %")
+
+
+@pytest.mark.parametrize("besides", [(11, 11), (11, 10)])
+def test_rates_beside_other_drives_are_compared_with_neighbours_alone(
+    rows: sqlite3.Connection, besides: tuple[int, int]
+) -> None:
+    steps = [
+        add_surface(rows, GOOD, position=0, mean_mb_s=50, unreadable_bytes=4096),
+        add_surface(rows, SLOW, position=1, mean_mb_s=25),
+    ]
+    for step, beside in zip(steps, besides, strict=True):
+        rows.execute(
+            "UPDATE result SET beside = ?, checksum = NULL WHERE step_id = ?", (beside, step)
+        )
+    seal(rows, "result")
+    good, slow, _ = gather_evidence(rows, 1)
+    for name in ("surface_mean_mb_s", "surface_lat_p99_ms", "surface_slowest_slice_percent"):
+        assert good.figures[name].set_aside == "11 other drives were being tested meanwhile"
+    assert good.figures["surface_unreadable_bytes"].is_held
+    (_, judged, _) = judge(parse_policy("version = 1\n"), (good, slow, _))
+    limits = {row.name: row for row in judged.limits}
+    assert limits["surface_mean_mb_s"].outcome == "not measured"
+    compared = limits["worse_than_model_percent"].outcome
+    assert compared == ("remark" if besides[0] == besides[1] else "not measured")
 
 
 def test_a_scan_given_up_by_itself_is_no_whole_one(rows: sqlite3.Connection) -> None:

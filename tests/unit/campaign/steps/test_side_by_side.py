@@ -1,11 +1,16 @@
 """Steps of several drives at the same time: what each stores, and what ends which of them."""
 
+import json
 import threading
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
 
+from appliance.campaign.status import Status
+from appliance.campaign.steps import side_by_side
 from appliance.campaign.steps.attempt import (
     PausedByPersonError,
     SkippedByPersonError,
@@ -16,6 +21,7 @@ from appliance.drives import suppress_flush
 from appliance.errors import StepFailedError, StickError
 from appliance.plan.workloads import WorkloadPlan
 from appliance.run import StillRunningError
+from appliance.service.screen import Screen
 from appliance.store.connect import open_database, transaction
 from appliance.store.pause_and_skip import (
     clear_pause_asked,
@@ -25,6 +31,7 @@ from appliance.store.pause_and_skip import (
 from appliance.workloads.selftest.keys import SelftestPlan
 from appliance.workloads.surface.keys import SurfacePlan
 from appliance.workloads.verify.keys import VerifyPlan
+from tests.unit.campaign.requests.asking import ask
 from tests.unit.campaign.steps.step_machine import Machine, lottery
 from tests.unit.campaign.world import HDD, SSD, OffError, World
 
@@ -122,7 +129,7 @@ def test_what_is_timed_waits_until_all_that_runs_beside_each_other_is_done(
     parts = [word for word in machine.log if word in {"one", "two", "close"}]
     assert parts[6:12] == ["one", "two", "close"] * 2
     assert states(machine) == ["done"] * 6
-    assert machine.rows("SELECT DISTINCT workload FROM results WHERE beside = 0") == [("lottery",)]
+    assert machine.rows("SELECT DISTINCT beside FROM results WHERE workload = 'lottery'") == [(0,)]
 
 
 def test_self_tests_of_all_begin_together_whatever_at_once_says(make: MakeMachine) -> None:
@@ -268,6 +275,25 @@ def test_trouble_with_the_stick_ends_them_all(make: MakeMachine) -> None:
     assert states(machine) == ["planned", "planned"]
 
 
+def test_a_stick_that_cannot_be_read_is_told_when_nothing_runs_any_more(
+    make: MakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = make(surface(), selftest())
+    machine.during["two on sdb"] = hold(machine, "sdb")
+    looks = iter([False])
+
+    def look(*_: object) -> bool:
+        for look in looks:
+            return look
+        raise StickError("gone")
+
+    monkeypatch.setattr(side_by_side, "is_pause_asked", look)
+    with pytest.raises(StickError, match="gone"):
+        machine.run()
+    assert not [each for each in threading.enumerate() if each.name.startswith("step ")]
+    assert states(machine)[1] == "planned"
+
+
 def test_a_bug_ends_them_all(make: MakeMachine) -> None:
     machine = make(surface())
     meet(machine, "one on sda", "one on sdb")
@@ -338,4 +364,46 @@ def test_all_power_offs_come_before_what_is_read_after_them(
     ]  # fmt: skip
     assert machine.rows("SELECT DISTINCT beside FROM results WHERE variant IN ('one', 'two')") == [
         (1,)
+    ]
+
+
+def test_a_request_skips_the_step_it_names_and_the_status_shows_all_that_run(
+    make: MakeMachine,
+) -> None:
+    machine = make(surface())
+    world = machine.world
+    context = world.context()
+    seconds = count()
+    host = replace(context.host, clock=replace(world.clock, monotonic_s=lambda: next(seconds)))
+    machine.show = Screen(Status(), context.connection, host).step_progress()
+    shown: list[dict[str, object]] = []
+    both = threading.Event()
+
+    def ask_for_skip() -> None:
+        _hear(both)
+        shown.extend(json.loads((world.run / "status.json").read_text())["steps"])
+        ask(world, "skip-step", campaign_id=world.campaign_id, step_id=1)
+        hold(machine, "sda")()
+
+    def outlast() -> None:
+        pause = threading.Event()
+        while states(machine)[0] != "skipped":
+            pause.wait(0.001)
+
+    machine.during["two on sda"] = ask_for_skip
+    machine.during["two on sdb"] = outlast
+    show = machine.show
+
+    def show_and_note(place: StepPosition, label: str, done: int, total: int) -> None:
+        show(place, label, done, total)
+        if both_in("two")(place):
+            both.set()
+
+    machine.show = show_and_note
+    machine.run()
+    context.connection.close()
+    assert states(machine) == ["skipped", "done"]
+    assert [(each["device"], each["part"]) for each in shown] == [
+        ("LAB-HDD-1", "two"),
+        ("LAB-SSD-1", "two"),
     ]
