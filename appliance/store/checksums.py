@@ -121,7 +121,7 @@ _PAGE_CACHE = ("partial", "cold", "warm", "bypass", "bounded")
 SEALED = {
     # What figures depend on comes first: it is mended before them.
     "campaign": SealedTable(
-        ("name", "plan_toml", "plan_sha256", "settle_s", "temperature_band", "created_at"),
+        ("name", "plan_toml", "plan_sha256", "settle_s", "temperature_band", "cool", "created_at"),
         "(SELECT 1)",
         "s.id",
         "'plan of ' || s.name",

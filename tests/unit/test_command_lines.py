@@ -10,6 +10,7 @@ from appliance.campaign import this_boot
 from appliance.campaign.this_boot import ThisBoot
 from appliance.errors import RefusedError
 from appliance.stick import partitions as stick
+from appliance.store.campaigns import insert_campaign
 from appliance.store.connect import open_database
 from appliance.store.requests import update_request
 
@@ -31,6 +32,11 @@ def test_an_answer_of_the_engine_is_printed_as_escapes(
     path = tmp_path / "kaltstart.sqlite"
     engine = open_database(path)
     monkeypatch.setattr(stick, "DATABASE", path)
+    monkeypatch.setattr(stick, "RUN", tmp_path)
+    insert_campaign(
+        engine, name="x", plan_toml="", plan_sha256="", on_finish="tui", max_power_actions=1,
+        max_attempts=1,
+    )  # fmt: skip
     monkeypatch.setattr(
         this_boot, "read_this_boot", lambda: ThisBoot("b", None, charted=False, firmware="uefi")
     )

@@ -59,7 +59,7 @@ def test_an_entry_boots_the_partition_that_is_written(slot: int) -> None:
 
 
 def test_only_charted_entries_start_bootchart() -> None:
-    charted = re.findall(r'^  add "([^"]+)" ".*kaltstart\.chart"$', FINALIZE, re.MULTILINE)
+    charted = re.findall(r'^  add "([^"]+)" ".*kaltstart\.chart .*"$', FINALIZE, re.MULTILINE)
     assert charted == ["measure-$number-chart"]
 
 

@@ -17,6 +17,7 @@ def _database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fast = Disk("B", "disk", boots=make_boots(27.9, 28.1, 27.8, 28.3, 28.0))
     make_database(tmp_path / "kaltstart.sqlite", disks=[slow, fast]).close()
     monkeypatch.setattr(stick, "DATABASE", tmp_path / "kaltstart.sqlite")
+    monkeypatch.setattr(stick, "RUN", tmp_path)
 
 
 def test_two_drives_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:

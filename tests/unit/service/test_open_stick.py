@@ -135,7 +135,7 @@ def test_a_spoilt_page_is_told_before_anything_is_written(stick: Opened) -> None
     before = stick.path.read_bytes()
     with pytest.raises(StickError, match="the database is damaged") as trouble:
         stick.open()
-    assert "appliance restore" in trouble.value.hint
+    assert "kaltstart restore" in trouble.value.hint
     assert stick.path.read_bytes() == before
 
 
@@ -147,7 +147,7 @@ def test_a_spoilt_schema_is_told_before_anything_is_written(
     before = stick.path.read_bytes()
     with pytest.raises(StickError) as trouble:
         stick.open()
-    assert "appliance restore" in trouble.value.hint
+    assert "kaltstart restore" in trouble.value.hint
     assert stick.path.read_bytes() == before
 
 
@@ -253,7 +253,7 @@ def test_whatever_sqlite_has_against_it_is_told_to_people(
         engine.serve(DriveList(), stick.world.host())
     shown = json.loads((stick.world.run / "status.json").read_text())
     assert shown["message"].startswith("the database cannot be read: Could not decode")
-    assert "appliance restore" in shown["error"]["hint"]
+    assert "kaltstart restore" in shown["error"]["hint"]
 
 
 def test_while_the_database_is_used_no_copy_is_put_in_its_place(

@@ -85,7 +85,7 @@ def test_a_spoilt_page_is_found_at_once(database: Path) -> None:
         pytest.raises(StickError, match="damaged") as caught,
     ):
         check_whole(connection)
-    assert "appliance restore" in caught.value.hint
+    assert "kaltstart restore" in caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_schema_that_is_valid_and_another_one_is_damaged(
         pytest.raises(StickError, match=f"{named} differs from its definition") as caught,
     ):
         check_whole(connection)
-    assert "appliance restore" in caught.value.hint
+    assert "kaltstart restore" in caught.value.hint
     with pytest.raises(StickError, match="damaged"):
         open_database(path)
 
@@ -223,7 +223,7 @@ def test_no_copy_is_replaced_by_what_holds_less(database: Path) -> None:
         _say(connection, "ready")
         said = keep_copy(connection)
     assert said.startswith("the copies beside the database hold more than it")
-    assert "appliance restore" in said
+    assert "kaltstart restore" in said
     assert _contents(database) == before
 
 

@@ -338,7 +338,7 @@ def test_what_nothing_can_stand_in_for_is_left_to_a_person(path: Path) -> None:
             StickError, match="CHECK constraint failed in campaign_drive"
         ) as trouble:
             mend_rows(connection, note=told.extend)
-        assert "appliance restore" in trouble.value.hint
+        assert "kaltstart restore" in trouble.value.hint
     assert path.read_bytes() == before
 
 

@@ -272,8 +272,8 @@ def test_what_is_no_database_is_refused_and_left_alone(path: Path, opens: type) 
 @pytest.mark.parametrize(
     ("code", "advice", "restores"),
     [
-        (sqlite3.SQLITE_CORRUPT, "appliance rescue", True),
-        (sqlite3.SQLITE_NOTADB, "appliance rescue", True),
+        (sqlite3.SQLITE_CORRUPT, "kaltstart rescue", True),
+        (sqlite3.SQLITE_NOTADB, "kaltstart rescue", True),
         (sqlite3.SQLITE_IOERR | (1 << 8), "plugged in firmly", True),
         (sqlite3.SQLITE_BUSY, "stop what was started in a shell", False),
         (sqlite3.SQLITE_FULL, "delete them from kaltstart-data", False),
@@ -292,7 +292,7 @@ def test_a_copy_is_advised_only_where_the_database_may_be_damaged(
     with pytest.raises(StickError, match="cannot be used: no") as trouble:
         open_database(path)
     assert advice in trouble.value.hint
-    assert ("appliance restore" in trouble.value.hint) == restores
+    assert ("kaltstart restore" in trouble.value.hint) == restores
 
 
 def test_reading_needs_a_database_and_makes_none(path: Path) -> None:

@@ -150,6 +150,7 @@ def test_all_of_a_sample_is_stored(world: World) -> None:
         "cpu_celsius": None,
         "kernel_errors": "",
         "path": "stick",
+        "label": "",
         "cooling": "none",
     }
     with world.looking() as connection:
