@@ -34,7 +34,7 @@ async def test_enter_enter_inspects_all_drives_and_releases_none(engine: FakeEng
         told = text_of(pilot, "#inspection")
         assert "NOTHING IS WRITTEN" in told
         # Four self-tests of 2 min; 2 % of each drive at 100 and 300 MB/s, 100 s for each disk.
-        assert "Estimated duration: about 12 min" in told
+        assert "Estimated duration: about 4 min" in told
         for drive in (HDD, SSHD, NO_SERIAL):
             assert (drive.serial or drive.wwn) in told
         assert "this is the Kaltstart stick itself" in told
@@ -185,9 +185,8 @@ async def test_what_cannot_be_inspected_is_left_out_with_the_reason(engine: Fake
 
 
 async def test_a_campaign_takes_so_many_drives_and_the_rest_is_told(engine: FakeEngine) -> None:
-    many = [
-        replace(SSHD, path=f"/dev/sd{letter}", serial=letter) for letter in "abcdefghijklmnopqr"
-    ]
+    names = [f"{first}{second}" for first in "abc" for second in "abcdefghijklmnopqrstuv"]
+    many = [replace(SSHD, path=f"/dev/sd{name}", serial=name) for name in names]
     engine.show_drives(*many)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await open_offer(pilot)
@@ -195,4 +194,4 @@ async def test_a_campaign_takes_so_many_drives_and_the_rest_is_told(engine: Fake
         assert "Enter: start  Esc: leave  PgUp/PgDn: scroll" in drawn(pilot)
         await press(pilot, "enter")
         plan = await started_plan(pilot, engine)
-        assert len(plan["drive"]) == 16
+        assert len(plan["drive"]) == 64
