@@ -76,7 +76,7 @@ def _boots(result: Result) -> list[dict[str, object]]:
 def _read_of_esp(result: Result) -> dict[int, int]:
     """From outside: bytes read from the drive's ESP in each power-on after its installation."""
     drives = result.out / "drives"
-    command = ["sfdisk", "--json", drives / "LAB-1.raw"]
+    command = ["sfdisk", "--json", str(drives / "LAB-1.raw")]
     shown = subprocess.run(command, check=True, capture_output=True).stdout
     esp = json.loads(shown)["partitiontable"]["partitions"][2]
     assert esp["name"] == "kaltstart-ref-esp"
