@@ -153,8 +153,10 @@ SEALED = {
             "released_content", "install_uuid", "installed_at", "mark_uuid", "mark_sha256",
             "written_over", "failed_reason", "failed_blame",
         ),
-        left_out="UPDATE campaign_drive SET failed_reason = {reason}, failed_blame = 'other'"
-        " WHERE rowid = ? AND failed_reason = ''"
+        # Whether it was released is never guessed.
+        left_out="UPDATE campaign_drive SET released = 0,"
+        " failed_blame = iif(failed_reason = '', 'other', failed_blame),"
+        " failed_reason = iif(failed_reason = '', {reason}, failed_reason) WHERE rowid = ?"
         " AND (SELECT c.state FROM campaign c WHERE c.id = campaign_id) <> 'done'",
     ),
     "cycle": SealedTable(

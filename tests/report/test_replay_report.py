@@ -8,6 +8,7 @@ import pytest
 
 from appliance.report.export import export_campaign
 from tests.databases import seal
+from tests.report.pages_read import read_report
 
 
 @pytest.fixture
@@ -91,10 +92,9 @@ def test_a_replay_of_milliseconds_is_not_told_as_zero(
 ) -> None:
     with replayed:
         replayed.execute("UPDATE boot_sample SET boot_s = boot_s / 10000, checksum = NULL")
-    text = (
+    text = read_report(
         export_campaign(replayed, campaign_id=1, reports=tmp_path / "reports", raw=raw)
-        / "report.html"
-    ).read_text()
+    ).words
     assert "LAB-SSHD-1 starts in 0.003 s from boot 2 on" in text
     assert "0.0 s" not in text
 

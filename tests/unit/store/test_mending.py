@@ -421,6 +421,24 @@ def test_a_boot_that_was_still_to_be_made_is_not_made_as_another_one(path: Path)
     assert tuple(row) == ("failed", DAMAGED, "other")
 
 
+@pytest.mark.parametrize("column", ["released", "rotational"])
+def test_a_drive_whose_release_is_in_doubt_is_written_to_no_more(path: Path, column: str) -> None:
+    """A bit that turns may make a release where there was none."""
+    with closing(open_database(path)) as connection:
+        connection.execute("UPDATE campaign SET state = 'running', finished_at = NULL")
+        connection.execute("UPDATE campaign_drive SET released = 0, rotational = 0")
+    _spoil(path, "campaign_drive", column, 1)
+    for copy in find_copies(path):
+        copy.unlink(missing_ok=True)
+    (told,) = _mend(path)
+    assert told.event == "sample-damaged"
+    with closing(open_database(path)) as connection:
+        row = connection.execute(
+            "SELECT released, failed_reason, failed_blame FROM campaign_drive WHERE rowid = 1"
+        ).fetchone()
+    assert tuple(row) == (0, DAMAGED, "other")
+
+
 def test_a_campaign_whose_plan_is_damaged_waits_for_a_person(path: Path) -> None:
     with closing(open_database(path)) as connection:
         connection.execute("UPDATE campaign SET state = 'running', finished_at = NULL")
