@@ -88,6 +88,10 @@ def _parse_unit(block: str) -> _Unit | None:
         int(text) if (text := values.get(name, "")).isdigit() else 0 for name in UNIT_PROPERTIES[3:]
     )
     ready_us = active_us if active_us >= began_us else ended_us
+    if name.endswith(".device"):
+        # It is there or not, and takes no time: it began when the initrd saw it, and was ready once
+        # the system had seen it again.
+        began_us = ready_us
     if not name or not began_us or ready_us < began_us:
         return None
     names = frozenset((name, *values.get("Names", "").split()))

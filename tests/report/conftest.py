@@ -10,10 +10,15 @@ import pytest
 from appliance.report import csv_files, views
 from appliance.report import verdicts as verdict_views
 from appliance.report.export import export_campaign
+from appliance.store.connect import transaction
+from appliance.store.start_ups import insert_start_up, parse_units
 from tests.report.arrays import DISKS, add_array_campaign
 from tests.report.database import LAB, make_database
 from tests.report.judged import JUDGED, add_judged
 from tests.report.workloads import add_workloads
+
+START_UP = Path(__file__).parents[1] / "fixtures/start_up/lab-boot.json"
+"""What the view `boot_units` had of a boot of the lab's NVMe drive, without devices."""
 
 
 @pytest.fixture(autouse=True)
@@ -24,10 +29,29 @@ def _release(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdict_views, "VERSION", "0.0.0")
 
 
+def _add_start_ups(connection: sqlite3.Connection) -> None:
+    """The units of the hybrid's timed boots: those of a boot in the lab, in the time each took."""
+    units = parse_units(START_UP.read_text())
+    whole_s = max(each.ready_s for each in units)
+    boots = connection.execute(
+        "SELECT c.id, s.boot_s - s.session_s FROM cycle c JOIN drive d ON d.id = c.drive_id"
+        " JOIN boot_sample s ON s.cycle_id = c.id WHERE d.serial = 'LAB-SSHD-1' AND NOT c.charted"
+    ).fetchall()
+    for boot, finish_s in boots:
+        share = finish_s / whole_s
+        scaled = [
+            replace(each, began_s=each.began_s * share, ready_s=each.ready_s * share)
+            for each in units
+        ]
+        with transaction(connection):
+            insert_start_up(connection, boot, scaled)
+
+
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     """Three drives, three boots each, one of them failed, and a charted one."""
     connection = make_database(tmp_path / "kaltstart.sqlite")
+    _add_start_ups(connection)
     yield connection
     connection.close()
 

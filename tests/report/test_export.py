@@ -35,6 +35,7 @@ FILES = [
     "report.html",
     "results.csv",
     "results.json",
+    "units.csv",
 ]
 
 

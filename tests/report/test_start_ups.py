@@ -101,6 +101,20 @@ def test_names_from_the_drives_system_are_text(tmp_path: Path) -> None:
     assert "\x1b" not in page
 
 
-def test_a_campaign_without_units_has_no_such_section(report: Path) -> None:
-    assert "What start-up waited for" not in (report / "report.html").read_text()
-    assert not (report / "units.csv").exists()
+def test_a_campaign_without_units_has_no_such_section(workloads: Path) -> None:
+    assert "What start-up waited for" not in (workloads / "report.html").read_text()
+    assert not (workloads / "units.csv").exists()
+
+
+def test_a_charted_boot_has_its_units_drawn_by_systemd(
+    tmp_path: Path, lab: sqlite3.Connection, raw: Path
+) -> None:
+    (chart,) = raw.rglob("*.svg")
+    (chart.parent / "units.svg").write_text("<svg>systemd</svg>")
+    folder = export_campaign(lab, campaign_id=1, reports=tmp_path / "reports", raw=raw)
+    name = "bootcharts/1-LAB-SSHD-1-cycle-001"
+    assert (folder / f"{name}.svg").read_text() == "<svg/>"
+    assert (folder / f"{name}-units.svg").read_text() == "<svg>systemd</svg>"
+    page = (folder / "report.html").read_text()
+    assert f'href="{name}.svg"' in page
+    assert f'href="{name}-units.svg">units</a>' in page

@@ -58,6 +58,7 @@ def test_a_oneshot_that_is_over_was_ready_when_it_ended() -> None:
         _unit("under-way.service", 3_000_000, 0),
         _unit("later.service", 9_000_000, 12_000_000),
         _unit("instant.service", 3_000_000, 3_000_400),
+        _unit("dev-sda.device", 3_000_000, 8_000_000),
         "Id=broken.service\nInactiveExitTimestampMonotonic=[not set]\n",
         "",
     ],
