@@ -138,7 +138,7 @@ SEALED = {
         (
             "role", "slot", "transport", "rotational", "released", "released_model",
             "released_size_bytes", "asked_serial", "asked_wwn", "asked_model", "asked_size_bytes",
-            "serial_doubt",
+            "serial_doubt", "label",
         ),
         "drive d ON d.id = s.drive_id",
         "s.campaign_id",

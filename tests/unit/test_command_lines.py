@@ -35,7 +35,7 @@ def test_an_answer_of_the_engine_is_printed_as_escapes(
     monkeypatch.setattr(stick, "RUN", tmp_path)
     insert_campaign(
         engine, name="x", plan_toml="", plan_sha256="", on_finish="tui", max_power_actions=1,
-        max_attempts=1,
+        max_attempts=1, wake_margin_s=None,
     )  # fmt: skip
     monkeypatch.setattr(
         this_boot, "read_this_boot", lambda: ThisBoot("b", None, charted=False, firmware="uefi")

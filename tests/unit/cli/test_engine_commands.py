@@ -135,7 +135,7 @@ def _end_new_campaign(database: Path, state: str, verdict: str | None) -> None:
         if verdict is not None:
             connection.execute(
                 "INSERT INTO verdict (campaign_id, drive_id, verdict, reasons, at, drive_class,"
-                " depth) VALUES (?, 1, ?, '', 'T', 'hdd', 'surface read')",
+                " depth, read_percent) VALUES (?, 1, ?, '', 'T', 'hdd', 'surface read', 100)",
                 (number, verdict),
             )
 

@@ -39,7 +39,7 @@ DRIVE = Drive(
     disk_uuid=DISK_UUID,
 )
 OTHER = replace(DRIVE, path="/dev/sda", serial="HDD-1", disk_uuid="0fc63daf-0000-4000-8000-1")
-STICK = Stick(DRIVE, "/dev/sdc1", "/dev/sdc6", "/dev/sdc2")
+STICK = Stick(DRIVE, "/dev/sdc1", "/dev/sdc6")
 
 
 class Tools:
