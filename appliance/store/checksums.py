@@ -160,7 +160,7 @@ SEALED = {
         " AND (SELECT c.state FROM campaign c WHERE c.id = campaign_id) <> 'done'",
     ),
     "cycle": SealedTable(
-        ("cycle", "charted", "trained", "power", "mode", "position"),
+        ("cycle", "charted", "trained", "power", "mode", "path", "position"),
         "drive d ON d.id = s.drive_id",
         "s.campaign_id",
         "'boot ' || s.cycle || ' of ' || d.identity || iif(s.charted, ' charted', '')",

@@ -95,7 +95,7 @@ async def test_what_is_set_goes_into_the_plan_by_keys_alone(engine: FakeEngine) 
         await type_text(pilot, "55")
         await press(pilot, "enter", "tab")
         await type_text(pilot, "45,5")
-        await press(pilot, *["tab"] * 8, "enter")
+        await press(pilot, *["tab"] * 9, "enter")
         assert isinstance(pilot.app.screen, ComposeDialog)
         told = "F5 more settings: autostart yes, max_temperature 55, wake_margin 45.5"
         assert text_of(pilot, "#further") == told

@@ -167,7 +167,7 @@ async def test_how_long_each_step_takes_is_told_in_the_form(few: FakeEngine) -> 
         assert isinstance(pilot.app.screen, Ask)
         told = drawn(pilot)
         assert "surface   WD-WX41A47H2291    about 2 min      usual for such drives" in told
-        assert "In all: about 6 min" in told
+        assert "In all: about 4 min" in told
         await press(pilot, "escape")
         assert isinstance(pilot.app.screen, ComposeDialog)
         pilot.app.screen.query_one("#selftest-on").focus()

@@ -96,7 +96,7 @@ def _run_from(folder: Path, *disks: str, name: str = "root") -> None:
 
 def test_the_stick_is_found_among_drives(tools: Tools) -> None:
     tools.labels = {"/dev/sdc1": "KALTSTART", "/dev/sdc2": "esp", "/dev/sdc6": "kaltstart-data"}
-    assert find_stick((OTHER, DRIVE)) == STICK
+    assert find_stick((OTHER, DRIVE)) == replace(STICK, esp_path="/dev/sdc2")
 
 
 def test_before_its_first_start_it_has_no_data_partition(tools: Tools) -> None:
