@@ -125,7 +125,7 @@ SEALED = {
         "(SELECT 1)",
         "s.id",
         "'plan of ' || s.name",
-        {},
+        {"cool": ("none", "evict")},
         drive="NULL",
         progress=(
             "state", "reason", "on_finish", "power_actions", "max_power_actions", "max_attempts",
@@ -169,6 +169,7 @@ SEALED = {
             "trained": (0, 1),
             "power": ("warm", "cold"),
             "mode": ("install", "replay"),
+            "path": ("stick", "drive"),
         },
         drive="s.drive_id",
         progress=(

@@ -12,6 +12,7 @@ from appliance.progress import Progress
 from appliance.samples.read_list import make_list
 from appliance.store.checksums import find_damaged
 from appliance.store.replays import insert_read_list
+from tests.databases import seal
 from tests.unit.campaign.world import HDD, World
 
 _SLOW, _QUICK = (9_000_000,) * PROBE_READS, (90_000,) * PROBE_READS
@@ -44,7 +45,8 @@ def started(world: World) -> World:
     context = world.context()
     reads = make_list(drive_bytes=HDD.size_bytes, set_bytes=32 << 20)
     insert_read_list(context.connection, world.campaign_id, reads)
-    context.connection.execute("UPDATE campaign SET cool = 'evict'")
+    context.connection.execute("UPDATE campaign SET cool = 'evict', checksum = NULL")
+    seal(context.connection, "campaign")
     context.connection.commit()
     return world
 
