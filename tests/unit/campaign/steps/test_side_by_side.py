@@ -469,7 +469,7 @@ def test_a_thread_that_cannot_be_started_ends_the_others_and_nobody_waits_for_it
         start(thread)
 
     looks = count()
-    await_end = side_by_side.SideBySide._await_end  # noqa: SLF001 - who waits for ever is seen there
+    await_end = side_by_side.SideBySide._await_end
 
     def look(self: side_by_side.SideBySide) -> object:
         assert next(looks) < 1000, "it waits for what never began"
