@@ -212,7 +212,10 @@ def _find_unfinished(connection: sqlite3.Connection) -> int:
 
 
 def skip(options: argparse.Namespace) -> int:
-    """Skip the step that runs, or the boots that a drive of a paused campaign still had to make."""
+    """Skip the step that runs, or the boots that a drive of a paused campaign still had to make.
+
+    Raises PlanError where several run and none of them is named: a skip cannot be undone.
+    """
     from appliance.store.read.overview import select_campaign_drives
     from appliance.store.steps import select_steps
 
@@ -231,7 +234,13 @@ def skip(options: argparse.Namespace) -> int:
     running = [step for step in steps if step.state == "running"]
     if not running:
         raise RefusedError("no step is running: nothing was skipped")
-    return ask("skip-step", {"campaign_id": campaign_id, "step_id": running[0].id})
+    named_steps = [step for step in running if options.drive in {None, step.device}]
+    if len(named_steps) != 1:
+        raise PlanError(
+            f"{len(named_steps) or 'none'} of the {len(running)} running steps is meant",
+            hint=f"name one drive with --drive: {', '.join(step.device for step in running)}",
+        )
+    return ask("skip-step", {"campaign_id": campaign_id, "step_id": named_steps[0].id})
 
 
 def status(options: argparse.Namespace) -> int:

@@ -101,6 +101,26 @@ def test_skip_names_the_step_that_runs(database: Path, monkeypatch: pytest.Monke
     assert found == [("skip-step", {"campaign_id": 1, "step_id": step})]
 
 
+def test_skip_of_several_steps_wants_the_drive_named(
+    database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _unfinish(database)
+    with closing(sqlite3.connect(database, autocommit=True)) as connection:
+        connection.execute("UPDATE step SET state = 'running', device = 'D' || position")
+        steps = connection.execute("SELECT id, device FROM step ORDER BY position").fetchall()
+    assert len(steps) > 1
+    step, device = steps[-1]
+    assert main(["skip"]) == 2
+    assert f"--drive: {', '.join(each for _, each in steps)}" in capsys.readouterr().err
+    assert main(["skip", "--drive", "NONE"]) == 2
+    assert not _answer(database)
+    found: list[tuple[str, dict[str, object]]] = []
+    clock = _Clock(lambda: found.extend(_answer(database)))
+    monkeypatch.setattr("time.sleep", clock.sleep)
+    assert main(["skip", "--drive", device]) == 0
+    assert found == [("skip-step", {"campaign_id": 1, "step_id": step})]
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
