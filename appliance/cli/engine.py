@@ -6,7 +6,8 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from typing import Any
 
 from appliance.cli.say import say, say_json
 from appliance.errors import KaltstartError, PlanError, RefusedError, StickError
@@ -134,7 +135,10 @@ def _find_newest(connection: sqlite3.Connection) -> int:
 
 
 def _wait(*, after: int) -> int:
-    """Tell the events of the campaign behind campaign `after` until it is reported or paused."""
+    """Tell the events of the campaign behind campaign `after` until it is reported or paused.
+
+    Raises StickError where the engine has given the stick up: what it could not store never comes.
+    """
     from appliance.store.campaigns import select_unreported_campaign
     from appliance.store.read.overview import select_campaigns, select_events
 
@@ -153,7 +157,18 @@ def _wait(*, after: int) -> int:
                 is_over = campaign.state == "done"
                 if is_over and select_unreported_campaign(connection) != campaign.id:
                     return find_exit_code(connection, campaign.id)
+        if trouble := _find_trouble():
+            raise trouble
         time.sleep(1)
+
+
+def _find_trouble() -> StickError | None:
+    """Why the engine cannot use the stick; None also while it is being started again."""
+    with suppress(StickError):
+        status = _read_status()
+        if status["phase"] == "refused":
+            return StickError(status["error"]["message"], hint=status["error"]["hint"])
+    return None
 
 
 def find_exit_code(connection: sqlite3.Connection, campaign_id: int) -> int:
@@ -245,14 +260,8 @@ def skip(options: argparse.Namespace) -> int:
 
 def status(options: argparse.Namespace) -> int:
     """What the engine is doing now."""
-    from appliance.stick.partitions import RUN
-
     _need_stick()
-    try:
-        text = (RUN / "status.json").read_text()
-    except OSError as error:
-        raise StickError("the engine is not running") from error
-    found = json.loads(text)
+    found = _read_status()
     if options.json:
         say_json(**found)
     else:
@@ -260,6 +269,17 @@ def status(options: argparse.Namespace) -> int:
         if found["next"]:
             say(f"next: {found['next']}")
     return 0
+
+
+def _read_status() -> dict[str, Any]:
+    """Raises StickError where there is no engine."""
+    from appliance.stick.partitions import RUN
+
+    try:
+        status: dict[str, Any] = json.loads((RUN / "status.json").read_text())
+    except OSError as error:
+        raise StickError("the engine is not running") from error
+    return status
 
 
 def record_boot(options: argparse.Namespace) -> int:

@@ -193,6 +193,24 @@ def test_run_waits_for_its_own_campaign(
     assert ("the stick is full" in told.err) == (state == "paused")
 
 
+def test_run_waits_no_longer_than_there_is_an_engine_that_works(
+    database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = database.with_name("plan.toml")
+    plan.write_text(_PLAN)
+
+    def end() -> None:
+        _end_new_campaign(database, "running", None)
+        error = {"message": "nothing can be stored", "hint": "make room", "exit_code": 5}
+        status = {"phase": "refused", "message": "nothing can be stored", "error": error}
+        (database.parent / "status.json").write_text(json.dumps(status))
+
+    clock = _Clock(lambda: print(_answer(database)), end)
+    monkeypatch.setattr("time.sleep", clock.sleep)
+    assert main(["run", str(plan), "--wait"]) == 5
+    assert "nothing can be stored" in capsys.readouterr().err
+
+
 def test_exit_code_tells_what_was_left_undone(database: Path) -> None:
     with closing(open_database(database)) as connection:
         delete_verdicts(connection, 1)
