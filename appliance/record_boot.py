@@ -199,7 +199,9 @@ def format_unit(*, disk: str, target: str, more_s: int, processors: int) -> str:
             f"exec {program} --collect --of {_quote(disk)} --to {_quote(target)}",
         )
     )
-    cancel = f"[ ! -e {_PROGRAM} ] || exec {program} --cancel"
+    # This Python may be gone by then: an environment in a home, or an upgrade before the restart.
+    remove = f"systemctl disable {UNIT}; rm -f {_UNITS / UNIT} {_PROGRAM}"
+    cancel = f"[ ! -e {_PROGRAM} ] || {program} --cancel || {{ {remove}; }}"
     return f"""\
 [Unit]
 Description=Kaltstart: record what this boot reads
@@ -277,7 +279,10 @@ def _collect(named: str, target: str) -> None:
         since = "the kernel's start" if is_whole else "the unit's start"
         about = f"{named}, {size_bytes} bytes, Linux {os.uname().release}, {at}, since {since}"
         fresh = Path(f"{target}.new")
-        fresh.write_text(format_list(reads, about=about))
+        # Never through a link: /var/tmp is everybody's.
+        fresh.unlink(missing_ok=True)
+        with fresh.open("x") as out:
+            out.write(format_list(reads, about=about))
         fresh.replace(target)
         print(f"{target}: {len(reads)} reads", flush=True)
     finally:

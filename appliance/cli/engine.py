@@ -6,7 +6,8 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from typing import Any
 
 from appliance.cli.say import say, say_json
 from appliance.errors import KaltstartError, PlanError, RefusedError, StickError
@@ -134,7 +135,10 @@ def _find_newest(connection: sqlite3.Connection) -> int:
 
 
 def _wait(*, after: int) -> int:
-    """Tell the events of the campaign behind campaign `after` until it is reported or paused."""
+    """Tell the events of the campaign behind campaign `after` until it is reported or paused.
+
+    Raises StickError where the engine has given the stick up: what it could not store never comes.
+    """
     from appliance.store.campaigns import select_unreported_campaign
     from appliance.store.read.overview import select_campaigns, select_events
 
@@ -153,7 +157,18 @@ def _wait(*, after: int) -> int:
                 is_over = campaign.state == "done"
                 if is_over and select_unreported_campaign(connection) != campaign.id:
                     return find_exit_code(connection, campaign.id)
+        if trouble := _find_trouble():
+            raise trouble
         time.sleep(1)
+
+
+def _find_trouble() -> StickError | None:
+    """Why the engine cannot use the stick; None also while it is being started again."""
+    with suppress(StickError):
+        status = _read_status()
+        if status["phase"] == "refused":
+            return StickError(status["error"]["message"], hint=status["error"]["hint"])
+    return None
 
 
 def find_exit_code(connection: sqlite3.Connection, campaign_id: int) -> int:
@@ -212,7 +227,10 @@ def _find_unfinished(connection: sqlite3.Connection) -> int:
 
 
 def skip(options: argparse.Namespace) -> int:
-    """Skip the step that runs, or the boots that a drive of a paused campaign still had to make."""
+    """Skip the step that runs, or the boots that a drive of a paused campaign still had to make.
+
+    Raises PlanError where several run and none of them is named: a skip cannot be undone.
+    """
     from appliance.store.read.overview import select_campaign_drives
     from appliance.store.steps import select_steps
 
@@ -231,19 +249,19 @@ def skip(options: argparse.Namespace) -> int:
     running = [step for step in steps if step.state == "running"]
     if not running:
         raise RefusedError("no step is running: nothing was skipped")
-    return ask("skip-step", {"campaign_id": campaign_id, "step_id": running[0].id})
+    named_steps = [step for step in running if options.drive in {None, step.device}]
+    if len(named_steps) != 1:
+        raise PlanError(
+            f"{len(named_steps) or 'none'} of the {len(running)} running steps is meant",
+            hint=f"name one drive with --drive: {', '.join(step.device for step in running)}",
+        )
+    return ask("skip-step", {"campaign_id": campaign_id, "step_id": named_steps[0].id})
 
 
 def status(options: argparse.Namespace) -> int:
     """What the engine is doing now."""
-    from appliance.stick.partitions import RUN
-
     _need_stick()
-    try:
-        text = (RUN / "status.json").read_text()
-    except OSError as error:
-        raise StickError("the engine is not running") from error
-    found = json.loads(text)
+    found = _read_status()
     if options.json:
         say_json(**found)
     else:
@@ -251,6 +269,17 @@ def status(options: argparse.Namespace) -> int:
         if found["next"]:
             say(f"next: {found['next']}")
     return 0
+
+
+def _read_status() -> dict[str, Any]:
+    """Raises StickError where there is no engine."""
+    from appliance.stick.partitions import RUN
+
+    try:
+        status: dict[str, Any] = json.loads((RUN / "status.json").read_text())
+    except OSError as error:
+        raise StickError("the engine is not running") from error
+    return status
 
 
 def record_boot(options: argparse.Namespace) -> int:

@@ -61,7 +61,11 @@ def _add_engine_commands(add: _Add) -> None:
     add("pause", engine.pause, "let the campaign pause once the current part is stored")
     add("resume", engine.resume, "continue the paused campaign")
     skip = add("skip", engine.skip, "skip the running step")
-    skip.add_argument(
+    which = skip.add_mutually_exclusive_group()
+    which.add_argument(
+        "--drive", metavar="SERIAL", help="of several running steps: that of this drive"
+    )
+    which.add_argument(
         "--boots", metavar="SERIAL", help="instead: this drive's boots, of a paused campaign"
     )
     _add_json(add("status", engine.status, "what the engine is doing"))

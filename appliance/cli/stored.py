@@ -201,6 +201,7 @@ def _write_report(
         raw=_find_database(options).parent / "raw",
         scratch=out,
         note=lambda text: say(text, to=sys.stderr),
+        with_all=False,  # a person's folder: what it has by that name may be of many sticks
     )
     say(folder)
 

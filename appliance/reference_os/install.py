@@ -16,7 +16,7 @@ from appliance.drives.unlock import Unlocked
 from appliance.errors import StepFailedError, blame_of
 from appliance.phrases import N_
 from appliance.progress import Progress
-from appliance.reference_os.loader import ESP_BYTES, make_esp
+from appliance.reference_os.loader import ESP_BYTES, make_esp, reading_stick
 from appliance.reference_os.session_set import write_session_set
 from appliance.run import run
 
@@ -190,7 +190,11 @@ def _copy_root(target: Path, *, progress: Progress) -> None:
     done = 0
     buffer = memoryview(bytearray(_CHUNK_BYTES))
     with _ROOT.open("rb", buffering=0) as source, target.open("r+b", buffering=0) as out:
-        while count := source.readinto(buffer):
+        while True:
+            with reading_stick("its root"):
+                count = source.readinto(buffer)
+            if not count:
+                break
             view = buffer[:count]
             while view:
                 view = view[out.write(view) :]

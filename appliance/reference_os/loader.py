@@ -6,11 +6,12 @@ unless it is told to. The stick's ESP is only read.
 """
 
 import re
-import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from appliance.drives.file_system import mounted
-from appliance.errors import StepFailedError
+from appliance.errors import StepFailedError, StickError
 from appliance.flush import flush, sync_path
 from appliance.phrases import N_
 from appliance.progress import Progress
@@ -23,6 +24,7 @@ ESP_BYTES = 288 << 20
 """FAT32 begins at 65 525 clusters (Microsoft's FAT specification, 1.03, page 14), and firmware
 refuses one with fewer: enough of them for blocks of 512 and of 4096 bytes."""
 _CLUSTER_BYTES = 4096
+_CHUNK_BYTES = 4 << 20
 _LOADERS = {
     "EFI/BOOT/BOOTX64.EFI": FIRST_LOADER,
     # The name that shim starts from its own folder.
@@ -46,13 +48,13 @@ def make_esp(
 ) -> None:
     """Make the file system at `esp`, and copy there what starts `entries` from `stick_esp`.
 
-    Raises StepFailedError, OSError.
+    Raises StickError where the stick's cannot be read, StepFailedError, OSError.
     """
     make_fat(esp, block_bytes=block_bytes)
-    with (
-        mounted(stick_esp, "vfat", read_only=True) as source,
-        mounted(esp, "vfat") as target,
-    ):
+    with ExitStack() as mounts:
+        with reading_stick(stick_esp):
+            source = mounts.enter_context(mounted(stick_esp, "vfat", read_only=True))
+        target = mounts.enter_context(mounted(esp, "vfat"))
         copy_loader(source, target, entries=entries, progress=progress)
 
 
@@ -65,21 +67,54 @@ def make_fat(path: str, *, block_bytes: int) -> None:
 def copy_loader(
     source: Path, target: Path, *, entries: tuple[str, ...], progress: Progress
 ) -> None:
-    """The files alone, between two ESPs that are mounted. Raises StepFailedError, OSError."""
+    """The files alone, between two ESPs that are mounted.
+
+    Raises StickError where `source` cannot be read, StepFailedError, OSError.
+    """
     copies = {name: f"{LOADER_FOLDER}/{new}" for name, new in _LOADERS.items()}
     copies["loader/loader.conf"] = "loader/loader.conf"
     for entry in entries:
         name = f"loader/entries/{entry}.conf"
         copies[name] = name
-        copies |= {each: each for each in list_named_files((source / name).read_text())}
-    sizes = {name: (source / name).stat().st_size for name in copies}
+        with reading_stick(name):
+            entry_text = (source / name).read_text(errors="replace")
+        copies |= {each: each for each in list_named_files(entry_text)}
+    sizes = {}
+    for name in copies:
+        with reading_stick(name):
+            sizes[name] = (source / name).stat().st_size
     total, done = sum(sizes.values()), 0
     for name, new in copies.items():
         progress(N_("boot loader and kernel"), done, total)
         (target / new).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source / name, target / new)
+        _copy(source / name, target / new, name=name)
         sync_path(target / new)
         if (target / new).stat().st_size != sizes[name]:
             raise StepFailedError(f"{new} on the drive's ESP is not as long as the stick's")
         done += sizes[name]
     flush([target])
+
+
+def _copy(source: Path, target: Path, *, name: str) -> None:
+    with target.open("wb") as out, ExitStack() as opened:
+        with reading_stick(name):
+            data = opened.enter_context(source.open("rb"))
+        while True:
+            with reading_stick(name):
+                chunk = data.read(_CHUNK_BYTES)
+            if not chunk:
+                return
+            out.write(chunk)
+
+
+@contextmanager
+def reading_stick(name: str) -> Iterator[None]:
+    """No drive is to be given up for what the stick does. Raises StickError."""
+    try:
+        yield
+    except (OSError, StepFailedError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise StickError(
+            f"the stick cannot be read, {name}: {why}",
+            hint="write the stick again",
+        ) from error

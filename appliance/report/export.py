@@ -55,14 +55,16 @@ def export_campaign(
     raw: Path,
     scratch: Path | None = None,
     note: Callable[[str], None] = lambda _: None,
+    with_all: bool = True,
 ) -> Path:
     """Write `<reports>/<id>-<name>/` and return it; an earlier report of the campaign is replaced.
 
     `raw` holds the charts as `cycle-<cycle id>/*.svg`, and what the tools of a step said in
     `<step id>/`, which is named in the report and not copied. `scratch` has room for a temporary
     copy of the database, by default beside `raw`. The folder's database has this campaign alone,
-    `<reports>/` has one of all: `note` is told of each that could not be written. Raises PlanError
-    where there is no such campaign, StickError where the other files cannot be written.
+    `<reports>/` has one of all (`with_all`), whatever is there by that name: `note` is told of each
+    that could not be written. Raises PlanError where there is no such campaign, StickError where
+    the other files cannot be written.
     """
     rows = select_campaign(connection, campaign_id=campaign_id)
     charts = _find_charts(rows, raw=raw)
@@ -103,7 +105,7 @@ def export_campaign(
     def copy_all(path: Path) -> None:
         connection.execute("VACUUM INTO ?", (str(path),))
 
-    for place, writer in ((folder, extract), (reports, copy_all)):
+    for place, writer in ((folder, extract), *([(reports, copy_all)] if with_all else [])):
         try:
             # SQLite does not sync what VACUUM INTO wrote (sqlite.org/lang_vacuum.html).
             _write(place, {_DATABASE: writer})

@@ -285,13 +285,17 @@ class Appliance:
 
     def _tidy_firmware(self) -> None:
         """What earlier starts have left: an alarm, a drive's boot entry, the note of a campaign."""
-        try:
-            self.host.power.clear_alarm()
-            self.host.power.hand_over_set("")
-            self.host.power.remove_boot_option()
-            forget_finished(self.connection)
-        except (StepFailedError, OSError) as error:
-            self._warn("not-disarmed", what=str(error))
+        power = self.host.power
+        for tidy in (
+            power.clear_alarm,
+            partial(power.hand_over_set, ""),
+            power.remove_boot_option,
+            partial(forget_finished, self.connection),
+        ):
+            try:
+                tidy()
+            except (StepFailedError, OSError) as error:
+                self._warn("not-disarmed", what=str(error))
 
     def _release_leftovers(self) -> None:
         """What an engine that crashed in this very boot has left behind."""

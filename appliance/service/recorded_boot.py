@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +63,8 @@ def write_list(found: RecordedReads, *, name: str) -> None:
                 f"{printable(name)} is on KALTSTART already", hint="name another with --to"
             ) from error
         except OSError as error:
+            with suppress(OSError):  # a part of it is no list, and would be in the way
+                (fat / name).unlink()
             raise StickError(
                 f"{printable(name)} cannot be written to KALTSTART: {error.strerror}",
                 hint="make room there",

@@ -6,7 +6,7 @@ from typing import Literal
 
 from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
-from appliance.store.rows import insert_row, list_columns, read_rows
+from appliance.store.rows import insert_row, list_columns, read_rows, read_value
 
 Manner = Literal["orderly", "abrupt"]
 """orderly: the kernel flushed and stopped the drive first | abrupt: nothing was sent to it"""
@@ -105,3 +105,14 @@ def select_power_offs(connection: sqlite3.Connection, step_id: int) -> tuple[Pow
     columns = ", ".join(list_columns(PowerOffRow))
     query = f"SELECT {columns} FROM power_off WHERE step_id = ? ORDER BY id"
     return tuple(read_rows(connection, PowerOffRow, query, step_id))
+
+
+def count_power_offs_since(
+    connection: sqlite3.Connection, row: PowerOffRow, *, this_boot: str
+) -> int:
+    """How many boots of the machine ended in a power-off from `row`'s on, for any step."""
+    query = """
+        SELECT count(DISTINCT boot_id) FROM power_off
+        WHERE id >= ? AND left_at IS NOT NULL AND boot_id <> ?
+    """
+    return read_value(connection, int, query, row.id, this_boot) or 0

@@ -105,6 +105,15 @@ def test_without_a_clock_it_ends_off(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("shown", ["**:**:**", "12:40:", "12:40:-1", "none"])
+def test_with_a_time_that_is_none_it_ends_off(tmp_path: Path, shown: str) -> None:
+    """What the shell cannot count with would end the script, and nothing would hold the boot."""
+    alarms = _make_clock(tmp_path, 1)
+    (tmp_path / "registers").write_text(f"alrm_time\t: {shown}\n")
+    assert _run(tmp_path, "kaltstart.slot=1")
+    assert alarms.read_text() == ""
+
+
 @pytest.mark.parametrize("root", ["mkosi.extra", "mkosi.images/initrd/mkosi.extra"])
 @pytest.mark.parametrize(
     ("kept", "action"),

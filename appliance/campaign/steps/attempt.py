@@ -37,7 +37,7 @@ from appliance.samples.model import CacheState, Result
 from appliance.samples.variants import parse_variant
 from appliance.store.campaigns import select_campaign_drives
 from appliance.store.connect import transaction
-from appliance.store.pause_and_skip import is_pause_asked
+from appliance.store.pause_and_skip import is_pause_asked, is_skipped
 from appliance.store.power_offs import select_power_offs
 from appliance.store.steps import (
     StepRow,
@@ -280,6 +280,8 @@ class StepRun:
                     self._do_parts(bench)
                 on_array = self._end_array(is_whole=is_whole)
             self._hand.raise_interrupt()
+            if is_skipped(connection, step.id):
+                raise SkippedByPersonError  # beside others it is stored before it is raised here
         except _ENDS:
             self.parts.store()
             with transaction(connection):

@@ -25,6 +25,7 @@ from appliance.store.connect import transaction
 from appliance.store.power_offs import (
     Manner,
     PowerOffRow,
+    count_power_offs_since,
     delete_power_off,
     insert_power_off,
     select_power_offs,
@@ -175,7 +176,16 @@ class StepPower:
         after = self._read_power_cycles()
         # What counts is compared; where the count came from is the same as before.
         before = PowerCycles(row.power_cycles_before, reason="no count was read before it")
-        proof = judge_coldness(before, after, power="cold", boot_id_changed=True)
+        proof = judge_coldness(
+            before,
+            after,
+            power="cold",
+            boot_id_changed=True,
+            # Of drives beside each other each has its own, before any of them is read.
+            power_offs=count_power_offs_since(
+                connection, row, this_boot=self.context.this_boot.boot_id
+            ),
+        )
         with transaction(connection):
             update_power_off_back(
                 connection,

@@ -142,10 +142,12 @@ def _run_group(
         absent += beside.run([run for run in left if run.step.id not in over])
         drives = {run.step.drive_id for run in beside.before_power_off}
         gone = {run.step.id for run, _ in absent}
+        again = [run.anew(show=show) for run in left if run.step.drive_id in drives]
+        # What is over must not be begun again: the drive's next step has written since.
         left = [
-            run.anew(show=show)
-            for run in left
-            if run.step.drive_id in drives and run.step.id not in gone
+            run
+            for run in again
+            if run.step.id not in gone and run.step.state in {"planned", "running"}
         ]
     return absent
 

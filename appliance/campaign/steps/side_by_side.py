@@ -112,7 +112,7 @@ class SideBySide:
         busy = {each.step.drive_id for each in self._running.values()}
         for drive_id, waiting in self._waiting.items():
             if waiting and drive_id not in busy and self._may_begin(waiting[0]):
-                self._begin(waiting.popleft())
+                self._begin(waiting.popleft().anew())
         return any(self._waiting.values())
 
     def _may_begin(self, run: StepRun) -> bool:
@@ -122,11 +122,12 @@ class SideBySide:
     def _begin(self, run: StepRun) -> None:
         step_id = run.step.id
         run.show, run.may_power_off = self._note_progress, False
-        self._running[step_id] = run
-        self._shown[step_id] = ShownStep(run.place, "", 0, 0)
+        # It has to wait for the turn. One that cannot be started is none that runs.
         threading.Thread(
             target=self._serve, args=(run,), name=f"step {step_id}", daemon=True
         ).start()
+        self._running[step_id] = run
+        self._shown[step_id] = ShownStep(run.place, "", 0, 0)
 
     def _serve(self, run: StepRun) -> None:
         """In its thread."""
@@ -154,7 +155,7 @@ class SideBySide:
                     self._absent.append((run, ended.absent))
             case PausedByPersonError():
                 # It goes on if the pause is taken back before the others have come to theirs.
-                self._waiting[run.step.drive_id].appendleft(run.anew())
+                self._waiting[run.step.drive_id].appendleft(run)
             case WaitsForPowerOffError():
                 self.before_power_off.append(run)
                 self._waiting[run.step.drive_id].clear()
@@ -162,7 +163,8 @@ class SideBySide:
                 self._end_all(ended.error)
             case KaltstartError():
                 # This drive, or what is on it, is not free. The others are, and come to their end.
-                self._waiting.clear()
+                for waiting in self._waiting.values():
+                    waiting.clear()
                 self._trouble = self._trouble or ended.error
             case _:
                 self._end_all(ended.error)
@@ -189,10 +191,11 @@ class SideBySide:
             }
             place = replace(place, beside=tuple(shown), temperatures=temperatures)
         try:
-            self._show(place, first.label, first.done, first.total)
-        except SkippedByPersonError:
-            for step_id in self._running:
-                if is_skipped(self._context.connection, step_id):
-                    self._interrupts[step_id] = SkippedByPersonError()
+            try:
+                self._show(place, first.label, first.done, first.total)
+            except SkippedByPersonError:
+                for step_id in self._running:
+                    if is_skipped(self._context.connection, step_id):
+                        self._interrupts[step_id] = SkippedByPersonError()
         except BaseException as error:  # noqa: BLE001 - raised once all have ended
             self._end_all(error)

@@ -94,14 +94,20 @@ def _counted(value: object, source: str) -> PowerCycles | None:
 
 
 def judge_coldness(
-    before: PowerCycles, after: PowerCycles, *, power: str, boot_id_changed: bool
+    before: PowerCycles,
+    after: PowerCycles,
+    *,
+    power: str,
+    boot_id_changed: bool,
+    power_offs: int = 1,
 ) -> ColdProof:
     """What the counts before a power-off, or a restart, and after the next start prove. Pure.
 
     A rise by exactly one of a count of power-ons is the only proof of cold: emulated drives and
     some bridges show the same number for ever, and more than one power-on means that the power was
     switched another time as well. Warm is what a count above zero shows that did not rise. Where
-    `before` comes from the database, `after` alone has the source.
+    `before` comes from the database, `after` alone has the source. `power_offs`: how many of the
+    machine's lie between them, where it was switched off for other drives, too.
     """
     if not boot_id_changed:
         return ColdProof("unproven", N_("the machine did not restart"))
@@ -116,7 +122,7 @@ def judge_coldness(
         return _judge_warmth(after.source, before.count or 0, after.count or 0)
     if doubt:
         return ColdProof("unproven", doubt)
-    return _judge_rise(after.source, before.count or 0, after.count or 0)
+    return _judge_rise(after.source, before.count or 0, after.count or 0, power_offs=power_offs)
 
 
 def _doubt_count(before: PowerCycles, after: PowerCycles) -> str:
@@ -141,15 +147,17 @@ def _judge_warmth(source: str, before: int, after: int) -> ColdProof:
     return ColdProof("warm" if is_still else "unproven", Phrase(said, source=source, counts=counts))
 
 
-def _judge_rise(source: str, before: int, after: int) -> ColdProof:
+def _judge_rise(source: str, before: int, after: int, *, power_offs: int) -> ColdProof:
     counts = f"{before} → {after}"
     rise = after - before
-    if rise == 1:
-        return ColdProof("proven", f"{source} rose by one: {counts}")
+    offs = "one power-off" if power_offs == 1 else f"{power_offs} power-offs"
+    if rise == power_offs:
+        said = "by one" if rise == 1 else f"by {rise} over {offs}"
+        return ColdProof("proven", f"{source} rose {said}: {counts}")
     if rise == 0:
         doubt = "did not rise although the machine was powered off"
     else:
-        doubt = f"rose by {rise} over one power-off" if rise > 0 else "fell"
+        doubt = f"rose by {rise} over {offs}" if rise > 0 else "fell"
     return ColdProof("unproven", f"count {doubt}: {counts}")
 
 

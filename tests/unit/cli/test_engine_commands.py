@@ -101,6 +101,26 @@ def test_skip_names_the_step_that_runs(database: Path, monkeypatch: pytest.Monke
     assert found == [("skip-step", {"campaign_id": 1, "step_id": step})]
 
 
+def test_skip_of_several_steps_wants_the_drive_named(
+    database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _unfinish(database)
+    with closing(sqlite3.connect(database, autocommit=True)) as connection:
+        connection.execute("UPDATE step SET state = 'running', device = 'D' || position")
+        steps = connection.execute("SELECT id, device FROM step ORDER BY position").fetchall()
+    assert len(steps) > 1
+    step, device = steps[-1]
+    assert main(["skip"]) == 2
+    assert f"--drive: {', '.join(each for _, each in steps)}" in capsys.readouterr().err
+    assert main(["skip", "--drive", "NONE"]) == 2
+    assert not _answer(database)
+    found: list[tuple[str, dict[str, object]]] = []
+    clock = _Clock(lambda: found.extend(_answer(database)))
+    monkeypatch.setattr("time.sleep", clock.sleep)
+    assert main(["skip", "--drive", device]) == 0
+    assert found == [("skip-step", {"campaign_id": 1, "step_id": step})]
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
@@ -171,6 +191,24 @@ def test_run_waits_for_its_own_campaign(
     told = capsys.readouterr()
     assert "second" in told.out
     assert ("the stick is full" in told.err) == (state == "paused")
+
+
+def test_run_waits_no_longer_than_there_is_an_engine_that_works(
+    database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = database.with_name("plan.toml")
+    plan.write_text(_PLAN)
+
+    def end() -> None:
+        _end_new_campaign(database, "running", None)
+        error = {"message": "nothing can be stored", "hint": "make room", "exit_code": 5}
+        status = {"phase": "refused", "message": "nothing can be stored", "error": error}
+        (database.parent / "status.json").write_text(json.dumps(status))
+
+    clock = _Clock(lambda: print(_answer(database)), end)
+    monkeypatch.setattr("time.sleep", clock.sleep)
+    assert main(["run", str(plan), "--wait"]) == 5
+    assert "nothing can be stored" in capsys.readouterr().err
 
 
 def test_exit_code_tells_what_was_left_undone(database: Path) -> None:

@@ -97,6 +97,15 @@ def test_report_is_written_here_and_leaves_the_stick_alone(
     assert (tmp_path / "all" / folder.name / "kaltstart.sqlite").stat().st_size
 
 
+def test_a_report_leaves_a_database_in_its_folder_as_it_is(database: str, tmp_path: Path) -> None:
+    """It may be what was merged of many sticks, and the only one that has their campaigns."""
+    merged = tmp_path / "kaltstart.sqlite"
+    merged.write_bytes(b"of other sticks")
+    for command in ("report", "export"):
+        assert main([command, "--database", database, "--out", "."]) == 0
+    assert merged.read_bytes() == b"of other sticks"
+
+
 def test_merge_makes_a_database_of_several(
     database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,9 +8,10 @@ import pytest
 
 from appliance.drives import file_system
 from appliance.drives.file_system import release_mounts
-from appliance.errors import StickError, UnreadableProgramError
+from appliance.errors import StepFailedError, StickError, UnreadableProgramError
 from appliance.progress import tell_nobody
 from appliance.reference_os import install as reference_os
+from appliance.reference_os import loader
 from appliance.reference_os.install import (
     SLOTS,
     entry_name,
@@ -21,7 +22,7 @@ from appliance.reference_os.install import (
     session_partition_bytes,
     session_partuuid,
 )
-from appliance.reference_os.loader import copy_loader
+from appliance.reference_os.loader import copy_loader, make_esp
 from appliance.reference_os.session_set import list_session_files
 from appliance.run import Finished
 
@@ -124,6 +125,39 @@ def test_an_esp_has_the_sticks_files_and_no_fallback_loader(tmp_path: Path) -> N
         "EFI/kaltstart/shimx64.efi": "shim",
         "EFI/kaltstart/grubx64.efi": "systemd-boot",
     }
+
+
+def test_no_drive_is_blamed_for_a_boot_partition_that_the_stick_does_not_give(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stick, drive = tmp_path / "stick", tmp_path / "drive"
+    for name in ("EFI/BOOT/BOOTX64.EFI", "EFI/BOOT/grubx64.efi", "loader/loader.conf"):
+        (stick / name).parent.mkdir(parents=True, exist_ok=True)
+        (stick / name).touch()
+    (stick / "EFI/BOOT/grubx64.efi").unlink()
+    (stick / "EFI/BOOT/grubx64.efi").symlink_to("/proc/self/mem")  # its first byte: EIO
+    drive.mkdir()
+    with pytest.raises(StickError, match=r"grubx64\.efi: Input/output error"):
+        copy_loader(stick, drive, entries=(), progress=tell_nobody)
+    with pytest.raises(StickError, match=r"measure-02\.conf: No such file"):
+        copy_loader(stick, drive, entries=("measure-02",), progress=tell_nobody)
+
+    monkeypatch.setattr(reference_os, "_ROOT", Path("/proc/self/mem"))
+    monkeypatch.setattr(reference_os, "root_bytes", lambda: 4096)
+    (drive / "sdb1").touch()
+    with pytest.raises(StickError, match="its root: Input/output error"):
+        reference_os._copy_root(drive / "sdb1", progress=tell_nobody)
+
+    def run(command: Sequence[str], **_: object) -> Finished:
+        if command[0] == "mount" and "/dev/stick2" in command:
+            raise StepFailedError("mount: can't read superblock")
+        return Finished(tuple(command), 0, "", "")
+
+    for module in (file_system, loader):
+        monkeypatch.setattr(module, "run", run)
+    monkeypatch.setattr(file_system, "FOLDER", tmp_path / "bench")
+    with pytest.raises(StickError, match="can't read superblock"):
+        make_esp("/dev/stick2", "/dev/sdb3", entries=(), block_bytes=512, progress=tell_nobody)
 
 
 def test_a_drive_must_hold_both_partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -242,3 +242,16 @@ def test_what_an_earlier_start_left_in_the_firmware_is_removed(
     world.boot_next = "6b616c74-0006-4000-8000-000000000001"
     appliance._tidy_firmware()
     assert world.boot_next == ""
+
+
+def test_a_clock_that_keeps_its_alarm_leaves_no_entry_in_the_firmware(
+    appliance: Appliance, world: World
+) -> None:
+    def keep() -> None:
+        raise StepFailedError("the kernel refused '0'")
+
+    world.boot_next = "6b616c74-0006-4000-8000-000000000001"
+    world.during["clear_alarm"] = keep
+    appliance._tidy_firmware()
+    assert world.boot_next == ""
+    assert [name for name, _ in world.events()] == ["not-disarmed"]

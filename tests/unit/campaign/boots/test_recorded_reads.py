@@ -1,5 +1,6 @@
 """The reads of a charted boot: stored as a list, which the command hands out on KALTSTART."""
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -88,6 +89,23 @@ def test_the_command_writes_the_newest_list(charted: World, tmp_path: Path) -> N
     assert (tmp_path / "fat/boot.csv").read_bytes() == found.path.read_bytes()
     with pytest.raises(PlanError, match=r"boot\.csv is on KALTSTART already"):
         write_list(found, name="boot.csv")
+
+
+def test_a_list_for_which_there_is_no_room_leaves_nothing_in_its_place(
+    charted: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = find_reads(charted.context().connection, campaign_id=None, drive=None)
+    refusals = iter([OSError(errno.ENOSPC, "No space left on device")])
+
+    def sync(_: Path) -> None:
+        for refusal in refusals:
+            raise refusal
+
+    monkeypatch.setattr(recorded_boot, "sync_path", sync)
+    with pytest.raises(StickError, match="No space left"):
+        write_list(found, name="boot.csv")
+    write_list(found, name="boot.csv")  # room was made
+    assert (tmp_path / "fat/boot.csv").read_bytes() == found.path.read_bytes()
 
 
 def test_a_boot_that_was_not_recorded_is_told(charted: World) -> None:

@@ -18,6 +18,8 @@ from appliance.campaign.steps.attempt import (
     StoppedByPersonError,
 )
 from appliance.drives import suppress_flush
+from appliance.drives.facts.power_cycles import PowerCycles
+from appliance.drives.model import Drive
 from appliance.errors import StepFailedError, StickError
 from appliance.plan.workloads import WorkloadPlan
 from appliance.run import StillRunningError
@@ -359,8 +361,8 @@ def test_all_power_offs_come_before_what_is_read_after_them(
     meet(machine, "two on sda", "two on sdb")
     machine.run()
     assert states(machine) == ["done"] * 2
-    assert machine.rows("SELECT step_id, part FROM power_off ORDER BY id") == [
-        (1, "two"), (2, "two"),
+    assert machine.rows("SELECT step_id, part, cold_proof FROM power_off ORDER BY id") == [
+        (1, "two", "proven"), (2, "two", "proven"),
     ]  # fmt: skip
     assert machine.rows("SELECT DISTINCT beside FROM results WHERE variant IN ('one', 'two')") == [
         (1,)
@@ -407,3 +409,118 @@ def test_a_request_skips_the_step_it_names_and_the_status_shows_all_that_run(
         ("LAB-HDD-1", "two"),
         ("LAB-SSD-1", "two"),
     ]
+
+
+def test_a_pause_beside_a_drive_that_is_not_free_holds_the_campaign_for_that_drive(
+    make: MakeMachine,
+) -> None:
+    """What waited was given up already when the other drive came to its safe point."""
+    machine = make(surface(), selftest())
+    connection = open_database(machine.world.path)
+    meet(machine, "one on sda", "one on sdb")
+    machine.during["two on sda"] = fail(StillRunningError("it does not let go"))
+    left = threading.Event()
+    machine.show = lambda place, *_: left.set() if place.step_ids == {2} else None
+    once = machine.during["one on sdb"]
+
+    def outlast_and_ask() -> None:
+        once()
+        _hear(left)
+        with transaction(connection):
+            update_pause_asked(connection, machine.world.campaign_id)
+
+    machine.during["one on sdb"] = outlast_and_ask
+    with pytest.raises(StillRunningError):
+        machine.run()
+    connection.close()
+    assert states(machine) == ["planned"] * 4
+
+
+def test_a_stick_that_cannot_be_read_for_a_skip_is_told_when_nothing_runs_any_more(
+    make: MakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = make(surface())
+    hold_both(machine, "two")
+
+    def show(place: StepPosition, *_: object) -> None:
+        if both_in("two")(place):
+            raise SkippedByPersonError
+
+    def look(*_: object) -> bool:
+        raise StickError("gone")
+
+    machine.show = show
+    monkeypatch.setattr(side_by_side, "is_skipped", look)
+    with pytest.raises(StickError, match="gone"):
+        machine.run()
+    assert not [each for each in threading.enumerate() if each.name.startswith("step ")]
+    assert states(machine) == ["planned", "planned"]
+
+
+def test_a_thread_that_cannot_be_started_ends_the_others_and_nobody_waits_for_it(
+    make: MakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = make(surface())
+    start = threading.Thread.start
+
+    def start_first(thread: threading.Thread) -> None:
+        if thread.name == "step 2":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    looks = count()
+    await_end = side_by_side.SideBySide._await_end
+
+    def look(self: side_by_side.SideBySide) -> object:
+        assert next(looks) < 1000, "it waits for what never began"
+        return await_end(self)
+
+    monkeypatch.setattr(side_by_side, "_LOOK_S", 0.01)
+    monkeypatch.setattr(side_by_side.SideBySide, "_await_end", look)
+    monkeypatch.setattr(threading.Thread, "start", start_first)
+    with pytest.raises(RuntimeError, match="can't start"):
+        machine.run()
+    assert states(machine) == ["planned", "planned"]
+
+
+def test_a_skip_that_comes_when_all_parts_are_done_stays_a_skip(make: MakeMachine) -> None:
+    """The answer was given: the step's own thread hears of it only after its last part."""
+    machine = make(surface())
+    connection = open_database(machine.world.path)
+
+    def skip() -> None:
+        with transaction(connection):
+            update_step_skipped(connection, 1, reason="by a person")
+
+    machine.during["two on sda"] = skip
+    machine.run()
+    connection.close()
+    assert states(machine) == ["skipped", "done"]
+    assert machine.rows("SELECT count(*) FROM part WHERE step_id = 1") == [(2,)]
+
+
+def test_a_step_that_failed_before_its_power_off_is_not_begun_again_beside_the_next(
+    make: MakeMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next one has written over what the first would read back."""
+    monkeypatch.setattr(suppress_flush, "_BLOCK", tmp_path / "class")
+    monkeypatch.setattr(suppress_flush, "_NOTES", tmp_path / "hushed")
+    verify = VerifyPlan(kind="verify", size_bytes=0, power_cycle=True)
+    machine = make(verify, verify)
+    machine.cold_parts = frozenset({"two"})
+    world = machine.world
+    world.drives = world.drives[:1]
+    world.counts[HDD.path] = 7
+    read_power_cycles = world.access.read_power_cycles
+    refusals = iter([StepFailedError("no answer")])
+
+    def read(drive: Drive) -> PowerCycles:
+        for refusal in refusals:
+            raise refusal
+        return read_power_cycles(drive)
+
+    world.access = replace(world.access, read_power_cycles=read)
+    with pytest.raises(OffError):
+        machine.run()
+    assert states(machine)[::2] == ["failed", "running"]
+    assert machine.rows("SELECT step_id FROM power_off") == [(3,)]
