@@ -174,25 +174,26 @@ def _find_trouble() -> StickError | None:
 def find_exit_code(connection: sqlite3.Connection, campaign_id: int) -> int:
     """Of a campaign that is done: 0 accept, or nothing to judge; 10 with remarks; 11 reject; 12.
 
-    12: a drive, a boot or a step did not come to its end, or nothing could be judged, so that what
-    was accepted is not all that was asked.
+    12: a drive, a boot or a step did not come to its end, or a target has no verdict where others
+    have one, or nothing could be judged, so that what was accepted is not all that was asked.
     """
     from appliance.store.read.overview import select_campaign_drives
     from appliance.store.steps import select_steps
     from appliance.store.verdicts import select_judging, select_verdicts
 
-    verdicts = {row.verdict for row in select_verdicts(connection, campaign_id)}
-    if "reject" in verdicts:
+    verdicts = {row.drive_id: row.verdict for row in select_verdicts(connection, campaign_id)}
+    if "reject" in verdicts.values():
         return _REJECT
     open_drives = any(
-        row.failed_reason or row.failed or row.skipped or row.open
+        (row.failed_reason or row.failed or row.skipped or row.open)
+        or (verdicts and row.role == "target" and row.drive_id not in verdicts)
         for row in select_campaign_drives(connection, campaign_id)
     )
     open_steps = any(step.state != "done" for step in select_steps(connection, campaign_id))
     judging = select_judging(connection, campaign_id)
     if open_drives or open_steps or (judging is not None and judging.problem):
         return _NOT_FINISHED
-    return _REMARKS if "accept with remarks" in verdicts else 0
+    return _REMARKS if "accept with remarks" in verdicts.values() else 0
 
 
 def stop(options: argparse.Namespace) -> int:

@@ -15,10 +15,13 @@ from appliance.cli.say import say, say_json, say_table, show_fields
 from appliance.errors import PlanError, StickError
 from appliance.units import printable
 
-_BOOT_COLUMNS = ("drive_serial", "cycle", "mode", "power", "cold_proof", "valid", "boot_s")
+_BOOT_COLUMNS = (
+    *("drive_serial", "cycle", "mode", "path", "power", "cold_proof", "cooling", "charted"),
+    *("trained", "valid", "boot_s"),
+)
 _RESULT_COLUMNS = (
     *("device", "workload", "variant", "metric", "value", "unit", "page_cache"),
-    *("page_cache_proof", "valid"),
+    *("page_cache_proof", "beside", "valid"),
 )
 
 
@@ -140,6 +143,7 @@ def results(options: argparse.Namespace) -> int:
 def verdicts(options: argparse.Namespace) -> int:
     """What each drive of a campaign is worth, and why."""
     from appliance.store.verdicts import select_judging, select_verdicts
+    from appliance.verdict.depth import describe_depth
 
     with _reading(options) as connection:
         number = _find_campaign(connection, options)
@@ -150,7 +154,9 @@ def verdicts(options: argparse.Namespace) -> int:
         say_json(campaign_id=number, problem=problem, verdicts=[asdict(row) for row in rows])
         return 0
     for row in rows:
-        say(f"{row.drive_serial}  {row.verdict}{f': {row.reasons}' if row.reasons else ''}")
+        depth = describe_depth(row.depth, row.read_percent)
+        reasons = f": {row.reasons}" if row.reasons else ""
+        say(f"{row.drive_serial}  {row.verdict} ({depth}){reasons}")
     if problem:
         say(f"campaign {number}: {problem}", to=sys.stderr)
     return 0

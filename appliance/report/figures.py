@@ -90,12 +90,14 @@ class Figure:
     def is_tellable(self) -> bool:
         """Whether a sentence may be built on it.
 
-        Its state is proven, or at least that it began cold, and how much RAM answered is known: the
-        sentence carries both. Of a drive that was tested beside others no sentence can say how much
-        of the figure is its own.
+        The sentence carries its state. Of a drive that was tested beside others no sentence can say
+        how much of the figure is its own.
         """
-        if self.beside:
-            return False
+        return self.is_state_known and not self.beside
+
+    @property
+    def is_state_known(self) -> bool:
+        """Whether its state is proven, or that it began cold with how much RAM answered."""
         return self.proven or (self.valid and self.began_cold and self.ram_share is not None)
 
     @property

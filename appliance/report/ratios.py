@@ -12,11 +12,13 @@ from appliance.report.blocks import count, format_number, format_rate, format_sh
 from appliance.report.boots.findings import Finding
 from appliance.report.series import KNOWN_TO
 from appliance.report.sides import (
+    ALONE,
     BOOTS,
     COLD_START,
     IMAGE,
     NOT_PROVEN,
     PAGE_CACHE,
+    TESTED,
     Samples,
     Side,
     read_sides,
@@ -157,6 +159,10 @@ def find_differences(one: Samples, other: Samples) -> tuple[Difference, ...]:
         for key in keys
         if (mine := one.conditions.get(key, "")) != (theirs := other.conditions.get(key, ""))
     ]
+    tested = {each.conditions.get(TESTED, ALONE) for each in (one, other)} - {ALONE}
+    if tested and not any(each.text.startswith(f"{TESTED} ") for each in found):
+        # Beside as many, and nobody knows how much of what they share each had.
+        found.append(Difference(_find_allowance(TESTED), f"both {TESTED} {tested.pop()}"))
     if any(each.conditions.get(PAGE_CACHE, "").endswith(NOT_PROVEN) for each in (one, other)):
         found.append(Difference("cache", "the state of the page cache is not proven"))
     shares = (one.ram_share, other.ram_share)

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from appliance.kinds import load_all
 from appliance.plan.model import TABLES
-from appliance.report.blocks import find_ram_share, say_start
+from appliance.report.blocks import describe_beside, find_ram_share, say_start
 from appliance.report.figures import ARRAY, MEMBERS, Figure, StepFigures, Workload, group_workloads
 from appliance.report.section import Places, find_section, name_kind, read_values
 from appliance.report.series import Series, label_booted, make_series
@@ -26,6 +26,8 @@ PAGE_CACHE = "page cache"
 COLD_START = "cold start"
 IMAGE = "Kaltstart"
 NOT_PROVEN = "not proven"
+TESTED = "tested"
+ALONE = "alone"
 
 DRIVE_SIZE = "drive size"
 
@@ -197,7 +199,9 @@ def _read_step(
             subject=f"{name_kind(workload.kind)}, {each.name}",
             unit=each.unit,
             values=tuple(each.values),
-            conditions=conditions | {PAGE_CACHE: _describe_start(each.figures)},
+            conditions=conditions
+            | {PAGE_CACHE: _describe_start(each.figures)}
+            | {TESTED: describe_beside(each.figures).removeprefix(f"{TESTED} ") or ALONE},
             ram_share=find_ram_share(each.figures),
             places=each.places,
             file_bytes=each.file_bytes,
@@ -206,7 +210,7 @@ def _read_step(
 
 def _describe_start(figures: tuple[Figure, ...]) -> str:
     """`began cold, proven`; what RAM answered is compared by itself."""
-    if all(figure.is_tellable for figure in figures):
+    if all(figure.is_state_known for figure in figures):
         return say_start(figures).removeprefix("page cache ").partition(";")[0]
     states = dict.fromkeys(cache.page_cache for figure in figures for cache in figure.caches)
     return f"{', '.join(states)}, {NOT_PROVEN}"

@@ -64,7 +64,9 @@ def _judge_writing(workload: Workload) -> Iterable[Finding]:
     """Where a drive began to write more slowly; why it did, the figures do not say."""
     is_shown = find_section(workload.kind).shows_writing
     for step in workload.steps:
-        drop = sustained.find_drop(step) if is_shown else None
+        # Beside others it may have had less of what they share.
+        is_alone = not any(figure.beside for figure in step.figures)
+        drop = sustained.find_drop(step) if is_shown and is_alone else None
         if drop is not None:
             at_least = "at least " if drop.is_brief else ""
             text = (
@@ -92,7 +94,8 @@ def _judge_proofs(workload: Workload) -> Iterable[Finding]:
         if figure.variant not in {OTHER, TOTAL}
     ]
     invalid = [label for label, figure in figures if not figure.valid]
-    unproven = [label for label, figure in figures if figure.valid and not figure.is_tellable]
+    unproven = [label for label, figure in figures if figure.valid and not figure.is_state_known]
+    beside = [label for label, figure in figures if figure.valid and figure.beside]
     kind, total = workload.kind, count(len(figures), "figure")
     if invalid:
         text = f"{kind}: {len(invalid)} of {total} invalid and in no mean."
@@ -103,3 +106,9 @@ def _judge_proofs(workload: Workload) -> Iterable[Finding]:
             " they began cold; no sentence here is built on them."
         )
         yield Finding("proof", ", ".join(dict.fromkeys(unproven)), text)
+    if beside:
+        text = (
+            f"{kind}: {len(beside)} of {total} were taken while other drives were tested; no"
+            " sentence about speed is built on them."
+        )
+        yield Finding("proof", ", ".join(dict.fromkeys(beside)), text)

@@ -230,12 +230,15 @@ def _gather_steps(
             busy_shares=_find_busy_shares(connection, step, taken),
             under_way=_find_under_way(connection, campaign_id, step),
         )
-        beside = max((row.beside for row in rows), default=0)
+        besides = [row.beside for row in rows]
+        beside = max(besides, default=0)
         taken |= _set_aside_beside(taken, step, beside)
         for name, figure in taken.items():
             origin: frozenset[int | str] = frozenset({step.workload_index})
             if name in _RATES.get(step.kind, ()):
-                origin |= {f"beside {beside}"}
+                # One that was alone for most of the time is no measure for one that was not.
+                mostly = stats.find_median(besides) or 0.0
+                origin |= {f"beside {beside}", f"mostly beside {mostly:.0f}"}
             found.setdefault(name, []).append(replace(figure, origin=origin))
     return {name: find_worst(LIMITS[name], each) for name, each in found.items()}, coverages
 

@@ -11,6 +11,7 @@ from appliance.report.ratios import compare_campaigns
 from appliance.samples.model import SliceSample
 from appliance.store.read.campaign import select_campaign
 from appliance.store.surface import insert_slices
+from tests.databases import seal
 from tests.report.database import Disk, add_campaign, make_database
 from tests.report.pages_read import export, words_of
 from tests.report.states import BALLAST, BYPASS, NOT_DROPPED, WARM, Setup
@@ -135,6 +136,27 @@ def test_a_surface_is_compared_by_the_place_on_the_drive(both: sqlite3.Connectio
     assert "10 stretches of 10 slices, each 1.20 to 1.20 times faster; page cache bypass" in said
     assert "  surface, mean speed: 1.20 times faster (" in said
     assert "MB/s; one value each: no interval; page cache bypass, proven" in said
+
+
+@pytest.mark.parametrize(
+    ("besides", "why"),
+    [((3, 0), "tested beside 3 other drives against alone"), ((3, 3), "both tested beside 3")],
+)
+def test_rates_beside_other_drives_are_refused_for_that_reason(
+    both: sqlite3.Connection, besides: tuple[int, int], why: str
+) -> None:
+    for place, beside in zip(("1:A", "2:A"), besides, strict=True):
+        _add_surface(both, place)
+        both.execute(
+            "UPDATE result SET beside = ?, checksum = NULL WHERE step_id ="
+            " (SELECT max(id) FROM step)",
+            (beside,),
+        )
+    seal(both, "result")
+    said = _say(both, "1:A", "2:A")
+    assert f"surface, mean speed: not compared for the sake of plan: {why}" in said
+    assert "not proven" not in said
+    assert f"although {why}" in _say(both, "1:A", "2:A", although=["plan"])
 
 
 def test_of_like_surfaces_it_is_said_what_cannot_be_seen(both: sqlite3.Connection) -> None:

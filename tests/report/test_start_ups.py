@@ -118,3 +118,17 @@ def test_a_charted_boot_has_its_units_drawn_by_systemd(
     page = (folder / "report.html").read_text()
     assert f'href="{name}.svg"' in page
     assert f'href="{name}-units.svg">units</a>' in page
+
+
+def test_a_unit_of_one_boot_only_is_not_called_quick_in_the_other(tmp_path: Path) -> None:
+    """It may not have been started there, or not have been ready."""
+    boots = make_boots(46.0, 27.2, 28.1, 27.4, 27.7, 27.5)
+    connection = make_database(tmp_path / "a.sqlite", disks=[Disk("A", "disk", boots=boots)])
+    check = UnitTime("fsck.service", 3.0, 8.0, None)
+    for cycle in range(1, 7):
+        _add_units(connection, cycle=cycle, slow_s=1.0, extra=(check,) if cycle == 1 else ())
+    _, page = _export(connection, tmp_path)
+    charts = [each for each in find_charts(page) if 'id="chart-start-up-' in each]
+    assert "fsck 5.00 s" in charts[0]
+    assert "fsck not stored" in charts[1]
+    assert "below 1 ms" not in page

@@ -14,6 +14,7 @@ from appliance.store.read.workloads import RangeRow, SliceRow
 from appliance.store.rows import list_columns, read_rows
 from appliance.store.steps import insert_part
 from appliance.store.surface import insert_ranges, insert_slices, select_slices
+from tests.databases import seal
 from tests.report.database import Disk, make_database
 from tests.report.pages_read import export, find_charts, words_of
 from tests.report.states import BYPASS
@@ -188,3 +189,16 @@ def test_all_drives_stand_in_one_chart(verdicts: Path) -> None:
     assert names == {"LAB-GOOD-1", "LAB-SLOW-1", "LAB-BAD-1", "LAB-NVME-1"}
     # It is what the page of a judged campaign begins with.
     assert page.index(chart) < page.index("<h2>Verdicts</h2>")
+
+
+def test_beside_other_drives_the_state_is_not_called_unproven(
+    one: sqlite3.Connection, tmp_path: Path
+) -> None:
+    step = _add_scan(one)
+    one.execute("UPDATE result SET beside = 3, checksum = NULL WHERE step_id = ?", (step,))
+    seal(one, "result")
+    _, words = _export(one, tmp_path)
+    findings = words[: words.index("The rules behind")]
+    assert "neither the cache state is proven" not in findings
+    assert "surface: 101 of 101 figures were taken while other drives were tested" in findings
+    assert "95.0 MB/s (slices" not in findings

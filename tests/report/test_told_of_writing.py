@@ -7,9 +7,10 @@ from math import exp
 
 import pytest
 
-from appliance.report.figures import StepFigures, Workload
+from appliance.report.figures import Cache, Figure, StepFigures, Workload
 from appliance.report.workload_findings import find_workload_findings
 from appliance.store.read.workloads import ActivityRow, ReportedStep
+from appliance.workloads.verify.keys import WRITE, VerifyVariant
 from tests.lab.claims import NOTHING, Truth, judge
 from tests.lab.drives import ModelledDrive, parse_drives
 from tests.lab.simulated_boots import make_clockwork
@@ -45,14 +46,22 @@ def test_a_fall_is_told_where_it_is_and_nowhere_else(keys: str, truth: Truth) ->
     assert len(wrong) <= 0.01 * _SEEDS, wrong[:3]
 
 
-def make_writing_page(drive: ModelledDrive, seed: int) -> Page:
+def test_of_a_drive_beside_others_no_fall_is_told() -> None:
+    """What they share may have become less."""
+    (drive,) = parse_drives(f'[[drive]]\nserial = "A"\nsize = "4G"\n{_CLIFF}')
+    assert any("writing fell" in each.text for each in make_writing_page(drive, 1).findings)
+    told = make_writing_page(drive, 1, beside=2).findings
+    assert not any("writing fell" in each.text for each in told)
+
+
+def make_writing_page(drive: ModelledDrive, seed: int, *, beside: int = 0) -> Page:
     step = StepFigures(
         step=ReportedStep(1, 1, 0, "verify", 1, drive.serial, "done", "", 1, 0, parts=("write",)),
         label=drive.serial,
         color=0,
         reference=True,
         place="drive",
-        figures=(),
+        figures=(_make_written(beside),),
         cache_figures=(),
         tickets=(),
         activity=tuple(_write(drive, seed)),
@@ -63,6 +72,11 @@ def make_writing_page(drive: ModelledDrive, seed: int) -> Page:
     )
     findings = find_workload_findings((Workload("verify", (0,), "", (step,)),))
     return Page("", tuple(Finding(each.kind, each.subject, each.text) for each in findings))
+
+
+def _make_written(beside: int) -> Figure:
+    met = Cache("bypass", "proven", "", 0, "", "", None, "", beside=beside)
+    return Figure(VerifyVariant(WRITE), {}, (met,), valid=True)
 
 
 def _write(drive: ModelledDrive, seed: int) -> Iterator[ActivityRow]:

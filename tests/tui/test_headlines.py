@@ -107,6 +107,13 @@ def test_a_surface_shows_its_mean_its_slowest_slice_and_what_is_unreadable() -> 
     ]
 
 
+def test_a_figure_says_that_other_drives_were_tested_meanwhile() -> None:
+    beside = [replace(row, beside=3) for row in rows("surface", SURFACE)]
+    found = find_figures("surface", beside)
+    assert found
+    assert {figure.cache for figure in found} == {"bypass, others tested: 3"}
+
+
 def test_a_surface_that_ended_early_says_so() -> None:
     some = [row for row in rows("surface", SURFACE) if str(row.variant) in {"000", "001", "whole"}]
     assert find_figures("surface", some)[-1].text.strip() == f"2 of {SLICES}"

@@ -205,10 +205,16 @@ def _figure(name: str, text: str, rows: Sequence[FigureRow], *, value: float = 0
 
 
 def name_cache(states: Iterable[str], rows: Sequence[FigureRow]) -> str:
-    """`cold`, `cold+warm` where parts of it met different states, `cold unproven`."""
+    """`cold`, `cold+warm` where parts of it met different states, `cold unproven`.
+
+    And how many other drives were tested meanwhile, where any was.
+    """
     word = "+".join(map(_, _ordered(set(states), _STATES)))
     is_proven = bool(rows) and all(row.page_cache_proof == "proven" for row in rows)
-    return one_line(word if is_proven else f"{word} {_('unproven')}")
+    said = [word if is_proven else f"{word} {_('unproven')}"]
+    if beside := max((row.beside for row in rows), default=0):
+        said.append(_("others tested: {count}").format(count=beside))
+    return one_line(", ".join(said))
 
 
 def _ordered(names: Iterable[str], order: Sequence[str]) -> list[str]:

@@ -257,8 +257,8 @@ def _shorten(unit: str) -> str:
 
 def _name_seconds(start_up: _StartUp, unit: str) -> str:
     seconds = _seconds(start_up.units.get(unit))
-    # What takes no millisecond is not stored.
-    return "below 1 ms" if seconds is None else f"{seconds:.2f} s"
+    # Stored is neither what took no millisecond, nor what was not begun or ready in that boot.
+    return "not stored" if seconds is None else f"{seconds:.2f} s"
 
 
 def _describe(start_up: _StartUp, order: Sequence[str]) -> str:

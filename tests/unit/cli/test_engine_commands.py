@@ -13,6 +13,7 @@ from appliance.stick import partitions
 from appliance.store.connect import open_database
 from appliance.store.requests import select_new_requests, update_request
 from appliance.store.verdicts import delete_verdicts
+from tests.databases import seal
 from tests.report.database import add_campaign
 from tests.report.filled import fill_database
 from tests.report.judged import GOOD
@@ -209,6 +210,17 @@ def test_run_waits_no_longer_than_there_is_an_engine_that_works(
     monkeypatch.setattr("time.sleep", clock.sleep)
     assert main(["run", str(plan), "--wait"]) == 5
     assert "nothing can be stored" in capsys.readouterr().err
+
+
+def test_a_target_without_a_verdict_beside_judged_ones_is_not_accepted(database: Path) -> None:
+    with closing(open_database(database)) as connection:
+        connection.execute("UPDATE step SET state = 'done'")
+        connection.execute("UPDATE verdict SET verdict = 'accept', checksum = NULL")
+        seal(connection, "verdict")
+        assert engine.find_exit_code(connection, 1) == 0
+        connection.execute("DELETE FROM verdict_limit")
+        connection.execute("DELETE FROM verdict WHERE rowid = (SELECT max(rowid) FROM verdict)")
+        assert engine.find_exit_code(connection, 1) == 12
 
 
 def test_exit_code_tells_what_was_left_undone(database: Path) -> None:

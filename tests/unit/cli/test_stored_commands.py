@@ -58,6 +58,9 @@ def test_results_are_tables_csv_and_json(database: str, capsys: pytest.CaptureFi
     assert "31.0" in shown
     assert "unproven" in shown
     assert "rate_bytes_s" in shown
+    heads = [line.split() for line in shown.splitlines() if line.startswith(("drive_s", "device "))]
+    assert {"path", "cooling", "charted", "trained"} < set(heads[0]), "each with its state"
+    assert "beside" in heads[1]
     assert main(["results", "1", "--csv", "--database", database]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [row["boot_s"] for row in rows if row["drive_serial"] == SLOW.serial][:3] == [
@@ -80,6 +83,7 @@ def test_events_and_verdicts(database: str, capsys: pytest.CaptureFixture[str]) 
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2
     assert lines[0].startswith(GOOD.serial)
+    assert all(re.search(r"\((quick look|surface read)", line) for line in lines)
     assert main(["verdicts", "--json", "--database", database]) == 0
     assert _json(capsys.readouterr().out)["campaign_id"] == 1
 

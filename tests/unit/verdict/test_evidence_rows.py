@@ -221,6 +221,26 @@ def test_rates_beside_other_drives_are_compared_with_neighbours_alone(
     assert compared == ("remark" if besides[0] == besides[1] else "not measured")
 
 
+@pytest.mark.parametrize(("accompanied", "outcome"), [(5, "not measured"), (95, "remark")])
+def test_a_drive_that_was_alone_for_most_of_its_scan_is_no_measure_for_one_that_was_not(
+    rows: sqlite3.Connection, accompanied: int, outcome: str
+) -> None:
+    """The sum of both has the highest number of its slices."""
+    for disk, position, mean_mb_s, beside_to in ((GOOD, 0, 50, accompanied), (SLOW, 1, 25, 100)):
+        step = add_surface(rows, disk, position=position, mean_mb_s=mean_mb_s)
+        for number in range(100):
+            add_results(rows, step, [Result(f"{number:03}", "app_read_bytes", 1e9, BYPASS)])
+        rows.execute(
+            "UPDATE result SET beside = variant = 'whole' OR variant < ?, checksum = NULL"
+            " WHERE step_id = ?",
+            (f"{beside_to:03}", step),
+        )
+    seal(rows, "result")
+    _, judged, _ = judge(parse_policy("version = 1\n"), gather_evidence(rows, 1))
+    limits = {row.name: row.outcome for row in judged.limits}
+    assert limits["worse_than_model_percent"] == outcome
+
+
 def test_a_scan_given_up_by_itself_is_no_whole_one(rows: sqlite3.Connection) -> None:
     """It is done, with what it read added up: the rest was never looked at."""
     add_surface(rows, GOOD, position=0, mean_mb_s=180, slices=7)
