@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engine of Kaltstart.
 
 Everything but the user interface. Must never import Textual or `tui`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lines for people and programs at the console: one per event, in the kernel's log.
 
 The kernel log reaches every console, and a serial log of it is what an outside program can follow.

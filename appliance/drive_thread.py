@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work on a drive in its own thread, so that a drive that hangs blocks nothing else.
 
 What waits for a drive that does not answer waits in the kernel, and nothing can end that: state D

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kinds of failure and the exit code each one ends a command with.
 
 Anything raised that is not one of these is a bug: it ends in a traceback and exit code 1.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sentence of each event of the log, and the fields it shows.
 
 An event is stored as its name and its fields; its sentence is made from these texts, in English for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Flushing one file system or one device from RAM, never all of them.
 
 sync(2) waits for every block device of the machine (docs/decisions/010): one that hangs while it is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kinds of workload, and how what a kind's folder holds is found. Pure.
 
 `appliance/workloads/KIND/` has `keys.py` (`PLAN`: its keys in a plan and the names of its results),

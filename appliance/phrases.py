@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the engine says: English text that knows what it was made of. Pure.
 
 The text is what is printed, stored and compared. Beside it is kept from which words it was made and

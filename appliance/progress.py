@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long-running work reports its progress."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Record which blocks a drive is asked for in a boot of the system that is on it.
 
 One file for any Linux with systemd and Python 3.8: copied from KALTSTART, it needs nothing beside

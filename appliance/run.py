@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The only place that starts a process.
 
 Commands are lists, never shell lines. A failure is reported once, with the command to repeat it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The only writer of /sys and /proc; also reads them if a missing file is normal.
 
 The firmware's variables are in /sys too. Owns no knowledge of what the files mean.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several threads that work on one campaign, of which one works at a time: whose turn it is.
 
 The database has one connection, and everything that decides about a campaign was written for one

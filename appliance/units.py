@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sizes and times as people write and read them, and device texts made harmless. Pure."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the manual as one page that any browser opens: FOLDER/manual.html.
 
 Usage: python3 ci/manual.py FOLDER. The chapters are docs/manual, in the order of the interface.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the list of everything in the image as CycloneDX JSON, with the licences that are known.
 
 Needs Debian's python3-cyclonedx-lib and python3-debian: run it with /usr/bin/python3.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """For all tests. Those of tests/unit, report and tui are pure.
 
 They start no process and tell the kernel's log nothing.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the minutes of a run of `ci/test` went: the table at its end.
 
 Wall-clock minutes depend on the machine, so the budget does: it is stated for a machine on which

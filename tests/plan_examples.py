@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans of every shape for tests of properties, each with the drives it is known to write to.
 
 What writes is told here by construction, without the engine's rule.

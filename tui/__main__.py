@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Start the interface on the terminal that is stdin, stdout and stderr."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The application: reads the engine's state every second, passes it to the page, sends requests.
 
 Owns what all pages share: the snapshot, the message line, power, and any-key-stops. It

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The characters this interface may draw, all of them; the console font is made from this set.
 
 Few enough for a font of 256 glyphs, because in VGA text mode a font of 512 costs half the colours.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers as people read them: rates, counts and sizes, decimal as on a drive's box. Pure.
 
 All of a page's figures go through here, so that each language has its own marks in them.

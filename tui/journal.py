@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tracebacks of bugs, sent to the system's journal because the screen is redrawn.
 
 The unit's standard error is no way there, since Textual draws on it.

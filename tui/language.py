@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The language of the interface: English as in the source, or a catalogue's texts.
 
 `tui/locale/*.po` are the sources; the image holds what they are compiled to. A text is looked up

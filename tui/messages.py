@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The text of the message line, shortened to the room there is, with a sign for more. Pure."""
 
 import textwrap

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The base of every page: a header, a banner for urgent matters, a message line and the keys."""
 
 from abc import abstractmethod

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests of this interface that the engine has not answered yet. Asks and reads nothing."""
 
 import asyncio

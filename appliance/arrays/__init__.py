@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays of two drives: bcache superblocks, control files, assembling and dismantling."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """bcache's control files, and waiting until the kernel has acted on them.
 
 Nearly all of them, reading included, take the one lock that the kernel holds while it registers,

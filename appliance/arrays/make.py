@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Making an array of two released drives: superblocks only, nothing is registered.
 
 Whatever is on the drives is gone afterwards. Whether that is allowed is `drives.writable`'s.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known about an array. Pure data."""
 
 from dataclasses import dataclass

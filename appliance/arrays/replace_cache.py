@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Giving a running array an empty cache."""
 
 from appliance.arrays.control import control, register, wait_until, write

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Assembling an array's drives in the kernel, and stopping the array.
 
 The way out never writes back what is dirty, and loses nothing: a cache set that is stopped keeps

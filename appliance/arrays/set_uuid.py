@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """UUIDs of the cache sets made here: they name the array's campaign and its boot entries.
 
 Pure. A measured boot registers the one array whose UUID it was handed over, and no other

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The settings of a running array; each is read back after writing."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The state of a running array as bcache reports it, and the counters of its cache.
 
 The counters: bcache counts requests in collectors, and a timer moves these to what can be read

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """bcache superblocks: what is on a drive, whether or not the kernel uses it.
 
 Writes nothing but zeroes over the superblock of a drive that is to be free.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dismantling an array made here, in whatever state a failure or a power cut left it.
 
 Never touches a drive that does not carry a superblock of that very array.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RAM ballast: a ramfs file that takes memory away until the wanted amount is free.
 
 ramfs, because its pages are never swapped out nor reclaimed. Owns /run/kaltstart/ballast; must

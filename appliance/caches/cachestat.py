@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """cachestat(2): how much of a file or a block device the page cache holds. Reads, never changes.
 
 A file and the block device below it have separate page caches: ask for both.

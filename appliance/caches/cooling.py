@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Make a drive forget what a boot reads, by reading other blocks, and see whether it did.
 
 No drive tells what its flash holds. What it holds shows in time: blocks of the boot are read for

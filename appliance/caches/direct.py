@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading past the page cache: O_DIRECT, aligned by the device's logical block.
 
 Never falls back to reads through the cache: where O_DIRECT is not possible, it says so.

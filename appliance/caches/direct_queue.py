@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several O_DIRECT reads in flight at once, submitted in the order of the requests.
 
 With libaio (io_submit(2)) and one thread: two threads with a read each would hand them over in any

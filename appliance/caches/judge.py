@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page-cache state that the I/O met, judged from setup and counters. Pure.
 
 Bytes that the application moved are set against bytes that its device served. A contradiction is

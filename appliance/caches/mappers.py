@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who keeps pages in the cache: programs that mapped a file, file systems mounted from a device.
 
 Reads /proc, through pure parsers; must never change anything.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A bounded page cache: the command line that runs a program in its own control group.
 
 Owns the scopes kaltstart-bounded-*. Being no part of the engine's own unit they outlive a crash of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page cache: emptied or filled for given files and devices, with proof by cachestat(2).
 
 Proof is what the kernel counts afterwards, never that a command was given. What could not be proven

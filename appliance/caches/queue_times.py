@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The latency of each of several reads that are in flight at once. Pure.
 
 Two times, because one cannot be both: those that add up to the time the drive was at work, for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The firmware's own boot entry for the loader on a drive, started once through BootNext.
 
 The entry (Boot####) is in no boot order: nothing but BootNext starts it. It is known again by its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Any key: on any console of a measured boot, and in parallel to the appliance's interface.
 
 A terminal hands each key to one reader only. So the engine reads the keyboards' event devices

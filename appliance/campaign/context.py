@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The context a campaign runs in: this boot and its database; how it pauses and powers off."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Copies of the database on kaltstart-data, and the event if none can be made."""
 
 import sqlite3

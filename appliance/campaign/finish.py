@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The end of a campaign: its report on the stick, its last console line."""
 
 from appliance.campaign.context import CampaignContext

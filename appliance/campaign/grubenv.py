@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GRUB's environment block: 1024 bytes of `name=value` lines, padded with #. Pure.
 
 GRUB writes it in place through the BIOS, so its size and place on the disk must never change

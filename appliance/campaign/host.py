@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The machine a campaign runs on: what is done to it, and what is asked of it.
 
 Power, drives, clock, console lines and keys hang on one object. It is made once for each start of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recording events.
 
 A row in the database and, where outside programs rely on it, a console line.

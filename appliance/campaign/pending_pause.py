@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pause that the stick does not accept, kept until the engine restarts in the same boot.
 
 systemd starts the engine again after trouble and after a bug. Where the pause could not be stored,

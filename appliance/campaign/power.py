@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The only caller of reboot and power-off; sets the next boot's entry and the wake-up alarm.
 
 On a BIOS machine the clock is also a memory that the stick has no part in: a mark that tells how

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The drives a campaign writes to when it is resumed. Pure: decides from stored rows."""
 
 from collections.abc import Iterator, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resuming a paused campaign, and which campaign waits for a person after an interruption."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drives abandoned in this boot: they do not answer, and are not used again.
 
 A drive is asked again as soon as what hung in the kernel has come back, or it was plugged in anew.

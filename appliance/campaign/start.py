@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starting a campaign: from a plan's text to rows in the database.
 
 Everything is checked before anything is stored.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans started and their power-offs, recorded outside the database as well.
 
 A stick may lose its database, or forget at a power-off what it took. Then nothing in it says that a

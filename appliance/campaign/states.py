@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The states of a campaign and the choice of the next boot. Pure."""
 
 from collections.abc import Collection, Sequence

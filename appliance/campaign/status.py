@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engine's current activity, for the TUI.
 
 /run/kaltstart/status.json, in RAM, replaced whole.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether the stick has room for what a campaign will store, before it starts.
 
 One that cannot fit is refused. Where only the report, or its copies of the database, may not fit on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An estimate, from its plan, of what a campaign will store on the stick. Pure.
 
 The bytes of a row were measured (tests/unit/campaign/test_storage_estimate.py measures them again).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Facts about the boot this program runs in. Reads only."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verdict on each drive of a campaign: made, stored, said. Decides nothing itself.
 
 A policy with mistakes judges nothing: the campaign ends as it would, and says why there is none.

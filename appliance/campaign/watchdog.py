@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hardware watchdog, which restarts the machine if a power-off hangs.
 
 systemd sets one for a restart (RebootWatchdogSec=) and none for a power-off, in which a drive that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command `kaltstart`: on the stick, and installed on a laptop. Turns errors into exit codes.
 
 What needs the engine of a running stick is in `engine`, what reads a database in `stored`, the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands that need a machine started from the stick: they ask the engine, or are its services."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands and their options: from here help texts, manual page and completion are made."""
 
 import argparse

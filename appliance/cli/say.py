@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What commands print: harmless to a terminal, whatever a drive or a plan calls itself."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands that read or merge a database: the stick's, or with `--database` any on a laptop."""
 
 import argparse

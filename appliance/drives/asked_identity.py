@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A drive's identity, asked of the drive itself rather than taken from the kernel's records.
 
 A disk that was changed behind a bridge shows in nothing the kernel keeps: INQUIRY data, serial

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The words of ATA's IDENTIFY DEVICE that no tool gives as JSON. Pure.
 
 From SCSI's ATA Information page, which the kernel reads when it finds a drive and keeps: a drive

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the kernel handles a drive's requests: driver, scheduler, queue, read-ahead, cache.
 
 Reads /sys only; sends no command to a drive and changes nothing.

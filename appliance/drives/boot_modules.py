@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a measured boot would find a drive: the drivers it needs, and what the initrd has.
 
 The initrd notes its modules when it starts (mkosi.images/initrd), and measured boots have the very

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clearing what a released drive still carries: plan → show → run → check that it is gone.
 
 Takes away signatures of file systems, partition tables and members of LVM, md, ZFS, bcache and

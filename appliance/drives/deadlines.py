@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long the kernel waits for a drive, and the counters that show a drive still answers.
 
 Reads /sys only, and nothing there that waits for a drive.

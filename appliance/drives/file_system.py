@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """File systems on whole released drives and arrays, and where they are mounted in a step.
 
 A file system is known by its UUID, which the campaign stores: one that was not made for this

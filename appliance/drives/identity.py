@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A drive's identity: finding it by serial number or WWN, and checking that it is unchanged.
 
 A path such as /dev/sda says where a drive is at the moment, never who it is.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loop devices on drives, the one kind of stacking that no `holders/` in /sys shows.
 
 A loop device opens what it lies over as any program would: lsblk lists it apart from its drive, and

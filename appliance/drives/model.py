@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known about one drive. Pure data; probing is `probe`, permission is `safety`."""
 
 from collections.abc import Sequence

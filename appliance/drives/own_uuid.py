@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """UUIDs by which what campaigns leave on drives is recognised as Kaltstart's. Pure.
 
 The reference OS's partitions have 6b616c74-0001 and -0002 (reference_os/install.py), arrays

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finding this machine's drives: `lsblk` for the tree, /sys for what `lsblk` lacks or mangles.
 
 Reads what the kernel and udev already know and sends nothing to a drive, so one that hangs does not

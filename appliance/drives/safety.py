@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which drives may be offered to a person, and which may be written to, each with its reason. Pure.
 
 The reason is what the person reads. It is empty where there is nothing to say; a drive that may be

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a serial number identifies exactly one drive. Pure.
 
 Bridges, docks and cheap drives show numbers that many have in common. A drive that goes by such a

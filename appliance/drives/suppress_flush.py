@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Preventing the kernel from flushing and parking one drive at power-off.
 
 A drive that says it has flushed and has not is found out only where nothing asks it again before

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The only place that makes a drive writable, and only for the duration of a block of code.
 
 Every drive is read-only from discovery on: 61-kaltstart-guard.rules in mkosi.extra, and for what

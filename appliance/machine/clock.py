@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Setting the machine's time: the system's and the hardware clock's, which both run in UTC."""
 
 import fcntl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Facts about the machine and the stick, from /proc, /sys and the firmware's variables.
 
 Starts no process, asks no drive, writes nothing. What the machine does not tell is empty or None.

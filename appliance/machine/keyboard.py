@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The keyboard layout of the machine's own screen; a serial line has its own.
 
 The choice is kept on the stick, beside the database.

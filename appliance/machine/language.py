@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The language of the interface; the engine itself, its log and its reports speak English.
 
 The choice is kept on the stick, beside the database.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The serial lines used as consoles: the one the firmware names, ttyS0 and ttyS1.
 
 Baseboard controllers offer theirs (Serial over LAN) as ttyS1 or ttyS2 as often as ttyS0, and say

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A one-word setting in its own file on the stick, which survives power-off."""
 
 from collections.abc import Container

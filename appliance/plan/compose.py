@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans and their values as text: TOML for the engine, short words for people. Pure.
 
 Owns the quoting. Texts come from devices and from people and may hold anything; nothing that leaves

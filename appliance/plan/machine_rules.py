@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conflicts between a plan and this machine: its drives, their sizes, its RAM.
 
 Pure: it is given what `drives.probe` found, and must never touch a drive.

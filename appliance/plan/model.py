@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A valid plan as frozen dataclasses whose fields declare its keys. Pure data.
 
 The `[[workload]]` tables are `plan/workloads`'; checking is `plan`'s. The committed

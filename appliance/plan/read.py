@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plan: what to do on which drives, checked as a whole.
 
 Owns the way from the text of a `plan.toml` (contract: version 1) to a plan without mistakes. Keys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan's rules about several keys: its drives' identities, releases, where workloads run.
 
 Pure; rules between the keys of one workload are its class's. Skips what `plan/tables` has

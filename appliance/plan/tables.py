@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading a plan's tables one by one, and all mistakes in single keys. Pure.
 
 The keys are declared in `plan/model` and `plan/workloads`; what takes several is `rules'`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all `[[workload]]` tables of a plan share, as frozen dataclasses. Pure data.
 
 Each kind has its own class in `appliance/workloads/KIND/keys.py`, where each field that is a key of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a plan writes to: the only rule that decides which drives must be released. Pure.
 
 The checks of a plan's tables, of a plan against the machine's drives, of a campaign that is resumed

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference OS: a copy of the stick's own root and a session set, on a released drive.
 
 Kernel and initrd stay on the stick, or are on the drive as well (`reference_os.loader`). The root

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The drive's own ESP: the stick's boot loader, kernel and initrds, for a boot that is all its own.
 
 The loader is the stick's, signed by the same keys, and the entries have the stick's names and

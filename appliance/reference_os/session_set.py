@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The session set: the files a desktop would read while a person logs in, the same on every drive.
 
 Sizes follow a log-normal distribution (median 24 KiB, a few large files): many small files and a

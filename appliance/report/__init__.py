@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report of a campaign: rows, views, charts, pages and the files on the stick.
 
 Reads the store and the statistics and nothing else; must never change the database it reports on.

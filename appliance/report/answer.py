@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The campaign's answer: the sentence and the chart at the top of a page. Pure.
 
 The sentence is the most telling of the findings, shortened; all of it stands among them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The content of a workload's section: charts, tables and heat maps as text, and number formats.
 
 Pure. Every kind of workload builds its section from these few shapes; the templates know no kind.

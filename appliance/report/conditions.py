@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The conditions of a campaign: machine, programs, and each drive's settings. Pure.
 
 Where a value changed on the way all of them are shown, and that is a doubt: figures from before and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rows of a campaign as CSV and JSON for other programs. Pure, except for the given file."""
 
 import csv

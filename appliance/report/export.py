@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writing the files of a report to KALTSTART, each complete or not at all.
 
 Pages and tables come first: every one is written under a temporary name and synced before any

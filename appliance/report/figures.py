@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step's rows of `results` grouped into one figure per variant, with its caches. Pure.
 
 Groups steps of the same [[workload]] of the plan, so that drives stand side by side. What is marked

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The drives' health before and after, and their temperatures. Pure.
 
 Nothing is judged here. A counter that makes no sense is shown with the reason, and a drive that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rendering views as HTML from templates.
 
 Here, and in `charts`, text from a drive or a plan is made printable and, but for our SVG, escaped.

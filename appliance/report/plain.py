@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every figure of a workload as a line of a table. Pure."""
 
 from collections.abc import Iterator, Sequence

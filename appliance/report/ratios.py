@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparisons of two drives, campaigns or sticks in words. Pure.
 
 What was taken under other conditions is refused, with the condition, unless that was asked for.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What each kind of workload declares of its results, for all pages. Pure.
 
 A kind without a module `report.py`, of another version for instance, is shown as plain tables.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sections of a page, one per kind of workload, with what is drawn of all kinds. Pure."""
 
 from collections.abc import Sequence

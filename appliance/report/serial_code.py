@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A drive's serial number as a QR code: what a scanner reads off a sheet is the number. Pure."""
 
 import segno

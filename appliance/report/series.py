@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One drive's timed boots as a series of numbers, and its summary figures. Pure.
 
 Only boots that are done, valid and timed are in a series: a charted boot is slowed down by the

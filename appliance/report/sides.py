@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One side of a comparison: what a drive or array measured, as series. Pure.
 
 Each series has the conditions that it was taken under: two are compared only where these agree.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of steps: kind, device and outcome. Pure."""
 
 from collections.abc import Collection, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The write rate over all bytes written: where a drive slows down. Pure.
 
 Over bytes and not over time: what paused in between moves nothing, and the place of a drop is the

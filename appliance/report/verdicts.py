@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verdicts on a page: a summary, and one printable sheet per drive. Pure.
 
 The word says it all; colours and borders only repeat it.

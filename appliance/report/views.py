@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The content of a page as texts: rows and series become these dataclasses. Pure.
 
 What came from a drive or a plan is as it came: the pages and charts make it printable.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conclusions from workloads' figures, in plain sentences, each by a stated rule. Pure.
 
 Only figures speak that are valid and proven, at least in how they began; each says how much of it

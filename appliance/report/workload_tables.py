@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan's workloads in a form in which two campaigns can be compared. Pure.
 
 Where it ran (`on`) is left out: the same keys on two drives, in two tables or in two campaigns are

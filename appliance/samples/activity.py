@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The activity of devices during a step, second by second.
 
 Reads their counters in /sys and nothing else; must never fail a step: a device that vanishes ends

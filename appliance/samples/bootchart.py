@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recorded numbers from systemd-bootchart's SVG. Pure.
 
 Only figures leave this module: nothing of the file itself gets into a page. The graphs are those

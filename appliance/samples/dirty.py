@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The amount of an array's data that is only in its cache, second by second.
 
 Only reads; must never fail a step.

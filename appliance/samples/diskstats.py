@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Block device counters since the device appeared."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which of fio's options a plan may use, and with what values. Pure.
 
 A list of what is allowed, not of what is dangerous: no option here can name another file, device,

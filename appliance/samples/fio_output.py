@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parsing fio's JSON (`--output-format=json+`) into the results of one job. Pure.
 
 A job that met an error leaves fio's complaints around its JSON (fio issues 731, 1685, 2048): what

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """First reads of files compared with later ones, beyond chance. Pure.
 
 For what learns by being read. A file that is read often may lie at a better place than others, so

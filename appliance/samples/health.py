@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A drive's health readings before they are stored, and the difference between two of them.
 
 Pure data. A counter that is known to be nonsense carries a doubt and is never judged.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the kernel reports of a drive's errors in this boot. Reads its log; never fails a boot.
 
 The names under which it reports a drive: its block device, its SCSI address, its ATA port and its

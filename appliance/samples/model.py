@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a workload measured: rows of `results`, `tickets` and `activity` before they are stored.
 
 Pure data. No figure exists here without the state of the caches it was taken under.

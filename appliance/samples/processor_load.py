@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a processor was the bottleneck of a step: how long one was at its limit.
 
 Reads the kernel's counters each second and nothing else; must never fail a step. One thread on one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists of reads like those of a boot: made from a seed, or read from a recorded trace. Pure.
 
 Version 1 of the built-in list is a model, not the recording of one boot. Its sizes go from a page

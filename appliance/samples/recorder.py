@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A thread that takes a reading at each full second; subclasses decide which.
 
 Must never fail a step: what cannot be seen leaves a gap.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """systemd's own times of this boot."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a drive's rate is steady, by SNIA's rules. Pure.
 
 SNIA, Solid State Storage Performance Test Specification (PTS) 2.0.2, definition "Steady State": in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drive temperatures during a step, from the kernel's sensors. Reads /sys; never fails a step.
 
 The kernel asks the drive itself: drivetemp (SATA) by a command that waits until all others are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When each unit of a start-up began and was ready, and which of them it waited for. Pure.
 
 The facts are systemd's own timestamps of its units (org.freedesktop.systemd1(5)), as `systemctl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a figure is of: a test in its rounds, a file of a pass, a slice of a drive. Pure.
 
 Stored, and in a step's parts, it is a text such as `writeback/rand-read/round-3`, put together

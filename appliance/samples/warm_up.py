@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a cache is warmed up, that is, its read hit ratio has settled. Pure.
 
 There is no standard for it (SNIA's rule of `steady_state` is for rates), so this is ours, and is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stick that is pulled out while the engine works: noticed, awaited, and known when it is back.
 
 No program can be started while it is gone (see `root_device`): all is read from /sys and from the

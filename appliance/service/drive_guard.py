@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Guarding all drives of the machine, whichever campaign they belong to.
 
 Notes each in the database, makes read-only what is not, and knows whether any that is needed came.

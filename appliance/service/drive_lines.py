@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A row of the drive list as text for the command line. Pure.
 
 Texts from devices are made printable here.

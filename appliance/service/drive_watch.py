@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The list of drives for the interface, kept by its own thread: /run/kaltstart/drives.json.
 
 Published as soon as the kernel's names are known, then again whenever a drive comes, goes or says

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The appliance's service: finds the stick, resumes interrupted campaigns, carries out requests.
 
 Talks to people only through the database, /run/kaltstart and the console lines. A bug pauses the

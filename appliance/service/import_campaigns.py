@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Importing campaigns from another stick's database that was copied to KALTSTART.
 
 The file is only read. What was taken over, the answer to whoever asked, and the line in the diary

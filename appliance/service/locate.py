@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which drive is which: its activity light blinks as it is read, and its slot's own light is lit.
 
 Reads at most SECONDS long, past the page cache, and stores nothing. Never while a campaign runs:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Opening the stick when the appliance starts, and reporting a failure."""
 
 import os

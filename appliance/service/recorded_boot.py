@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command `record-boot`: a charted boot's list of reads, copied to KALTSTART."""
 
 import re

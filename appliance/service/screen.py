@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engine's state as people see it, and their requests while something runs."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plan on the stick: read and checked at start-up and shown; it is not started here."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The log for troubleshooting: kept after a crash, and written to a folder on KALTSTART.
 
 The journal is in RAM and goes with the power, so a crash leaves its end on kaltstart-data. What is

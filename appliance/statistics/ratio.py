@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ratio of two series of measurements, with its interval.
 
 Pure, like `stats`: floats in, floats out. For two drives, two campaigns, two sticks.

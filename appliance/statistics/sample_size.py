@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many values are needed to show a difference between two series. Pure.
 
 The answer to "no difference can be seen": whether more boots, rounds or reads are worth it.

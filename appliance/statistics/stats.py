@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Medians, intervals, settling points, trends and gains of short series of measurements.
 
 Owns the formulas behind every figure of a report that is not a single measurement. Pure: takes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checking and repairing KALTSTART's FAT before it is mounted.
 
 No sample is on it: those are on kaltstart-data. Makes a file system only where there is none, and

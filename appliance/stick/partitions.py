@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stick this program runs from: finding it, and mounting its partitions.
 
 Writes to the partitions KALTSTART and kaltstart-data only, never to the stick's system partitions.

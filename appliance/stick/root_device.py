@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The appliance's verified root (erofs on dm-verity, on the stick), when its stick is pulled out.
 
 A stick that is plugged in again is another device to the kernel. dm-verity is given its partitions

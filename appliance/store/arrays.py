@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays made by campaigns, from before the first write until they are dismantled."""
 
 import sqlite3

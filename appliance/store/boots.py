@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cycles (planned boots of a drive) and their samples."""
 
 import sqlite3

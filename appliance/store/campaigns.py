@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Campaigns, their drives, and the drives' own rows."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A checksum for each stored figure: what the stick returns must be what was measured.
 
 SQLite keeps none of a row's content and ext4 none of a file's, so one bit that turns in the flash

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The time as the database writes it."""
 
 from datetime import UTC, datetime

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What influences results besides the drives: rows are added and never changed."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Opening the database safely against power loss, and upgrading its schema.
 
 Rollback journal and `synchronous=EXTRA`: EXTRA also syncs the directory after the journal is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """That a drive was made to forget before a boot, and whether it is proven."""
 
 import json

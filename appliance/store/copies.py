@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two copies of the database, replaced in turns, in case the stick damages it.
 
 SQLite notices a spoilt page only when somebody reads it, and goes on writing beside it. So the

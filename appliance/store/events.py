@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The campaign's event log, and what its sentences are made of."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A database with only one campaign, to pass on with its report."""
 
 import sqlite3

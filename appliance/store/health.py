@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The drives' health before and after a campaign, and the temperatures of its steps."""
 
 import sqlite3

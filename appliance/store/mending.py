@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows damaged on the stick: restored from a copy of the database, or invalidated.
 
 A bit that turns in the flash makes a figure another one, a word none of those it can be, or a row

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Importing the finished campaigns of another stick's database, all or none.
 
 Reads the other database only; never changes it. Raw files stay on the other stick. What is not

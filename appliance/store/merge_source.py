@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Another stick's database as a source of campaigns: opened, checked, compared.
 
 Reads only: neither that file nor this stick's database is ever changed here.

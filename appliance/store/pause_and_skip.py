@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requested pauses, skipped steps and skipped boots of a campaign."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Power-offs within a step: what was intended, and what the next start found."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a processor was at its limit, per part of a step."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reads that a campaign replays, and how long each of them took in a boot."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests: how the interface asks and the engine answers. Only the table `request`.
 
 The interface inserts with a connection it closes at once; the engine alone updates.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replacing a damaged database with its newest intact copy.
 
 The damaged one is kept beside it, and at no instant is there none: power may go in the middle.

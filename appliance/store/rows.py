@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of the database, by their columns or as dataclasses with fields of the same names."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The schema of the database, version by version, and the check against it.
 
 `schema.sql` is the data model. A later version is a script of its own, appended to `VERSIONS`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The amount of schema in a database file, measured before SQLite loads it.
 
 At its first statement SQLite parses every definition in the file and keeps them, which takes many

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The units of a measured boot: when each began, was ready, and what the start-up waited for."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps (one workload on one drive), their parts, and what they measured."""
 
 import sqlite3

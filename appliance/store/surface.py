@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slices and ranges: a drive's speed by place, and its defects."""
 
 import sqlite3

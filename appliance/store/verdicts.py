@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verdicts with their limits, and the policy that produced them.
 
 What a verdict is made of is read in `evidence`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trials whether a machine wakes by its clock: the table `wake_trial`."""
 
 import json

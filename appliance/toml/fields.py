@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One declaration per key of a TOML file: its type, range, default, words and help. Pure.
 
 From it come the value or every mistake at once, the defaults, the JSON schema, and what a form

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The line number of each key path in a TOML text. Pure.
 
 Owns nothing but positions: `tomllib` has already accepted the text and alone says what it means.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values of a plan as messages and generated plans show them. Pure."""
 
 from appliance.units import printable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TOML written by people: every mistake reported with its line. Pure.
 
 Owns reading a text as TOML and the words for what is wrong with it; what the keys mean is the

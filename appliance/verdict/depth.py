@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How deep a campaign looked at a drive: from what is stored of it, never from its plan. Pure.
 
 Bytes count that were read, or written and read back, in order to find out whether they can be: by

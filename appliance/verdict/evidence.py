@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The evidence on a drive for its verdict: figures, doubts and coverage. Pure.
 
 Made from a campaign's rows by `campaign.gathering`, held against a policy by `verdict`.

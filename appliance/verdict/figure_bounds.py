@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What limited a result (machine, link, processors), and whether it can be judged. Pure.
 
 Never lets a drive be held to account for what it was connected with. A figure that the machine had

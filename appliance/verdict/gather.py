@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The evidence on each drive of a campaign, gathered from its rows. Reads only."""
 
 import sqlite3

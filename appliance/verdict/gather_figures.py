@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step's stored results as figures for the verdict. Pure.
 
 Never takes the figure of a cache for one of a drive.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The drives' health data as figures for the verdict. Pure."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The findings of surface scans as figures for the verdict. Reads only.
 
 Never takes a part of a drive for the whole.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The findings of verify as figures for the verdict. Reads only."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verdict on a drive: the figures of a campaign compared with a policy. Pure.
 
 Never calls good what was not measured, and never judges a figure that is in doubt.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All limits of a policy: name, direction and unit. Pure data.
 
 The keys of `policy.toml`, the rows of a verdict and the words of its page all come from here. A

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparing drives of the same model within a campaign. Pure.
 
 What is not alike is not compared: other steps, another bus, another speed of the link. A drive that

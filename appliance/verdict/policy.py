@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables of `policy.toml`: every key, its type and its range, from the list of limits. Pure."""
 
 from collections.abc import Iterator, Mapping

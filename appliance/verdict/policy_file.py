@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The policy: which results are good enough, per class of drive.
 
 Owns the way from the text of a `policy.toml` (contract: docs/manual/policy.md) to a policy without

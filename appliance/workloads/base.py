@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The interface of a workload: what it receives and what it returns.
 
 A workload is a list of parts. Each finished part is committed on the stick before the next begins;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a drive's medium holds: both its ends, and every signature.
 
 By this a drive that somebody has used is told from one that is as a campaign left it. Reads past

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Both ends of a drive on its medium, where campaigns leave their marks.
 
 Read past all caches of the kernel and of udev: of a disk that was changed behind a bridge they go

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting until a drive or an array is idle, because background work distorts what follows.
 
 Looks at the device's counters, and at what an array says of itself: what a drive does inside,

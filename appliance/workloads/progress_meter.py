@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reporting a part's progress from within loops that are timed or use the drive.
 
 Keeps apart what a stop, or the stick, raises in the midst of it: it is no failure of the drive.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of a step in its raw folder on the stick; an error there is never blamed on the drive."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands a person runs: they explain themselves, and refuse what they must not touch."""
 
 import json

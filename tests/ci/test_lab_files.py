@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files that ci/lab is named: each is handed in as itself, or refused by its name.
 
 In the toolbox's place stands a script that writes down what it is given.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manual as one page for any browser: whole, and each link of it leads somewhere."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writing the stick: to the disk that was shown and named by its serial number, and to no other."""
 
 import shutil

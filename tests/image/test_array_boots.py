@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boots from a bcache array: the cache keeps over power-offs what the first boot read."""
 
 import hashlib

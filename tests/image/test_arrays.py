@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A bcache array of a modelled disk and a small SSD beside its parts, as in the articles."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every boot entry of the image, for both loaders, names files that are there."""
 
 import re

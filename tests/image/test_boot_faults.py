@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What may go wrong with single boots: each leaves a row that says so, and the campaign ends."""
 
 import sqlite3

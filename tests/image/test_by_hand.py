@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a template to the figures, over a power cut: by keys before the monitor alone, on BIOS.
 
 The stick is plugged into a USB 2 port, and loses what was not flushed when the power goes.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The central figure: only the hybrid gets faster, and the stick's database says so."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`path = "drive"`: the firmware starts the loader on the drive; one that does not is named."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """25 drives, two of which do not answer: the list is there at once, and follows hot-plug."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """KALTSTART and the ESP, byte by byte: file systems that any computer and any firmware mounts."""
 
 import struct

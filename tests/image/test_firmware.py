@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One image, three firmwares; the other buses; warm boots, charts and the rehearsal."""
 
 import re

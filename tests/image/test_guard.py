@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drives nobody released stay as they are: whatever is on them, whatever comes in their place."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Health before and after, temperatures and their limit, and self-tests, on what QEMU emulates.
 
 Its ATA drives answer with a fixed table and end a self-test at once; its NVMe drives say 50 °C and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From power-on to a running inspection of all drives with two keys, and no drive is written to."""
 
 import sqlite3

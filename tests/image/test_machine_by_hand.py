@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """By hand on the booted image: campaigns of another stick, keyboard, language, time, a shell."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drives whose right answer is known: what the page of a campaign tells of them is true.
 
 `ci/models` runs the same and writes a table. Which drives these are: docs/models.md.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """It starts wherever the stick is plugged in, and measures drives behind every controller."""
 
 from pathlib import Path

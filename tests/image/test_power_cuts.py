@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Power may go at any instant, and drives too: no sample is lost, and the campaign ends."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bad input on the real image: a clear line, the right exit code, nothing written anywhere."""
 
 import base64

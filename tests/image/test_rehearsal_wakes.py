@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Machines that do not wake by their clock, or wake late: what the rehearsal makes of them."""
 
 import json

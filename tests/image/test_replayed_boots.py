@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replay mode: learning shows without a release, and nothing is ever written to a drive."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The interface on the real consoles, VGA and serial: pictures of each page."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Surfaces of several drives at the same time: one drive fails, one vanishes, power is cut."""
 
 import sqlite3

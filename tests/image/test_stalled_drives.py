@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A drive that no longer answers holds up no other: its own work fails, all else is done.
 
 The kernel of the machine never gives up on such a drive (virtio's SCSI). It is told to try for half

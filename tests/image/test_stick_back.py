@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stick is pulled out of the running appliance and put back: the engine goes on in one boot."""
 
 import sqlite3

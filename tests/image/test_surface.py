@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Surface scans of drives that nobody released.
 
 One vanishes; one has bad and slow places, and its scan is cut; of a sound one a sample is read.

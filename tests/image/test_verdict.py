@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A good drive, its slower twin and one with a bad sector are judged, then by other policies."""
 
 import json

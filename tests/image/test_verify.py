@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verify on the image: a drive that wraps, one whose flushes lie, and a good one."""
 
 import sqlite3

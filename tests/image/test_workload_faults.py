@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workloads under power cuts and on a drive with a bad sector that nobody released."""
 
 import sqlite3

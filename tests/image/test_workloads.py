@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All kinds of workload on a disk, a hybrid and an SSD: who answered, the drive or the RAM.
 
 What the database says reached a drive is held against the drive model's own log of requests.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ci/lab`: one campaign in the lab, from the command line."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ci/bench`: what Kaltstart's own figures are worth, held against a peer in the same boot.
 
 What drives do is a ratio: the emulated machine's absolute speed means nothing. What a person waits

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Runs inside the image (tests/lab/agent.py) once the campaign is done: the same tools by hand, in the
 # same boot, on the same files. Says KEY VALUE lines.
 database=/var/lib/kaltstart/kaltstart.sqlite

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a campaign adds to each boot: its time beside firmware, timed boot and wake margin.
 
 From the timed boot's end until the alarm for the next one is set: the sample, its proof, the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The interface's part of `ci/bench`: how soon it is there, how soon it answers, what it takes.
 
 An emulated processor is ten times slower than a real one, or worse. So each time has a peer, an

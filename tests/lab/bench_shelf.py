@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ci/bench shelf`: how much longer twelve drives take than one, and how often the stick is asked.
 
 Every drive delivers as much as the others, and all of them together less than the emulated machine

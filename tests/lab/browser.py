@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A page in a real Chromium, asked over its debugging pipe: pictures, paper, and what overflows.
 
 The DevTools protocol over file descriptors 3 and 4, each message ended by a zero byte

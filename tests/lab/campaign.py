@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator's loop: power on, watch the console, power on again, until the campaign has ended.
 
 Knows the appliance only by its contract: console lines, the plan, the stick's partitions.

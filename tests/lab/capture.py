@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Captures machines as the running image sees them: `python3 -m tests.lab.capture [NAME…]`.
 
 Of `shapes.SHAPES` (or those that are named) all whose drives can be plugged in while a machine runs

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a page claims of a drive, and whether that is true. Pure.
 
 A claim is read out of the sentences of the page, not out of figures: it is what a reader would take

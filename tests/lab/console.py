@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the appliance's machine-readable lines off a serial console. Pure.
 
 The console carries everything at once: firmware, kernel log, and the TUI's escape sequences. A line

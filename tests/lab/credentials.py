@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is put into the unmodified image from outside: systemd credentials, handed in by SMBIOS.
 
 A script can run inside (what it says with `say` comes out on the serial line as `lab-agent: …`),

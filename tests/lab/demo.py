@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ci/demo`: the product's central figure, on three modelled drives, and the table of it."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What QEMU has to be told about each modelled drive. Pure.
 
 A drive is named after its socket: `name_of` gives the id of its device and of its block nodes, by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One `[[drive]]` table of DRIVES.toml being read. Pure."""
 
 from collections.abc import Sequence

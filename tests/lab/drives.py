@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DRIVES.toml, and the nbdkit processes behind it. What QEMU has to be told is in `devices`."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes wrong with a modelled drive: `faults = […]` in DRIVES.toml, parsed and asked. Pure.
 
 `read-error@OFFSET+LENGTH`      every read that touches the range fails (EIO)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drives that carry somebody else's data: one image for each thing that assembles or mounts itself.
 
 Made with the real tools where they work on files. LVM's, md's, bcache's and ZFS's tools want block

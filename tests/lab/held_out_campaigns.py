@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Held-out campaigns: models and plans that nothing was tuned for, and what their pages must say.
 
 Other parameters, sizes, seeds, orders and names than those of `model_campaigns`. Each truth follows

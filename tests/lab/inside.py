@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs inside the machine: asks it what discovery and the details of a drive are read from.
 
 Handed in by `capture` as text, so it imports only what the image has. Requests come on the serial

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs inside the machine: types on the interface as a person does, and times what it draws.
 
 Handed in as text, so it imports only what the image has; it runs outside the emulation as well.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One power-on of the machine under test: a QEMU process, its screen, keyboard and serial line."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The time of the machine under test, where it counts instructions: drives take theirs by it.
 
 A machine with `icount_shift` has a time of its own, which passes slowly while its processor works

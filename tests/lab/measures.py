@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One line of build/bench.json, and what several times come to. Pure."""
 
 import statistics

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nbdkit plugin that is a modelled drive: a raw file, answered at the pace `timing` computes.
 
 Loaded by `nbdkit python`, one process per drive, which outlives the machine under test: what the

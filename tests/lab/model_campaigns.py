@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Modelled drives whose right answer is known, and the campaigns that ask for it. A table.
 
 A drive is written as in DRIVES.toml, a plan as on the stick; `docs/models.md` says where the

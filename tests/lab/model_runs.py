@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ci/models`: the campaigns whose right answer is known, and a table of told against true."""
 
 import argparse

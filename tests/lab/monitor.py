@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The monitor at the VGA socket: what stands on it can be read, and keys are pressed before it."""
 
 import re

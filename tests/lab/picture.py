@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A picture of a terminal's screen, drawn with the console's own font and colours. Pure."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `ci/screens` takes pictures of: the plans it needs for that, and the keys to each scene."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drives that come and go while the machine runs, by QEMU's control connection.
 
 A drive that is plugged out loses its power: its process at the other end of the socket sees the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fonts of the Linux console, versions 1 and 2 of PSF. Pure.
 
 The formats: "The PC Screen Font formats" of package kbd (font-formats), and its psf.h.

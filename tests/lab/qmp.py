@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Talks to a running QEMU: pictures of its screen, keys, the power button."""
 
 import json

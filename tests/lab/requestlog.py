@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What reached a drive, from nbdkit's own log of requests: the view from outside. Pure."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A machine that has started, saved once, and given to every test that is not about starting.
 
 The unmodified image boots; a credential holds its engine back, and there the whole machine is

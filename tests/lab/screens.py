@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ci/screens`: every page as a picture, on VGA and framebuffer consoles and on a serial line."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands on a console, read from a picture of it by the shapes of its own font. Pure."""
 
 from PIL import Image

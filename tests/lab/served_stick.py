@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stick behind nbdkit: a process that outlives the machine, and loses what a stick may lose.
 
 For tests in which the power goes: QEMU alone keeps all it has taken, flushed or not.

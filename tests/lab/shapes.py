@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The machines that are captured for the fixtures: what hangs in each, what is done to it.
 
 Serial numbers and names are invented; what the image says about them is not.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boots of a modelled drive without a machine: the reads of a real one, timed by its model. Pure.
 
 The reads are those of one boot of the image in the lab, of the drive that was booted, and those of

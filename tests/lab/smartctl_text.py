@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """smartctl's text to those parts of its JSON that the product reads. Pure.
 
 Public collections of drives hold the text. What is taken is only what the text says exactly: it

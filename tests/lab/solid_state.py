@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What makes a modelled SSD slower: the end of its fast cells, and heat. Pure."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stick as a file: a copy of the image, its partitions, and what stands on them.
 
 Works from outside with mtools and e2fsprogs, never by mounting; only while no machine has it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes wrong with the modelled stick: `[stick]` of DRIVES.toml, parsed and asked. Pure.
 
 `forget-unflushed`       at each end of the power, writes that were not flushed never were

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nbdkit plugin that is the stick: its file, without what a power cut takes from it.
 
 Loaded by `nbdkit python`; the process outlives the machine under test. The end of a connection is

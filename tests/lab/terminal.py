@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A terminal emulator at the end of the serial line: tmux and socat."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a modelled drive takes for an access. Pure: computes seconds, never sleeps."""
 
 import json

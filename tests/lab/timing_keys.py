@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The keys of a `[[drive]]` table that decide about its time, beside its seeks. Pure."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the page of a campaign says: its first sentence and its findings. Pure.
 
 Knows the page by its marks alone: the paragraph `sentence`, the lists `findings`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ci/torture`: power cuts at random instants, on a stick that loses what it had not flushed.
 
 Each round is one campaign: boots of a released drive, and steps on the bare drive and on files,

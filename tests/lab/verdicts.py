@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ci/verdicts`: the built-in policy on captured outputs of real drives.
 
 Each output is judged as if the drive had been inspected now: the output is the health before and

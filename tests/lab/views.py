@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the interface is looked at and typed into: the VGA console, or a terminal at the line."""
 
 import time

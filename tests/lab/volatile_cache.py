@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which writes survive a power cut: the volatile write cache of a modelled stick. Pure.
 
 Every write is applied at once and remembered with what it replaced, until a flush. When the power

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The clock that a machine keeps while it is off, and the alarm that is set in it.
 
 QEMU ends with the power: no alarm wakes it. So the clock is read as the machine goes off, and the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What GRUB does before it takes an entry, on a BIOS machine: its script, run by bash.
 
 The two languages have these lines in common; GRUB's own commands are played by functions.

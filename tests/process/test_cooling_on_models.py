@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cooling the lab's hybrids as nbdkit serves them: no machine runs, and time is the drive's own."""
 
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the real tools leave on a drive, and what is then found on its medium."""
 
 import os

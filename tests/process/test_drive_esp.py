@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ESP that a drive gets, as the real mkfs.fat makes it."""
 
 import re

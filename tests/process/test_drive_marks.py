@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Marks as sfdisk, mkfs and verify leave them, read from the medium again."""
 
 import os

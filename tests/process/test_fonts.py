@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The console's fonts as `ci/fonts` makes them, and which of them is chosen."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lab's foreign drives are what they claim to be, and clearing one leaves nothing of it.
 
 On files: what `lsblk` and partitions' nodes add is tested on the image.

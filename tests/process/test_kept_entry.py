@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A measured boot whose one-shot entry the firmware kept: the initrd's script, in our folders."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loop devices over others, made by the kernel: what it says of them, and that they are seen."""
 
 import subprocess

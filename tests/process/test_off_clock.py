@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The clock of a real QEMU without an operating system: read as it goes off, and set."""
 
 import time

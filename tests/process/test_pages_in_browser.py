@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reports in a real Chromium, at three widths and on paper: nothing runs over or is blank.
 
 The pages are those of tests/report/golden. After a change that this refuses, look at the pictures:

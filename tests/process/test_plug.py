@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugging modelled drives in a machine without an operating system: QEMU and nbdkit, no image."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An interface that steps back, and comes forward for a key, as a process."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The unit that records one boot removes itself, also where its Python is gone by then."""
 
 import os

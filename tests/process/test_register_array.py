@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which drives the initrd of a measured boot hands to bcache: its own script, in our folders."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands with a deadline: with real processes."""
 
 import os

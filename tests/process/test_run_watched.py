@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nothing that a watched command started is left behind: with real processes."""
 
 import os

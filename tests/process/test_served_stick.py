@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stick's process: what is left of its file when the power goes, without a machine."""
 
 import subprocess

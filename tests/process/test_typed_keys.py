@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The interface on a terminal, typed on."""
 
 import os

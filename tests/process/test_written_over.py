@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kernel writes its messages across a console: the interface on it is drawn anew."""
 
 import os

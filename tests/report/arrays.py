@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A campaign with an array for a database to report on, stored by the store's own functions.
 
 The figures are invented and only have the shape of real ones: a sweep that falls off beyond the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A report of the lab's campaign, exported once for all that only look at it."""
 
 import sqlite3

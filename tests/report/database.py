@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Databases to report on: built through the store's own schema, with the lab's figures."""
 
 import sqlite3

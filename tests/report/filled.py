@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A campaign that left rows in every table, all with checksums: for tests of damaged rows."""
 
 import sqlite3

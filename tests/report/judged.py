@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A judged campaign: rows stored by the store's functions, judged by the policy and stored again.
 
 The health is that of captured drives (tests/fixtures/smart), with counts put in where a drive that

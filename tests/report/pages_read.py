@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A report made of a database, and read as a person would see it."""
 
 import re

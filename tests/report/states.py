@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cache states for figures to report on: what was set up and counted, as the engine judges it.
 
 No state is put in by hand: a page shall not be tested on one that no campaign can have.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a page says first, and where the rest of it stands."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An array in a report: beside its drives, with its cache, its dirty data and its price."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What speaks against a boot is a doubt on that boot, and on no other."""
 
 import sqlite3

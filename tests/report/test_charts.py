@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Charts: places in percent, text that keeps its size, names that do not run into each other."""
 
 import re

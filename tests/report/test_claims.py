@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the lab reads out of a page's sentences is what they say."""
 
 from pathlib import Path

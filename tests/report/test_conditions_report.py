@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a campaign was measured on, in its report: as it was then, and what changed on the way."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One value of a stored row is another one: page and verdict say so, and build on nothing of it."""
 # ruff: noqa: S608 - tables and columns are those of the schema
 

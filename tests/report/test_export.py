@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files on the stick: complete, replaced as a whole, and never half there."""
 
 import csv

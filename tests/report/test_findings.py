@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sentences of a report: each follows from its figures and claims no more than they show."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """fio in a report: latencies up to the longest waits, and the rate of a sustained write."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reports of the lab's campaign, of one with all workloads and of an array, byte for byte.
 
 After a wanted change run it with KALTSTART_GOLDEN=write in the environment, then look at the page

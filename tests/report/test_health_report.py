@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Health, warmth and self-tests on a page and in files."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands on the page, that it needs nothing from elsewhere, and that nobody can break it."""
 
 import json

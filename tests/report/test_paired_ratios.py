@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Surfaces, matrices and sweeps side by side: in pairs of places, by an interval or without one."""
 
 import random

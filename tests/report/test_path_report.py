@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boots by the drive's own loader: told on the page, and in no figure beside others."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two drives, two campaigns, two sticks beside each other: in words, or refused with a reason."""
 
 import csv

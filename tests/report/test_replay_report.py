@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replayed boots on the page: named for what they are, and read by read."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The serial number as a code on the sheet: only what a scanner would type as it is."""
 
 import sqlite3

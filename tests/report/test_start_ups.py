@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What start-up waited for: two boots of a drive above each other, and the files for programs."""
 
 import csv

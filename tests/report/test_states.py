@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The databases that pages are tested on hold no cache state which the engine would not store."""
 
 import sqlite3

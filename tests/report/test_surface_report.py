@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A surface scan in the report and its files: the profile, the ranges, and what nobody read."""
 
 import csv

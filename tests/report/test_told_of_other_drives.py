@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is told of drives and plans that nothing was tuned for: heads, sizes, tickets, names by lot.
 
 The lots are the same on every machine. `test_told_of_simulated_drives` has the drives that the

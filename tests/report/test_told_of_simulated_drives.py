@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is told of drives whose right answer is known, over hundreds of campaigns.
 
 The times are those of the lab's models for a real boot's reads, with noise as boots of real disks

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is told of drives that are written from end to end, without a machine: where it falls."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verdicts in a report: what the page says first, the sheets, and what programs read."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What verify found, in the report: phases, ranges with their addresses, and what nobody read."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures of workloads in a report: each with its caches, none from what does not count."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a page tells of a lottery on a modelled drive, without a machine. Pure."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a page tells of simulated boots, and what of it is false by their true times. Pure."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps for a database to report on, stored by the store's own functions.
 
 The figures are invented and only have the shape of real ones: a disk, a hybrid that answers repeats

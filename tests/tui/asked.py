@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What drives answer when they are asked about themselves, as drives.json has it."""
 
 from dataclasses import asdict, dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Databases of other sticks on KALTSTART: real ones, made by the store itself, and worse."""
 
 import os

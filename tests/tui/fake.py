@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An engine made of files: real JSON and a real database in a folder, and answers on demand."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The drives that scenes and tests of the interface show, and a plan of two of them."""
 
 from appliance.drives.model import Drive

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan kept on the stick, what can be done with it, and one that the form cannot show."""
 
 from typing import Any

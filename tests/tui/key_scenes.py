@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All keys of a test on their page: shown, refused, and set."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page Machine and the manual in pictures."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A campaign of workloads as an engine stores it: figures of the size that real drives give."""
 
 from collections.abc import Mapping, Sequence

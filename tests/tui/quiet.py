@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When the interface has done all that follows from a key: known from its event loop, not timed.
 
 Textual's Pilot has every widget answer a message, and then watches the processor: that was most of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A campaign with raw output, real tools' own, and the way down to it."""
 
 import shutil

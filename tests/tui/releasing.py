@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A person who composes a campaign in the form and releases its drives: for tests."""
 
 import tomllib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an engine is at in the scenes: each function brings one there."""
 
 from appliance.phrases import N_, Phrase

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a person does in the scenes, by keys."""
 
 from collections.abc import Awaitable, Callable

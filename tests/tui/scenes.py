@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the pages are shown with in pictures: each scene prepares an engine and presses keys."""
 
 from collections.abc import Callable

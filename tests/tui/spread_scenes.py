@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two drives whose lottery has samples enough for a box, and too few for one."""
 
 from dataclasses import replace

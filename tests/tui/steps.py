@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of the interface's tests: they wait for workers and messages, never for time."""
 
 from typing import Any

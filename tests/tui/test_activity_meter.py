@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counters of the kernel on their way to the page Run, and what the database knows of durations."""
 
 import sqlite3

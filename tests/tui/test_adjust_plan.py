@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A kept plan in the form: all of it, or none; and never with a release."""
 
 import tomllib

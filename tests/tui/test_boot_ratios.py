@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settled boots of two drives in words: the ratio with its interval, or why there is none."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A form that is changed while it is checked or released: only what it shows is kept or started."""
 
 import asyncio

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exact pictures, those of series that hardly are any included."""
 
 import textwrap

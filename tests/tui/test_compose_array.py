@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Composing an array: two drives, its settings, and where each test runs."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Composing a campaign of workloads: what is chosen becomes a plan that the engine takes."""
 
 import asyncio

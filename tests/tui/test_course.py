@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import pytest
 
 from tui.model.io_history import COLUMN_S, COLUMNS, Counters, find_course

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Any text of a filled database is another one: it is told, or a good page is made, never a bug.
 
 Whoever asks for states by their words, for times or for JSON meets what no program has written.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from dataclasses import replace
 
 from tests.tui.asked import ASKING, DISK_DETAILS, DISK_HEALTH, SILENT, WELL_ASKED, Asked

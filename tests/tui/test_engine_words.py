@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the engine says is translated where it is drawn; what it does not say is in no table."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is typed into a field, in the order in which it was typed."""
 
 from typing import override

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The settings of a plan that have no row in the form: typed, checked, written, taken over."""
 
 from collections.abc import Mapping

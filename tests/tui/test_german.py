@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every page and dialog in German: as it looked, and nothing of it cut off on 80 columns."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Main figures of steps, what a drive does now, and problems by their places: all pure."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What may import what, read from the source."""
 
 import ast

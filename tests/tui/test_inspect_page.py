@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the first screen to a running inspection of all drives: Enter, Enter; nothing written."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans kept on the stick: kept without a release, loaded with one; mistakes have their line."""
 
 import tomllib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The interface in German: complete, drawable, within its 80 columns, and switched at once."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Page 5: what it shows of the machine, and what it asks the engine for."""
 
 import pytest

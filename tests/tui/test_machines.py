@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each captured machine (tests/fixtures/machines) on the drives page."""
 
 import pytest

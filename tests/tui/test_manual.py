@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manual on the stick, in characters and lines that each console has."""
 
 import re

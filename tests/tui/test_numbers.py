@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures on the pages in the language that holds: `1,234.5` in English, `1.234,5` in German."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Page Results: another stick's campaigns are taken over, and all reports are written again."""
 
 import shutil

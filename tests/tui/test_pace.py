@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from tui.terminal.refresh_rate import read_every_s
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pausing, and skipping a step: which keys ask for it, after which question, and what is shown."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keys of the form's drives, typed faster than the form takes them."""
 
 from textual import events

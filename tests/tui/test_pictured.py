@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The keys of `ci/screens` lead to what their scenes are called, and ask the engine for nothing."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every scene looks as it did, and holds no character that the console font lacks."""
 
 from collections.abc import Callable, Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Raw output: from a campaign down to what its tools said, whole, in pieces, or gone."""
 
 import shutil

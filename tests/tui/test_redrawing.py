@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a key leads to, and nothing else: what Textual lays out, styles and draws anew."""
 
 from dataclasses import replace

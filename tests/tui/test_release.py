@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No drive is written to before somebody has typed the end of its serial number."""
 
 import tomllib

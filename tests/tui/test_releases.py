@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The drives that the form asks a person to release are those that the plan's checks ask for."""
 
 import re

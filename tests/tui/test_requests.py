@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is asked of the engine: each answer told, however late, and each question asked once."""
 
 import pytest

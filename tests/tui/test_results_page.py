@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import pytest
 
 from appliance.store.steps import insert_results, update_step_ended

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Going on with a paused campaign: which one, and the question before it writes again."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a bug in a page, or the end of the interface, costs the person in front of it."""
 
 import socket

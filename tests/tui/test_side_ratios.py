@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What several drives measured alike: on page Results as the report has it, in either language."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples of one workload: boxes of five and more, lists of fewer, each with its cache state."""
 
 from dataclasses import replace

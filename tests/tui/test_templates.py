@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Templates: made from the drives that are there, adjusted in the form, and released like all."""
 
 from dataclasses import replace

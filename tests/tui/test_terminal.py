@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The size of a terminal that has none, on a pseudo-terminal."""
 
 import fcntl

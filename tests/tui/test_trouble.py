@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever is wrong around it, the interface says so and stays."""
 
 from pathlib import Path

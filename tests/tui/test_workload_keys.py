@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All keys of a workload in the form: shown, typed, refused, and the same in the plan again."""
 
 from collections.abc import Iterator, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The texts of the interface, its own and the engine's, and the German of `tui/locale/de.po`."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A drive whose calls do not come back, for tests of what waits for it: no process, no device."""
 
 import threading

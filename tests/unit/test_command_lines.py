@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the commands print does nothing to the terminal, whatever a drive calls itself."""
 
 import json

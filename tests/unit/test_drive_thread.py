@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work that waits for a drive: who waits how long, what is left behind, and what it does then."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every expected failure has its exit code and says what to do."""
 
 import errno

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The diary's sentences: each event that the engine records has one for its fields."""
 
 import ast

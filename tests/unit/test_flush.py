@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is written back is what was named, and no other device of the machine."""
 
 import os

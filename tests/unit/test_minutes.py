@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import pytest
 
 from tests.minutes import Run, format_minutes, parse_stages, sum_by_place

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The console's 16 colours can be told from what they are drawn on."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A phrase is its text everywhere, and what it was made of comes along with it."""
 
 import ast

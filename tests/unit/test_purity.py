@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What unit tests are kept from doing."""
 
 import os

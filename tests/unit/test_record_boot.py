@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program that records a boot's reads: the kernel's lines, the list, and the unit."""
 
 import ast

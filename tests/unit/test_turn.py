@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Of several threads one works at a time."""
 
 import threading

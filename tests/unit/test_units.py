@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sizes, and text from devices made harmless."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the image's units and settings keep from happening."""
 
 from configparser import ConfigParser

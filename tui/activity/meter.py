@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The drives' current rates, from two readings of their counters. Pure: no clock, no file."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The drives' activity now and in the last minutes, from the kernel's counters.
 
 Costs a measurement nothing but the reading of a few small files, as seldom as the interface looks

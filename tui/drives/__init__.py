@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page Drives: the list, the facts of a drive, and its inspection."""

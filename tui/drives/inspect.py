@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dialog of the incoming inspection: what is done to which drives, and how long it takes.
 
 It writes nothing, so this is the one dialog whose focus is where something begins.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Page 1: all drives of the machine, and why one cannot be used."""
 
 import asyncio

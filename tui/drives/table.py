@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The drives of the form, with the role of each selected one."""
 
 from collections.abc import Mapping, Sequence

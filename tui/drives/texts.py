@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All details of one drive as lines for people. Pure.
 
 What a person has to act on comes first: a screen shows only so many lines.

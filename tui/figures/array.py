@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An array's inner figures during a step, from its rows in `results`. Pure."""
 
 from collections.abc import Iterable, Sequence

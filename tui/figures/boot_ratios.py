@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many times faster one drive's settled boots were than another's, in words. Pure."""
 
 from textwrap import wrap

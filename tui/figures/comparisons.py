@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A workload on several devices side by side: as a table and as bars. Pure text.
 
 No figure stands without the cache state that it was taken under.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The main figures of the drive tests: surface, verify and self-test. Pure."""
 
 from collections.abc import Iterable, Sequence

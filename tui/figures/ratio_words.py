@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many times faster one thing is than another, in words, with the interval. Pure.
 
 As the report says it, in the interface's language.

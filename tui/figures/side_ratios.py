@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparisons of several drives side by side: how many times faster, with the interval. Pure.
 
 Settled boots have a block of their own: see `boot_ratios`.

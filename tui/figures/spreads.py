@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The spread of a workload's repeated samples.
 
 A box where there are enough of them, a list where there are few; never without the cache state.

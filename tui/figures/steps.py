@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The main figures of a step from its rows in `results` and `tickets`. Pure.
 
 No figure leaves here without the cache state it was taken under.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manual's Markdown as chapters of plain lines that a console can draw. Pure.
 
 Lays out what docs/manual and the README use: paragraphs, lists, tables and code. Pictures are left

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A page's help, and behind it the manual: a list of chapters, and a chapter to be scrolled."""
 
 import asyncio

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Page 5: the machine: its facts, its abilities and its settings."""
 
 from collections.abc import Callable, Coroutine

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A campaign as composed on the screen, and the result of the plan's checks. Pure data."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A drive as the engine found it, and its own answers. Pure data.
 
 Every text is fit to be drawn (see `charset`) except where its name starts with `raw_`.

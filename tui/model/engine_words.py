@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engine's words and sentences in the current language.
 
 In the database, in the report and at the console it is English. What a drive, a tool or the kernel

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The estimated time left, from earlier work with this stick. Pure.
 
 An estimate is the median of what the same work took: on the same drive, else on drives of the same

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A saved plan as the form of a composed campaign shows it. Pure data."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The incoming inspection: every drive examined, and nothing written. Pure."""
 
 from collections.abc import Sequence

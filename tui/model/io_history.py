@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A device's I/O in the last minutes, column by column, from its counters. Pure."""
 
 from bisect import bisect_right

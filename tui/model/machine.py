@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engine's machine.json as what the page Machine shows.
 
 Pure; a key that is missing is a LookupError.

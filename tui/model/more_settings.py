@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plan settings without a row in the form, and how they differ from the defaults. Pure.
 
 Owns which they are and the words for them; defaults and checks are the plan's own.

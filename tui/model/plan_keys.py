@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan key's allowed values by its declaration, and their texts. Pure."""
 
 from dataclasses import dataclass

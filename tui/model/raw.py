@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The raw output of a campaign's tools: listed, and read in pages. Pure.
 
 Every text is fit to be drawn (see `charset`) except where its name starts with `raw_`.

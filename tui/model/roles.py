@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The role of each selected drive, as keys are pressed. Pure."""
 
 from collections.abc import Iterable, Mapping

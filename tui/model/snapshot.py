@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An immutable snapshot of the engine's state for the pages. Pure; reads nothing itself.
 
 Every text is one line, except where its name starts with `raw_` or is `toml`, or where it says so.

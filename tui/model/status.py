@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engine's status, and the plan on the stick. Pure; reads nothing itself.
 
 Every text is one line, except where its name starts with `raw_` or is `toml`, or where it says so.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Templates of common campaigns for the drives that are here. Pure.
 
 They only fill in the form: what they write to is released like everything else.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All keys of a workload on their own page, with defaults, checked by the plan's rules.
 
 Owns how they are shown and typed; what they may be is the plan's to say.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Composing a campaign: the form is checked, saved on the stick, and left once all is released."""
 
 from collections.abc import Awaitable, Callable, Sequence

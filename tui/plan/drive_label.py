@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people call a drive: its bay, its asset tag, a note."""
 
 from typing import override

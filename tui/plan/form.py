@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The form of a campaign: its drives, its tests and their main settings.
 
 It checks, keeps and releases nothing.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the machine does at the end of a composed campaign: a field of the form."""
 
 from tui.language import N_, _

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Page 2: the plan on the stick, starting it, and composing a campaign by hand."""
 
 import asyncio

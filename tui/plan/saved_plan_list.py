@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Choosing one of the plans saved on the stick."""
 
 from collections.abc import Sequence

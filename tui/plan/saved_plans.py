@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Saving a plan on the stick, and starting, editing or deleting a saved one."""
 
 import asyncio

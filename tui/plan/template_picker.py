@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Choosing a template: its purpose, and what is missing for it here."""
 
 from collections.abc import Mapping, Sequence

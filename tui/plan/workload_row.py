@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The base of all test rows of the form: selected or not, settings, mistakes."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tests of a composed campaign, each a row of the form with its main settings.
 
 What a workload's row has is declared with its keys in the plan.

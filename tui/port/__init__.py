@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The interface's only way to the engine: reads what it publishes, inserts requests.
 
 Only this folder of `tui` imports `appliance`. Everything here may block on the stick, so call it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many times as long one drive's settled boots took as another's. Pure.
 
 The rules are those of the report (`appliance.report.ratios`): settled boots only, power and proof

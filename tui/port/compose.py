@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A composed form as a plan's text, and the result of the plan's checks."""
 
 import os

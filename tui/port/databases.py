@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Databases of other sticks on KALTSTART: listed, with their content.
 
 Reads only: the engine takes over what is chosen.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engine's drives.json as the pages show it.
 
 Pure; a key that is missing is a LookupError, but for those an older engine does not write.

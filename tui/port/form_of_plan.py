@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A saved plan as the form shows it, and what the form would lose of it."""
 
 import tomllib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Following the kernel's log for messages that overwrite the consoles.
 
 A record begins `priority,sequence,microseconds,flags;`, the priority being 8 × facility + level

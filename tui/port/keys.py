@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The keys of a plan's table by their declaration, and their values as text.
 
 What a field holds is what a plan has, in fewer signs: `seq-read, rand-read` for a list, `a=4, b=6`

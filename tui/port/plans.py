@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans saved on the stick: listed, read with every mistake, and released drive by drive."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A campaign's raw output: files of its steps and boots, smartctl's output, boot samples.
 
 Reads only. The folder of raw output is the engine's (`RAW` of `appliance.stick.partitions`); a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which drives a composed campaign writes to, by the engine's own rule: each must be released."""
 
 from collections.abc import Iterable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The paths through which engine and interface communicate. Imports nothing: start-up needs it."""
 
 import os

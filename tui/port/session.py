@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What survives a restart of the interface: each terminal's page, the last error; the manual.
 
 All of it in RAM or on the read-only system, so it may be read and written at any moment.

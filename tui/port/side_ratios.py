@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparisons of a campaign's drives, by the report's own rules. May block."""
 
 from pathlib import Path

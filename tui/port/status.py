@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engine's status.json as the pages show it.
 
 Pure; a key that is missing is a LookupError.

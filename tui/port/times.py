@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The duration of a plan, from the database's history and the plan's defaults."""
 
 import tomllib

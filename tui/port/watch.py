@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that the engine replaces: read again only if they are new, as the pages' dataclasses."""
 
 import json

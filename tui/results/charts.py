@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Charts of a campaign's boots: over their cycles, and their spread. Pure text."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Importing campaigns of another stick: choosing its database and seeing what is new."""
 
 import asyncio

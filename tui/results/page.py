@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Page 4: the results of every campaign on this stick: boots, steps and their figures."""
 
 import re

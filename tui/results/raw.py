@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A campaign's raw output: a list of all that is stored, and a reader.
 
 Everything is read piece by piece in a thread: a file may be long, and the stick slow.

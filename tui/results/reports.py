@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Having the engine rewrite the reports of all campaigns, one after the other.
 
 One request each, as for a single one: between two of them the engine is free for whatever else is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The live charts of the page Run. Pure."""
 
 from collections.abc import Sequence

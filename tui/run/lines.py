@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A campaign's progress in a few lines of the page Run. Pure."""
 
 from collections.abc import Mapping

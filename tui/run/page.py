@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Page 3: the running campaign, its boots and steps, what happens next, and stopping it."""
 
 import textwrap

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What resuming a paused campaign does to its drives. Pure."""
 
 from collections.abc import Sequence

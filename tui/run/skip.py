@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which step or boots can be skipped, and what is then missing from the results. Pure."""
 
 from tui.language import _

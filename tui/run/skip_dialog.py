@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asking whether to skip a step, or a drive's remaining boots."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Releasing one drive for writing: what will be lost, and typing its serial number.
 
 Never skipped, and never answered by anything but typing.

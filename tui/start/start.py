@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starting a composed campaign: each drive is checked again right before the request."""
 
 from typing import TYPE_CHECKING

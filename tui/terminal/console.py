@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The size of a terminal that has none set: a serial line's terminal is asked.
 
 Works by sending the cursor to a corner that cannot exist and asking where it got to.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Textual's terminal driver: its reader is never delayed, notes each key and raises priority."""
 
 from typing import override

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scheduling: drawing waits for measuring; the first page and keys wait for nothing.
 
 Who listens for keys never steps back: it sleeps but for them, and a key it has not read yet can

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The refresh rate of the interface, low enough not to disturb a measurement. Pure."""
 
 TICK_S = 0.5

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernel messages overwrite a console: detecting that and redrawing the screen.
 
 Messages come in swarms, and the serial line takes a while for a whole screen.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Durations of this stick's steps and boots, and those still to come. Pure."""
 
 import tomllib

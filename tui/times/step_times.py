@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The estimated duration of each step of a plan, before it starts. Pure.
 
 By what this stick has timed (`estimate`); else by what the plan itself says, or by what such drives

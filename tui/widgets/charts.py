@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Charts made of characters: columns over time, bars side by side, boxplots. Pure text.
 
 Drawn here and not by textual-plotext: that plots in braille, which a console font of 256 glyphs

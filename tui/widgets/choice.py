@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A one-line button whose shape shows the focus: `[ Cancel ]`, focused `> Cancel <`."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dialogs: a box over the page.
 
 Esc always leaves and does nothing; the focus starts where nothing happens.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A one-line field without a blinking cursor: nothing is drawn while no one types."""
 
 from typing import override

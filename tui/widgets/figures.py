@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures made of `█`: bars, and digits large enough to read across a bench. Pure text."""
 
 _GLYPHS = {

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plain text that is redrawn only when it changes."""
 
 from textual.widgets import Static

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A box with a list of lines to choose from."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A list of long texts, and a scrolling box for one, with keys for its neighbours."""
 
 from abc import abstractmethod

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scrollbar of whole cells: Textual's own ends in eighths of a block, which the font lacks."""
 
 from typing import ClassVar, override

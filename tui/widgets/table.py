@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A table of lines with a cursor."""
 
 from rich.text import Text

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A line that is selected or not: `[x] Lottery`, focused `>[x] Lottery<`."""
 
 from typing import override

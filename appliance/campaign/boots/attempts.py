@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A measured boot without a sample: recorded, repeated, abandoned after the last attempt."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Before a boot in replay mode: the drive is made to forget what the boot reads.
 
 Never writes to a drive. What is not proven is stored as unproven, and the campaign goes on.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writing the reference OS to the released drives of a campaign."""
 
 from functools import partial

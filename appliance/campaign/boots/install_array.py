@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writing the reference OS to a campaign's array, so that its boots come from both drives.
 
 Must leave the cache as empty as it was made: the first measured boot is the one that fills it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A measured boot, from "startup finished" to the sample on the stick and the next power-off.
 
 Runs from the drive under test. Until the sample is committed it does nothing but measure; whatever

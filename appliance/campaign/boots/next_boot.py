@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The next boot: choose it, arm it, count down so that a person can stop it, power off.
 
 The same code runs in the appliance and at the end of each measured boot. A cycle's row is committed

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reads of a charted boot, recorded by the kernel's block events, as a list to replay.
 
 The boot's entry switches the events on (mkosi.finalize). They are stopped right after the sample,

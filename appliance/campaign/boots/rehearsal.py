@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether the machine wakes by its clock, tried once for each machine and whenever a person asks.
 
 A restart shows how long a shutdown takes at most, hence the margin from the alarm's arming to the

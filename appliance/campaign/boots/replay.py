@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A boot in replay mode: the appliance was started, and reads a list on the bare drive.
 
 Right after the start, before the engine asks any drive a question. Never writes to a drive: it is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sample of a measured boot: systemd's times, the session set, and what the disk had read.
 
 Does nothing but measure; runs from the drive under test.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A measured boot's sample, saved on KALTSTART if the database does not accept it.
 
 The data partition may be full, read-only or damaged at the one moment when a sample exists. Then

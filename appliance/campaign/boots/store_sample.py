@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Storing the sample of a measured boot, and the proof that the boot was cold.
 
 The sample is committed before any drive is asked for its count.

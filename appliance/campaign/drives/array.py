@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The campaign's array: made when a step needs it, dismantled before a drive is measured alone.
 
 What may be on the drives is committed before they are written to, so that after a power cut in any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arrays a measured boot starts: its own, complete, or none; never another one.
 
 Reads superblocks and control files. Must never register or write anything.

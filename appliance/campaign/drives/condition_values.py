@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What influences a campaign's results, as names and values to store. Pure.
 
 A value is a text as a person reads it, or a number in the unit at the end of its name. Empty: it is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recording what influences a campaign's results: machine, programs, drive settings.
 
 Looked at when a campaign starts and at each later start of the machine for it. Reads /sys and what

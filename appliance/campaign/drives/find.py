@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A campaign's drives as they are connected now: the released ones and the ones that boot.
 
 Reads only. Must never take a path for an identity, nor a drive of the same serial for the same one.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading the drives' health, before a campaign's first action and after its last.
 
 Each is asked once at each of the two moments. Only asks; a drive that does not answer gives a row

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays left behind on their drives: listed, described and dismantled."""
 
 import os

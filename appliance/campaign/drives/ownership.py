@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Marks: proof on a drive that it still carries what this campaign wrote.
 
 Its reference OS, a file system, or an empty partition table: a step on the bare drive makes one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Traces that campaigns left on drives: a memory that the stick cannot lose.
 
 Must never be the reason to write to a drive: whatever is not known is left to a person.

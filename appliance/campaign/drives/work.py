@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The threads that do a campaign's work on its drives: see `appliance.drive_thread`."""
 
 import sqlite3

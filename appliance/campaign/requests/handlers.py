@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests: what people ask of the engine, and how each kind is carried out.
 
 Each is a row of the table `request`. One about a campaign that runs is answered in the transaction

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The machine's facts for the interface (/run/kaltstart/machine.json), and its settings.
 
 Only the engine's idle moments are used: while a campaign runs, nothing here is read or set.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans saved on KALTSTART, in the folder plans, each complete or absent.
 
 What is kept here is never started from here, and releases no drive by itself. Nothing but such a

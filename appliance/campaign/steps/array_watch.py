@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An array's counters in each part of a step, and the control a workload has over it."""
 
 import shlex

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many drives are tested at the same time where the plan leaves it to the machine."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One attempt at one step: its parts in order, and storing each result.
 
 A finished part is committed on the stick before the next one begins, so an interruption of any kind

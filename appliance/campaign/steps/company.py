@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many drives are being tested at the same time, as each figure has to say. Pure."""
 
 

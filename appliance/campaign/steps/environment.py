@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The test environment of one step: its device opened, writable if released, with a file system."""
 
 import os

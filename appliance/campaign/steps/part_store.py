@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finished parts on their way into the database: short ones share a commit.
 
 A commit costs the stick several flushes, however little is stored. So the parts that were finished

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Storing what an unfinished part had found when its step ended.
 
 A step that was stopped does the part again; one that failed or was skipped never does.

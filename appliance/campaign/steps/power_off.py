@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A power-off within a step, and what the next start learns about the drive.
 
 As with the boots: the row first, then the count, the countdown that any key stops, the alarm; then

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The workloads of a campaign: the order of its steps, and which of them run at the same time.
 
 A step that times something runs alone. Steps that follow each other and only look at the drives run

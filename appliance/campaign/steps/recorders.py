@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recorders that run during a step, and storing what they record."""
 
 from collections.abc import Callable, Iterator, Mapping

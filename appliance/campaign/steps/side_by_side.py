@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of different drives at the same time, each in a thread of its own.
 
 A thread works on its step while it has the turn (`appliance.turn`) and leaves it while its drive

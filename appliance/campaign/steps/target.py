@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The target of a step: one drive, or the campaign's array."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The temperature limit of a step's drives: watched while it runs, awaited before it begins.
 
 The limit is the plan's, or else the drive's own. Reads the kernel's sensors only.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A drive's details for people, from lsblk, /sys and smartctl. Pure.
 
 Asking is `asking`. Says what is; what may be done with the drive is for `safety` to say.

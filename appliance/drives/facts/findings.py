@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Problems of a drive and its connection, in sentences for people. Pure.
 
 States facts and what to do about them; whether a drive is good enough is not for this module.

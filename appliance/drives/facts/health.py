@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A drive's health data from smartctl's JSON: ATA, NVMe and SCSI. Pure.
 
 Only counters whose meaning is fixed by a standard, or by smartmontools' drive database, are taken;

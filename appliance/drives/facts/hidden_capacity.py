@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Capacity that a drive hides, and that is therefore not tested.
 
 ATA disks end where a Host Protected Area (SET MAX ADDRESS), ACS-4's accessible maximum address, or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Implausible health counters, and the reasons for doubting them. Pure.
 
 A doubt is a sentence for people. It is raised only by what a drive of any make cannot have counted;

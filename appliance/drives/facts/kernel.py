@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the kernel knows about a drive without a query: texts of /sys, unparsed.
 
 Nothing here sends a command to a drive: the kernel answers from what it noted when it found it.

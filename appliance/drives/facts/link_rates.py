@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The maximum transfer rate of a link, from the text that describes it. Pure.
 
 Payload, as far as the line code and, with USB, the frames decide it; what protocols take besides is

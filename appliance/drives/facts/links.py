@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A drive's link speed and its maximum: SATA, PCI Express, SAS, USB. Pure."""
 
 import re

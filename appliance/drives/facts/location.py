@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a drive is plugged in: enclosure slot, port and controller, as the kernel knows them.
 
 Only what is the same at each start: the numbers of hosts and enclosures follow the order in which

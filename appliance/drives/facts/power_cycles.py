@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A drive's power-on count and what it proves about a boot. Reads with smartctl.
 
 Must never start a self-test or change a setting.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Querying drives, each in its own thread with its own deadline.
 
 A drive that does not answer holds up nothing: not the others, not whoever reads the answers, not

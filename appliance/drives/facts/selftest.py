@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Progress and result of a drive's own self-test, from smartctl's JSON. Pure.
 
 Shapes: smartmontools 7.4, ataprint.cpp, nvmeprint.cpp, scsiprint.cpp.

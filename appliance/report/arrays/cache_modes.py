@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """fio's tests over an array's cache modes: one table, and the warm-up of the cache. Pure."""
 
 from dataclasses import dataclass

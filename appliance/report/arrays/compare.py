@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The array and its members alone: the same test in three places. Pure.
 
 The one place that says what may be set side by side; the table of a page and its sentences both

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conclusions from an array's figures, in plain sentences, each by a stated rule. Pure.
 
 Only figures of all three places that may speak make a sentence about their order, and one run of

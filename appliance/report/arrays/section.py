@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The array: its members, its settings, and what is lost if its cache fails. Pure.
 
 What is said of bcache follows the kernel's Documentation/admin-guide/bcache.rst ("Error Handling",

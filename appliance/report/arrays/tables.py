@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An array's inner figures during a workload: hits, dirty data, its drives over time. Pure.
 
 `hit_ratio` here is the cache drive's; everywhere else in a report it is the RAM's.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boots as charts: all drives over their boots, and the samples of a charted boot. Pure.
 
 A boot's dot is filled where its cold start is proven, and a ring where it is not.

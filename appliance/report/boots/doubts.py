@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What speaks against a single boot: not started by its alarm, or with errors of its drive. Pure.
 
 A machine that is on before its alarm was off for a shorter time than planned: that alone does not

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conclusions from a campaign's figures, in plain sentences, each by a stated rule. Pure.
 
 A sentence is derived from data and from nothing else. What is not proven is called so.

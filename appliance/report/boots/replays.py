@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boots in replay mode, read by read: what a drive has learned shows in the list's order. Pure."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drives whose serial number does not identify them. Pure."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What start-up waited for: a drive's first boot above a settled one, unit by unit. Pure.
 
 Only timed boots are compared: a charted one is slowed down by its sampling, and comes after the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drives and their boots as texts for a page. Pure."""
 
 from collections.abc import Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The activity of devices during a step, second by second. Pure.
 
 A long recording is thinned by averaging over whole intervals, bytes over seconds: nothing is left

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of bars, stacked bars and boxes, each labelled with its values. Pure.
 
 Knows no workload. Who draws a chart gives its id: the same rows must give the same page.

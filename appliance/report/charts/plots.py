@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Curves over an x axis, labelled at their ends. Pure; knows no workload."""
 
 from collections.abc import Sequence

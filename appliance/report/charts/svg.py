@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Charts as SVG elements inside a page; they load nothing and fit any width. Pure.
 
 Places along x are percentages, places along y are pixels: a chart gets as wide as its figure is,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a report reads about a campaign: SELECTs, a dataclass per kind of row. Never writes."""
 
 import json

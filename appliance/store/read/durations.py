@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Durations of steps and boots, and those still to come, for estimates."""
 
 import sqlite3

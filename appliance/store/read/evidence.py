@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a verdict reads: sums and figures of a campaign, per drive. Reads only."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures of one step, for verdicts and the interface."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What of a campaign has raw output: boots, and what smartctl said of its drives. Never writes."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the interface reads: plain SELECTs over tables and views, as frozen rows. Never writes."""
 
 import sqlite3

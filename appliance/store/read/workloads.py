@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a report reads about workloads: steps, their figures, draws and activity. Never writes.
 
 Tables are read where the views lack a column: the reason of a proof, the parts of a step.

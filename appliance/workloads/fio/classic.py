@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The workload `fio`: the four classic tests or one custom job, in a known cache state.
 
 Sets the page cache before each job, has fio run it, and says what state it really met. With

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The file, or the range of the bare drive, for fio's tests: laid out once and reused.
 
 A drive learns only from data that stays where it is, so nothing here is written twice.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The text of fio's job files. Pure.
 
 One job per file. What the bench decides is written last: of options given twice fio takes the

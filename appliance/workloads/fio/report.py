@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """fio's tests: bars per test, drives side by side, latencies in the table. Pure.
 
 A test that ran in rounds is shown as the mean of its last rounds, the window of SNIA's rules.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Running one fio job: refuse, check options, run, parse, count the device's bytes.
 
 Owns how fio is called and how its figures become rows. Sets no cache.

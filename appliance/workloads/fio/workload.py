@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The workload `fio` with `modes`: the same tests in each of an array's cache modes, side by side.
 
 Each mode begins with an empty cache, which is warmed up until its read hit ratio settles; what a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The keys of a flush step in a plan. Pure."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The section of the flush workload: how long a write takes until it is safe. Pure."""
 
 from collections.abc import Iterable, Iterator

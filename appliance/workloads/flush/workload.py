@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The workload `flush`: blocks written past the page cache, each flushed before the next.
 
 What is timed is how long a write takes until the drive calls it safe: a drive whose own cache does

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lottery's draw: the order of reads. Pure; determined by the plan and its seed.
 
 Must never need a database: a resumed step computes the same order again.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lottery's files: laid out once on the drive's file system, found again at each start.
 
 Must never write to a bare drive, and never read back what it wrote: that would train a hybrid.

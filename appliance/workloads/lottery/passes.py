@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How each pass of the lottery reads a file: through the page cache, past it, mapped or buffered.
 
 Owns the timed inner loops. Must never write, and never give the kernel advice that a plain program

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lottery: rate by number of reads of a file, one line per pass. Pure.
 
 The curve of the article, and beside it who answered: a pass whose repeats come out of RAM says

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lottery (A2–A4): files drawn by tickets and read whole, in passes with known caches.
 
 Owns the passes' preparation and what their tickets add up to. Must never call a read cold or warm

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The workload `matrix`: file sizes × record sizes × operations through the page cache.
 
 A RAM ballast, if wished for, stands from the first part to the last, as what one part leaves in RAM

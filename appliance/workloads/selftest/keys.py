@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The keys of a self-test in a plan, and the names of its results. Pure."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The drives' own self-tests: how each ended, and how long it took. Pure."""
 
 from functools import partial

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A drive's own self-test as a step: started, watched, stopped if necessary. One part.
 
 The drive goes on with it while the engine is restarted; the engine then goes on watching. Must

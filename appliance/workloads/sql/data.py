@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SQL test's data and questions: a dump made from a seed, and the answers it must lead to.
 
 Pure. The answers come from the generator's own sums and never from SQLite: a database that lost or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SQL test's database: opening it, the work of each phase, and stopping.
 
 Must never let SQLite put a temporary file anywhere but on the drive under test.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SQL test's folder on the drive: the dump, the database and their manifest.
 
 The manifest says which data the dump holds, what the selects must answer, and how long each phase

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The five phases of the SQL test, stacked per drive, with their total. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SQL test (C2): five timed phases of a database on the drive's file system.
 
 Owns what surrounds a phase: the database's state before it, the caches, the counters, the verdict

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A drive (or a file in its place) for a surface scan: O_DIRECT, its queue kept full."""
 
 from collections import deque

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The keys of a surface scan in a plan, and the names of its results. Pure."""
 
 from dataclasses import dataclass, replace

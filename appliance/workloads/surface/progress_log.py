@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stored results of finished slices, for the figures over the whole drive.
 
 A line of JSON per slice, synced before its slice is committed; one that power loss tore, in which

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading a slice of a surface scan in order, and narrowing down where a read fails.
 
 Owns what a bad place may cost: how often and how long it is asked again. Knows a drive only as

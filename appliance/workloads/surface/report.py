@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The surface scan: a drive's speed over its bytes, and its defects. Pure.
 
 What was not read is never drawn or counted as read: it is said how much of the drive that is.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arithmetic of a surface scan: slices, what is read of them, and the results. Pure.
 
 A rate is bytes over the time the drive took to give them: what lies between two slices (the commit

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The surface scan: the drive read from its first to its last byte, or a sample of it.
 
 Each of 100 slices is a part; the last part, `whole`, adds them up. Never writes. What was not read

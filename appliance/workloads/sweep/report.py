@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sweep: a test's figure over the size of the working set, drives in one chart. Pure.
 
 Drives without platters are reference points: dots without a line. Beside an array its members are

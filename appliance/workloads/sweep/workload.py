@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The workload `sweep`: the classic tests on working sets smaller and larger than a cache.
 
 The page cache is bypassed throughout: it is the drive's or the array's cache that is looked at.

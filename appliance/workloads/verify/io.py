@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writing and reading the pattern past the page cache, several requests in flight.
 
 Threads hand the requests over in turn; what one of them works on nobody else touches. An error of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which bytes of a drive `verify` writes, in which stretches. Pure: from plan and size alone."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pattern `verify` writes, and what a sector read back says about itself. Pure.
 
 Every sector of 512 bytes says which run wrote it, to which address, and as which generation; the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What verify wrote and read back, before and after a power-off. Pure."""
 
 from collections.abc import Callable, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The workload `verify`: a pattern is written all over the drive, flushed, and read back.
 
 Only when all of it is written does the reading begin: an address that aliases shows by what came

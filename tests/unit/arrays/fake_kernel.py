@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """bcache's control files as a folder: the backing drive sda and its cache sdb run as bcache0."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from appliance.arrays.make import journal_end_bytes
 
 

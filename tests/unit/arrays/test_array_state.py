@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import pytest
 
 from appliance.arrays.state import format_amount, parse_amount, parse_choice

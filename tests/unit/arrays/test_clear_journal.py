@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clearing the place of a cache's journal: all of it, and never for long out of a stop's reach."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting for drives that the kernel may hold, and what is said where it does not let go."""
 
 import errno

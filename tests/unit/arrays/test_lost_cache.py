@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cache that fails: the link alone says so, and what it holds is never taken up again."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whose an array is."""
 
 from uuid import UUID

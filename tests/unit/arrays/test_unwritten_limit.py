@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much RAM may hold of what is to be written to an array."""
 
 from mmap import PAGESIZE

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ballast, in a folder of ours and with a memory of ours."""
 
 import os

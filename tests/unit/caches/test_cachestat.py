@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """cachestat(2): the real one where this kernel has it, else what a kernel without it leads to."""
 
 import errno

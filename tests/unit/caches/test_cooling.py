@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Making a drive forget: what is read for it, and what is taken for a proof."""
 
 from collections import OrderedDict

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads past the page cache; the drive is a file, where its file system knows O_DIRECT."""
 
 import errno

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads under way at once, on real files."""
 
 import errno

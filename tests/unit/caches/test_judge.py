@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the I/O met: every wish against every kind of count."""
 
 import pytest

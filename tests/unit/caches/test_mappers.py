@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who keeps pages in the cache; the texts are from Linux 6.18."""
 
 import os

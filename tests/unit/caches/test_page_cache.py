@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dropping and warming, against a kernel whose page cache is ours."""
 
 import errno

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads that are answered in their turn, together, and long after others that came later."""
 
 import pytest

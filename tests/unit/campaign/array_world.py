@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An array on a machine that is not there: superblocks in a dict, and a bcache that does as told.
 
 What must be committed before the drives are written to is looked at at that moment, through a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixtures of a campaign on a machine that is not there."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The firmware's entry for the loader on a drive, and BootNext; its variables are files here."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of campaigns, drives and cycles, as `store` writes and reads them."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Any key on any console, tried on pseudo terminals."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Console lines as they are written, read back as an outside program reads them."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The end of a campaign, with and without a report."""
 
 from collections.abc import Iterator

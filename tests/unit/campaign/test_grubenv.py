@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GRUB's environment block keeps its size, whatever is in it."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the boot loader and the clock are told, and that they are asked whether they took it."""
 
 import os

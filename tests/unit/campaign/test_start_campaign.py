@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a plan's text to rows: all of them, or none."""
 
 import sqlite3

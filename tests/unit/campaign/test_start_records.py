@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan that was started stays started, whatever the stick forgets."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starting a campaign in replay mode: its list of reads, and the trace in its place."""
 
 import sqlite3

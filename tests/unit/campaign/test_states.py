@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which boot comes next, and how many there may be."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Room on the stick: refused, told, or nothing said."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a plan will store: each figure of the estimate against a real database and report."""
 
 import gzip

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verdicts from a campaign's rows: judged by the policy, said, stored, and judged again."""
 
 import sqlite3

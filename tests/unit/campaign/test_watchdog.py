@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hardware's timer over a power-off, on a device that is a file."""
 
 import fcntl

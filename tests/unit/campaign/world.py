@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A campaign on a machine that is not there: a real database, and everything else written down.
 
 What is asked of the machine goes to `log`, in its order. Rows are always read through a connection

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands that ask the engine: what they ask for, and the exit code they end with."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands that read a database on any computer: what they print, write and refuse."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What lay in /sys when a machine or a drive was captured, laid out again."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the appliance makes of each captured machine, in words: tests/fixtures/machines/NAME.txt.
 
 `python3 -m tests.unit.drives.describe` writes them anew; look at what changed before committing it.

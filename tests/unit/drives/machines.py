@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Captured machines (tests/fixtures/machines), replayed through the code that reads real ones."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Single captured drives (tests/fixtures/drives), read as real ones are."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who drives say they are: captured answers, and what is made of them."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the kernel is set to for a drive, from trees laid out as in /sys."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether the initrd has all drivers of a drive, by a /sys that is not the machine's."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each captured machine through discovery, guard, details, health and verdict."""
 
 import unicodedata

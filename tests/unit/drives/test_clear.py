@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is cleared off a drive, in which order, and what is never touched."""
 
 import json

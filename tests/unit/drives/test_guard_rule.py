@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What keeps drives as they are before any program of ours runs, as far as files can show it."""
 
 import re

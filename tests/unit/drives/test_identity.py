@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finding a drive again, and noticing that it is another one."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loop devices over drives, which the kernel shows in no `holders/`."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the file system under test is mounted."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Discovery, replayed on captured machines."""
 
 from dataclasses import replace

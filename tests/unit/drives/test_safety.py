@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may be offered, who may be written to, and the reason a person reads."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers that many drives have in common, and drives behind bridges."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the kernel is kept from saying to a drive at power-off; sysfs is a folder here."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading and writing kernel files, with files of our own in their place."""
 
 from pathlib import Path

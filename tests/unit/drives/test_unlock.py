@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Unlocking: what is asked of the machine, in which order, and that it always ends read-only."""
 
 import fcntl

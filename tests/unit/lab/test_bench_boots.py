@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a campaign adds to each boot, from its stored rows."""
 
 from tests.lab.bench_boots import Boot, compare_around, find_around

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the interface's times come to, held against what they should be."""
 
 from tests.lab.bench_interface import compare_boots, judge_keys, judge_memory

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shapes of machines, and how a captured one is written."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import pytest
 
 from tests.lab.faults import UndoLog, parse_faults

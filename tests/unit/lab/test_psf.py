@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Console fonts, taken apart. Real ones are in tests/process/test_fonts.py."""
 
 import struct

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from tests.lab.requestlog import Traffic, parse_traffic
 
 # nbdkit 1.42, the lab's log filter.

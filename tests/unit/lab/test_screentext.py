@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text read from pictures of consoles. A real one is in tests/process/test_fonts.py."""
 
 from PIL import Image

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text of smartctl as the JSON that the product reads, on shortened outputs of real drives."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `ci/torture` counts as lost, and that its instants can be repeated."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import pytest
 
 from tests.lab.volatile_cache import SECTOR_BYTES, VolatileCache, Write

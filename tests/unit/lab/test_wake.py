@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The alarm in a machine's clock, and where the clock stands at the next power-on."""
 
 from datetime import UTC, datetime

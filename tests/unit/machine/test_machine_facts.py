@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is read of the machine, its clock, and the kept keyboard."""
 
 import struct

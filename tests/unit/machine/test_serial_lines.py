@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which serial lines have an interface, by what the kernel and the firmware say of them."""
 
 import struct

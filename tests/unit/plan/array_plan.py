@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An array as plans describe it, with the plan's own defaults."""
 
 from appliance.plan.model import ArrayPlan

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans from text: what is accepted, and every mistake with its line."""
 
 import json

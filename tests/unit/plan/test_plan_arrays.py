@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays in a plan: defaults, where workloads run, what the two drives must be able to."""
 
 from dataclasses import replace

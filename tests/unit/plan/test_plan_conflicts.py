@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans against the drives that are here: what is refused, in one line each."""
 
 from dataclasses import replace

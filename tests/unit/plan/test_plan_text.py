@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans composed for drives whose names do their worst."""
 
 import tomllib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What workloads take of a drive and of RAM, and what is said where there is too little."""
 
 from dataclasses import replace

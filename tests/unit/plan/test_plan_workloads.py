@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The `[[workload]]` tables: defaults, what becomes of them, and what writes."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The `[[workload]]` tables: types, ranges, unknown keys, and how much there may be to do."""
 
 import json

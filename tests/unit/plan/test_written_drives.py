@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a plan writes to: nothing of it runs without a release, whatever the plan."""
 
 import tomllib

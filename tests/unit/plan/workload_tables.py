@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans of one drive, made of the insides of `[[workload]]` tables."""
 
 import pytest

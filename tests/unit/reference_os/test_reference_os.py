@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names the reference OS shares with the image's boot entries, and the room it takes."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The session set: the same files with the same content, everywhere and for ever."""
 
 import hashlib

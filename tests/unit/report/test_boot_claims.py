@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often a report is wrong about boots whose truth is known: simulated series, fixed seeds.
 
 Each simulates many campaigns and holds the rate of wrong sentences against the one that the report

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`compare` on the stick's command line."""
 
 from pathlib import Path

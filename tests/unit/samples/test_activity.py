@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The activity recorder, on files in the place of /sys/block/X/stat."""
 
 from pathlib import Path

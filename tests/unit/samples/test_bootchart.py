@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What systemd-bootchart recorded, from a chart of its own.
 
 The fixture: systemd-bootchart 234 of Debian 12 with 25 samples a second, while dd read 126 MB in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counters of /sys/block/X/stat."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import random
 from collections.abc import Sequence
 from itertools import product

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Only errors of the drive are a boot's kernel errors, by any name that the kernel has for it."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a processor was at its limit, from captured counters of a machine with two of them."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists of boot-like reads: the built-in one, and traces."""
 
 from itertools import pairwise

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """systemd's own times, from the lines of `systemctl show`."""
 
 from dataclasses import astuple

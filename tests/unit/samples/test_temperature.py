@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kernel's sensors, as files, and the recorder, asked by hand."""
 
 from pathlib import Path

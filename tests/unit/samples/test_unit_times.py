@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a start-up waited for, from what `systemctl show` says of its units."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a figure is of is read as it was put together."""
 
 import pytest

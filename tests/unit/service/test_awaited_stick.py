@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stick that was pulled out is known again by all that it is, and by nothing less."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A countdown begins when whoever stands at a terminal can stop it, and in the end without them."""
 
 import json

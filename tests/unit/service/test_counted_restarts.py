@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The machine restarts by itself only in a boot that was counted before, and never when idle."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the engine notes of the drives in the machine."""
 
 from dataclasses import replace

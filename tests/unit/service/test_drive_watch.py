@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rows of drives.json, and how the command line shows them."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests to take over another stick's campaigns: all, answered with it, or nothing."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which drive is which: its light blinks while it is read, its slot's own light is lit."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a start does with the stick before anything else: each step, and in its order."""
 
 import json

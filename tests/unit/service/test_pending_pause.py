@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """After trouble or a bug nothing goes on by itself, also where the stick did not take the pause."""
 
 import errno

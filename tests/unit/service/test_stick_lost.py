@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stick that is lost while the engine works: said in words, with what to do, and no bug."""
 
 import json

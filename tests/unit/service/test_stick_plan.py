@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the interface is told of the plan on the stick: its mistakes, or what is missing here."""
 
 from collections.abc import Iterator

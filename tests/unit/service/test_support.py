@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is kept for whoever looks for a fault, and that it stays small."""
 
 from collections.abc import Iterator, Sequence

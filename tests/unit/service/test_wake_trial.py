@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A wake trial and the engine: before any drive is written, and for a person without a campaign."""
 
 from contextlib import suppress

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ratios of two series against intervals worked out by hand and by counting every order."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many values show a difference, held against the test that shows it."""
 
 from math import exp

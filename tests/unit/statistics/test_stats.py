@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures of `appliance.statistics.stats` against values worked out by hand."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What other computers do to KALTSTART, and what is done about it before it is mounted."""
 
 from collections.abc import Sequence

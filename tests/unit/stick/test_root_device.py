@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dm-verity's table of the root: read, and given anew with other devices alone."""
 
 import struct

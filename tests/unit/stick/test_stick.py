@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finding the stick, and refusing what would write to the wrong one or to none."""
 
 import json

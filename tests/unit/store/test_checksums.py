@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stored sample whose bits have turned is told, and believed by nobody."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Copies of the database: which one is replaced, and when none is."""
 
 import os

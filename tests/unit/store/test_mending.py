@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows that the stick has spoilt: each is put back from a copy, or taken out of use, and told."""
 # ruff: noqa: S608 - tables and columns are named in this file
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Merging another stick's database: complete, once, all or nothing."""
 
 import sqlite3

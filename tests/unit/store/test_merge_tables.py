@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Merging databases: the rows of every table arrive, and belong together."""
 
 import sqlite3

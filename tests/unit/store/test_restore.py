@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Putting a copy of the database in its place: only where that is damaged, and all or nothing."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much a database defines, read from its pages, as SQLite itself counts it."""
 
 import sqlite3

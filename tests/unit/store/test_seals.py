@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever values are stored, they are read back as they were sealed, here and after a merge."""
 # ruff: noqa: S608 - tables and columns are those of the schema
 

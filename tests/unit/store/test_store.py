@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The database: its schema, the views others rely on, and what is never touched."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays and their dirty bytes in the database."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests between the interface and the engine, and what the interface reads."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Key path to line, in every way TOML can be written."""
 
 import tomllib

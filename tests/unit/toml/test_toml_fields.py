@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keys of a table declared once: values, every mistake, defaults and schema from one place."""
 
 from dataclasses import dataclass

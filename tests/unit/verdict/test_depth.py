@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How deep a campaign looked at a drive: by what is stored of it, in doubt never the deeper."""
 
 import sqlite3

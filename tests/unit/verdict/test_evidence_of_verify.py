@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a verdict may say of a drive that was written, cut off from power and read back."""
 
 import sqlite3

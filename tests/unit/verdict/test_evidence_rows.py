@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures for the verdict from a campaign's rows: what was stored by the store's functions."""
 
 import json

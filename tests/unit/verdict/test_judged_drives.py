@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verdicts from figures: what is kept, remarked and rejected, and what is never called good."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drives of one model held against each other: who stands out, and how seldom a good one does."""
 
 from collections.abc import Iterable, Mapping

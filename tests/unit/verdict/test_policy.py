@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Policies from text: what holds without one, what one changes, and every mistake with its line."""
 
 import re

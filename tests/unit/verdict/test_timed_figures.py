@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Speeds held against limits: what link, processor and a virtual machine make of them."""
 
 import sqlite3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bench of whatever runs fio."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An array without drives: notes what it is told, and has a backing drive that counts."""
 
 from dataclasses import dataclass, field

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Progress for benches: nobody asks for a stop, or somebody does after some calls."""
 
 from appliance.progress import Progress

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is stored of a drive's content, and what is told of a change."""
 
 from contextlib import suppress

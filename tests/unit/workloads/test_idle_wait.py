@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting until a drive is at rest, on a clock that moves only when somebody sleeps."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each kind of workload is one folder, and one line of the registry."""
 
 from pathlib import Path

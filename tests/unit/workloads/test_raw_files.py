@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A file that is replaced is the old one or the new one, whenever the power goes."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A measured boot from an array: the sample is its backing drive's, the proof is of both drives."""
 
 from dataclasses import replace

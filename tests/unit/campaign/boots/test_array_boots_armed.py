@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A boot from an array is armed only where it would start that array, whole and no other."""
 
 from dataclasses import replace

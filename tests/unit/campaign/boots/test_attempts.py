@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What becomes of an attempt: the boot did not come back, or somebody paused the campaign."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a measured boot reads of its disk: which one the root is on, and when it fell quiet."""
 
 from pathlib import Path

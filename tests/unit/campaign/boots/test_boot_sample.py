@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sample of a measured boot: what is stored of it, and how it is known that it was cold."""
 
 import os

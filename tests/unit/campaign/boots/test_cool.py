@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Before each boot of a cooled campaign: the drive forgets, and what showed is stored."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which drives get the reference OS, and what a failure leaves behind."""
 
 from collections.abc import Callable

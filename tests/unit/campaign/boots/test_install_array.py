@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the reference OS gets onto an array: past its cache, with its settings beside it."""
 
 from collections.abc import Iterator

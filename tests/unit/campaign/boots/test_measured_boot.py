@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A measured boot: whether it was due, and all of it from the start-up to the next."""
 
 import time

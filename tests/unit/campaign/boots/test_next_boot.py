@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From one boot to the next: what is armed, what is committed before power goes, what stops it."""
 
 import sqlite3

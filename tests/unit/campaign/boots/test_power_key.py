@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The power key stops what runs, has it stored, and switches off; a key counts to the last look."""
 
 import os

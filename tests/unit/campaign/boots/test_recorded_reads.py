@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reads of a charted boot: stored as a list, which the command hands out on KALTSTART."""
 
 import errno

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether the machine wakes by its clock: a restart, a power-off, and what the next start tells."""
 
 import time

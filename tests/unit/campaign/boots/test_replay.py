@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replayed boots: the appliance's own start, then a list of reads on the bare drive."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The boots that a drive still has to make, skipped by a person: what is stored, what goes on."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sample that the database did not take waits on KALTSTART for the next start."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A call to a drive that does not come back, within a campaign on a machine that is not there."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which drives are asked for the array they belong to, and what a boot from one really ran on."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What decides about a campaign's figures is noted once, and again only where it is another."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Health before and after a campaign: each drive asked once, whatever it answers."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays that are still on drives: whose they are, and which are forgotten or taken apart."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A drive that does not answer costs its own work only, and is not asked again in vain."""
 
 from collections.abc import Callable, Iterator

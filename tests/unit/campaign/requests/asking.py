@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A person at the keys while a campaign's steps run: for tests."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a person may ask of the machine itself."""
 
 import json

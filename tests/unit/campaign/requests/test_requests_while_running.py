@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A campaign paused by a person, the pause taken back, and what cannot be granted."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans kept on the stick: written whole, and never over another one unasked."""
 
 import errno

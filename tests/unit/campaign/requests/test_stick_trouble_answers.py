@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests that meet trouble with the stick: declined where only a file fails, told otherwise."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A person asks the engine to take an array apart that was left behind."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several requests wait at once: one that was refused meanwhile is never carried out."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps on drives that are not there: counters that are files, and a workload that moves them."""
 
 from collections.abc import Callable, Iterator, Mapping

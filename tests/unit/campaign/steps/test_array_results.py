@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a step on the campaign's array leaves in the database, also when the array dies of it."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workloads on the campaign's array and on its drives alone, and what comes between them."""
 
 from dataclasses import replace

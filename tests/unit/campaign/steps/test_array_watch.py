@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is said of an array in a part of a step, and what a workload may do with it."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many drives a machine carries."""
 
 import pytest

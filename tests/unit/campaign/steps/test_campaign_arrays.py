@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is committed of the campaign's array, and what an interruption at each point leaves."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What taking the campaign's array apart commits, and what it leaves alone."""
 
 from contextlib import nullcontext

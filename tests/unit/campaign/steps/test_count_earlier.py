@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was at work on a drive or on the array before a step."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A drive that is only read is asked who it is before its step, as one that is written to."""
 
 from dataclasses import replace

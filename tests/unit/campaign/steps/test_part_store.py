@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which finished parts share a commit, and when it comes."""
 
 from collections.abc import Iterator

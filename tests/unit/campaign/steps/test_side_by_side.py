@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of several drives at the same time: what each stores, and what ends which of them."""
 
 import json

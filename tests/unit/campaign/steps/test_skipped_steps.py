@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step skipped by a person: what is stored of it when, and what goes on."""
 
 from dataclasses import replace

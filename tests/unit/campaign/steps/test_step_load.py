@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is stored of the processors' load while a step runs, part by part."""
 
 from pathlib import Path

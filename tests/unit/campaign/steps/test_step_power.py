@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A power-off in the middle of a step: what is committed before it, and what is believed after."""
 
 import errno

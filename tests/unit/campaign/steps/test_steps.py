@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workloads as steps: what is stored when, and what an interruption costs."""
 
 import errno

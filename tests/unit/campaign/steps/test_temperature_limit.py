@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps on drives with sensors that are files: what is stored, and what becomes of a hot one."""
 
 from dataclasses import replace

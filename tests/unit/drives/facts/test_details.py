@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known about drives: captured ones, and the words of the standards they cannot show."""
 
 import json

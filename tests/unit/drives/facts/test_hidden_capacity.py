@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Capacity that a drive does not offer, in what smartctl and hdparm say of real drives."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What links carry: the words that the kernel's own texts come to, and the standards' figures."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a drive is plugged in, from trees of /sys: the same words at each start."""
 
 from pathlib import Path

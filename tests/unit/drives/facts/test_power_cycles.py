@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Power-cycle counts out of smartctl's JSON, and what two of them prove."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asking drives in threads: none holds up another, none is asked twice at once."""
 
 import threading

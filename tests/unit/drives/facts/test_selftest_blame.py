@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which self-tests that gave no result are no fault of the drive."""
 
 import inspect

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Self-tests out of smartctl's JSON.
 
 Drives of the lab have no self-test but the emulated SATA ones, so nothing here is captured. Tests

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A drive's health out of smartctl's JSON, and which counters are nonsense.
 
 Beyond the captured outputs, cases are made by putting figures into them.

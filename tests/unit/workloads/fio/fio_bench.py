@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A bench without a drive: fio's captured answers, counters that follow them, a noted cache."""
 
 import re

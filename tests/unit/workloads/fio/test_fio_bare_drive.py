@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A drive without a file system: one not released is only read, others are written first."""
 
 import errno

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The text of fio's jobs: who decides an option, and what never gets into one."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan's cache modes on an array: each is warmed up, then tested."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rounds to a steady state, and the passes of preconditioning before all tests."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long fio may be silent, and whose fault it is when it ends without figures."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures that everybody knows: read-only, past the page cache, as deep as their names say."""
 
 from dataclasses import replace

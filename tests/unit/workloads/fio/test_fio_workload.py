@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each test on a file system: the caches it meets, its rows, the layout, and what fails."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blocks are flushed one by one, timed and counted; a drive that fails is blamed."""
 
 import errno

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A lottery on real files, with a page cache and a drive that only count."""
 
 import os

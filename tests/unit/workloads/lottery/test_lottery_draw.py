@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The draw: the same for ever for one seed, and computed without any database."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lottery's files: laid out once, found again, refused where they do not fit."""
 
 import errno

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole passes on real files, with a page cache and a drive that only count."""
 
 from collections.abc import Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How passes read a file: what ends early or cannot be read, and a program's own cache."""
 
 import os

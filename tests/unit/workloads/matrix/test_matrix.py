@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts of the matrix: caches and ballast, rows, sizes, the file it leaves or removes."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The self-test as a step: a drive that answers as smartctl does, on a clock of its own."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small database on real files: starts of the engine, and caches that only note."""
 
 from collections.abc import Iterator, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All phases for real on a small database; only the caches of the machine are left alone."""
 
 import errno

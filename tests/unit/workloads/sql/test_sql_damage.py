@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the drive lost of a database or of its dump, dumps not whole, data that do not fit."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SQL test's data: the same for ever for one seed, with answers that need no database."""
 
 import hashlib

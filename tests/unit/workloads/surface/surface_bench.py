@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A drive with the lab's faults, answering without taking any time, and a bench for real files."""
 
 import errno

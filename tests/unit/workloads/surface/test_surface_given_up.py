@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A slice that nobody comes back to: what was found in it is handed over, and no more than that."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a slice is read: in order, closely where it fails, and never without an end."""
 
 import errno

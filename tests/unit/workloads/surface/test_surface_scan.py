@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The surface scan as a step: its parts on a real file, its figures, a cut between two parts."""
 
 from contextlib import nullcontext

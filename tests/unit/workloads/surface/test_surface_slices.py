@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a surface scan reads, and what its answers add up to."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts of the sweep: sets laid out once, reads that begin at rest, rows."""
 
 from contextlib import closing

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A verify step that is given up in the middle of a part: what it had found until then."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where verify writes: all of a drive, or pieces over all of it."""
 
 from itertools import pairwise

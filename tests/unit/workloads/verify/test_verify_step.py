@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verify on drives in RAM: honest ones, and those that alias, lose, damage or refuse."""
 
 from dataclasses import replace

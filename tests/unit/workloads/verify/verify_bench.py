@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A drive in RAM that keeps, aliases, loses or refuses what is written to it."""
 
 import errno
