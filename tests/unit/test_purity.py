@@ -33,3 +33,12 @@ def test_the_kernel_is_told_nothing(
     monkeypatch.setattr(console, "_KMSG", Path("/dev/kmsg"))
     with pytest.raises(no_kernel_log, match="have no kernel to tell: open"):
         console.announce("ready")
+
+
+def test_no_two_files_of_tests_share_a_name() -> None:
+    """Folders without `__init__.py` are no packages: pytest takes the second one for the first."""
+    tests = Path(__file__).parents[1]
+    names = [
+        path.name for path in tests.rglob("test_*.py") if not (path.parent / "__init__.py").exists()
+    ]
+    assert sorted(names) == sorted(set(names))
