@@ -276,7 +276,7 @@ def _collect(named: str, target: str) -> None:
             raise RecordError(f"{lost} events found no room: the list would have gaps")
         reads = merge_reads(parse_events(text, device=(block / "dev").read_text().strip()))
         size_bytes = int((block / "size").read_text()) * _SECTOR
-        at = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: UP017
+        at = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: UP017  # Python 3.8 has no datetime.UTC
         since = "the kernel's start" if is_whole else "the unit's start"
         about = f"{named}, {size_bytes} bytes, Linux {os.uname().release}, {at}, since {since}"
         fresh = Path(f"{target}.new")

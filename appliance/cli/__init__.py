@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KaltstartError as error:
         return _tell(error)
     except BrokenPipeError:
-        # Whoever read it, `head` for one, has seen enough. Nothing is to be flushed at the end.
+        # The reader, `head` for example, has seen enough. Nothing is to be flushed at the end.
         sys.stdout = None
         return 0
     except Exception as error:

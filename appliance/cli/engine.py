@@ -37,7 +37,7 @@ def drives(options: argparse.Namespace) -> int:
 
 
 def check(options: argparse.Namespace) -> int:
-    """Report every mistake in a plan: for this machine, or by itself where there is no stick."""
+    """Report every mistake in a plan: for this machine; without a stick, in the plan alone."""
     from appliance.plan.read import describe_plan, parse_plan, read_plan
 
     text = read_plan(options.plan)

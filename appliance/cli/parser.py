@@ -30,7 +30,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def add(name: str, command: _Command, text: str, **options: str) -> argparse.ArgumentParser:
-        each = commands.add_parser(name, help=text, **options)  # type: ignore[arg-type]
+        each = commands.add_parser(name, help=text, **options)  # type: ignore[arg-type]  # texts only
         each.set_defaults(command=command)
         return each
 

@@ -183,7 +183,7 @@ class StepRun:
             for row in select_power_offs(connection, step.id)
         )
 
-    def anew(self, *, show: ShowStep | None = None) -> "StepRun":
+    def next_attempt(self, *, show: ShowStep | None = None) -> "StepRun":
         """The next attempt, with the step as it is stored now."""
         steps = select_steps(self.context.connection, self.step.campaign_id)
         step = next(each for each in steps if each.id == self.step.id)

@@ -94,7 +94,7 @@ def run_steps(context: CampaignContext, campaign_id: int, *, stick: Stick, show:
         elif error := _do_step(group[0]):
             absent.append((group[0], error))
     for each, _ in absent:
-        run = each.anew(show=show)
+        run = each.next_attempt(show=show)
         hold_if_asked(context, campaign_id)
         if error := _do_step(run):
             _fail(context, run.step, error)
@@ -143,7 +143,7 @@ def _run_group(
         absent += beside.run([run for run in left if run.step.id not in over])
         drives = {run.step.drive_id for run in beside.before_power_off}
         gone = {run.step.id for run, _ in absent}
-        again = [run.anew(show=show) for run in left if run.step.drive_id in drives]
+        again = [run.next_attempt(show=show) for run in left if run.step.drive_id in drives]
         # What is over must not be begun again: the drive's next step has written since.
         left = [
             run

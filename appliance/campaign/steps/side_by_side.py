@@ -113,7 +113,7 @@ class SideBySide:
         busy = {each.step.drive_id for each in self._running.values()}
         for drive_id, waiting in self._waiting.items():
             if waiting and drive_id not in busy and self._may_begin(waiting[0]):
-                self._begin(waiting.popleft().anew())
+                self._begin(waiting.popleft().next_attempt())
         return any(self._waiting.values())
 
     def _may_begin(self, run: StepRun) -> bool:
