@@ -18,6 +18,7 @@ from appliance.store.read.campaign import CampaignRows, DriveRow
 _USE = frozenset(
     {
         "power_on_hours",
+        "farm_power_on_hours",
         "power_cycles",
         "start_stop_cycles",
         "host_write_bytes",

@@ -23,7 +23,7 @@ class Counter:
     name: str
     value: float
     unit: str
-    """1 | B | h | %"""
+    """1 | B | h | min | s | %"""
     doubt: str = ""
     """Why it is not to be believed: a sentence for the report. Empty: nothing speaks against it."""
 
@@ -62,9 +62,12 @@ class Delta:
 
 _FALLING = frozenset({"available_spare_percent"})
 # What a drive may clear: a sector is pending until it was written anew, a warning lasts while it
-# lasts, and thresholds are no counters.
+# lasts, a log drops what is old, and thresholds are no counters.
 _EITHER_WAY = frozenset(
-    {"pending_sectors", "offline_uncorrectable", "critical_warning", "spare_threshold_percent"}
+    {
+        *("pending_sectors", "offline_uncorrectable", "critical_warning"),
+        *("spare_threshold_percent", "scan_unrepaired", "scan_repaired"),
+    }
 )
 
 

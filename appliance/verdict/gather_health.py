@@ -2,7 +2,10 @@
 """The drives' health data as figures for the verdict. Pure."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from appliance.drives.facts.farm import describe_hours
+from appliance.drives.facts.health import describe_warnings
 from appliance.samples.health import Delta, compare
 from appliance.store.health import HealthRow
 from appliance.verdict.evidence import HEALTH_UNREAD, Doubt, Figure
@@ -32,6 +35,12 @@ def read_health(rows: Sequence[HealthRow]) -> tuple[dict[str, Figure], tuple[Dou
         for kind in _health_limits()
         if kind.counter
     }
+    if "farm_power_on_hours" in deltas:
+        figures["hours_set_back"] = _read_set_back(last)
+    warnings = figures["critical_warning"]
+    if warnings.value:
+        said = "; ".join(filter(None, (describe_warnings(warnings.value), warnings.detail)))
+        figures["critical_warning"] = replace(warnings, detail=said)
     figures["self_assessment"] = _read_assessment(before, after, why=why)
     return figures, doubts
 
@@ -50,6 +59,15 @@ def _read_assessment(before: HealthRow | None, after: HealthRow | None, *, why: 
         missing = f"not read after it: {why}" if after else "not read after it"
         return Figure(float(not before.passed), f"before the campaign; {missing}")
     return Figure(None, why)
+
+
+def _read_set_back(row: HealthRow) -> Figure:
+    """Both counts of one reading, be SMART's in doubt or not: each reset is such a doubt."""
+    farm = row.counters.get("farm_power_on_hours")
+    smart = row.counters.get("power_on_hours")
+    if farm is None or smart is None:
+        return Figure(None, "the drive does not say both counts")
+    return Figure(max(0.0, farm.value - smart.value), describe_hours(farm.value, smart.value))
 
 
 def _health_limits() -> list[LimitKind]:

@@ -77,6 +77,16 @@ _ALL: tuple[LimitKind, ...] = (
     *_count("media_errors", "media errors"),
     *_count("grown_defects", "grown defects"),
     *_count("uncorrected_errors", "uncorrected errors"),
+    *_count("non_medium_errors", "errors beside the medium"),
+    *_count("scan_unrepaired", "places its background scan could not repair"),
+    *_count("heavily_throttled", "times it was slowed down heavily by heat"),
+    LimitKind(
+        "new_too_hot_minutes",
+        "new minutes at its critical temperature",
+        "",
+        counter="too_hot_minutes",
+        is_delta=True,
+    ),
     *_count("unsafe_shutdowns", "unsafe shutdowns", delta=False),
     *_count("power_cycles", "power cycles", delta=False),
     LimitKind("percentage_used", "endurance used", "%", counter="percentage_used"),
@@ -84,6 +94,9 @@ _ALL: tuple[LimitKind, ...] = (
         "available_spare_percent", "spare left", "%", "least", counter="available_spare_percent"
     ),
     LimitKind("power_on_hours", "power-on hours", "h", counter="power_on_hours"),
+    LimitKind(
+        "hours_set_back", "power-on hours missing from SMART", "h", counter="farm_power_on_hours"
+    ),
     LimitKind("host_write_bytes", "written by hosts so far", "B", counter="host_write_bytes"),
     LimitKind("highest_celsius", "highest temperature", "°C"),
     LimitKind("surface_unreadable_bytes", "surface: unreadable", "B"),

@@ -19,7 +19,7 @@ from typing import BinaryIO
 from appliance.drives.probe import ask_lsblk
 
 _SYS = Path("/sys")
-_SMARTCTL = ["smartctl", "--json=c", "--xall"]
+_SMARTCTL = ["smartctl", "--json=cu", "--xall"]
 _ASKING_S = 25
 _APPEARING_S = 60
 _PORT = 0xE9

@@ -16,6 +16,7 @@ from appliance.campaign.drives.work import side_work
 from appliance.campaign.host import Host
 from appliance.campaign.log import record
 from appliance.drives.asked_identity import check_asked, parse_identity
+from appliance.drives.facts.farm import ask_farm
 from appliance.drives.facts.health import SMARTCTL, Health, parse_health
 from appliance.drives.facts.hidden_capacity import ask_native_size
 from appliance.drives.model import Drive
@@ -115,6 +116,7 @@ def _ask_one(found: Sequence[Drive], row: CampaignDriveRow) -> Reading:
         if answer := parse_identity(said):
             check_asked(drive, noted_identity(row), answer)
         said = ask_native_size(drive.path, said, timeout_s=DEADLINE_S)
+        said = ask_farm(drive.path, said, timeout_s=DEADLINE_S)
     except KaltstartError as error:
         return _no_reading(error.message)
     health = parse_health(said)

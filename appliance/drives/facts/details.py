@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from appliance.drives.ata_identify import Identify, parse_identify
+from appliance.drives.facts.farm import find_reset
 from appliance.drives.facts.findings import find_findings
 from appliance.drives.facts.health import number, parse_answer, part
 from appliance.drives.facts.hidden_capacity import find_hidden_capacity
@@ -88,6 +89,7 @@ def parse_details(
         security=details.security,
         took_s=took_s,
         hidden=hidden.sentence if hidden else "",
+        reset=find_reset(data),
         sector_bytes=int(number(data.get("logical_block_size")) or 0),
     )
     return replace(details, findings=found)

@@ -25,6 +25,7 @@ def find_findings(
     security: str,
     took_s: float,
     hidden: str,
+    reset: str,
     sector_bytes: int,
 ) -> tuple[str, ...]:
     """All findings, the gravest first."""
@@ -34,6 +35,7 @@ def find_findings(
             _capacity(drive, sector_bytes),
             _security(security),
             _protection(drive),
+            reset,
             hidden,
             Phrase(N_("it took {number} s to answer"), number=f"{took_s:.0f}")
             if took_s > _SLOW_ANSWER_S

@@ -14,13 +14,29 @@ from appliance.samples.health import Counter, Health, is_limit
 
 __all__ = ["SMARTCTL", "Counter", "Health", "parse_health"]
 
-SMARTCTL = ["smartctl", "--json=c", "--xall"]
-"""The device's path belongs behind it. Reads only; starts no test and changes no setting."""
+SMARTCTL = ["smartctl", "--json=cu", "--xall"]
+"""The device's path belongs behind it. Reads only; starts no test and changes no setting.
+
+`u`: lines that smartctl 7.4 has no JSON for come as keys `smartctl_0042_u` (vjpout in
+smartctl.cpp)."""
+FARM = "seagate_farm_log"
+"""The key of Seagate's FARM log, which `farm.ask_farm` puts in."""
 
 # smartctl(8), "exit status": only bits 0 (bad command line) and 1 (open failed) mean no data.
 _NO_DATA = 0b11
 # NVM Express base specification, SMART log: bit 1 of the critical warnings, "temperature".
 _TOO_HOT = 0b10
+_WARNINGS = {
+    0x01: "its spare is below its threshold",
+    _TOO_HOT: "its temperature is beyond its threshold",
+    0x04: "its reliability is degraded",
+    0x08: "its media are read-only",
+    0x10: "the backup of its volatile memory has failed",
+    0x20: "its persistent memory region is read-only or unreliable",
+}
+"""The same, by bit."""
+# Whoever is to write there has to do something: 1 needs a write, 4 and 8 failed to reassign.
+_NOT_REPAIRED = frozenset({1, 4, 8})
 # The same: data units are thousands of 512 bytes.
 _DATA_UNIT_BYTES = 512_000
 # Outside of this no sensor of a drive is telling the truth: 0 K and 255 are how they say nothing.
@@ -63,11 +79,13 @@ _READ = {"Total_LBAs_Read": 0, "Host_Reads_32MiB": 32 << 20, "Host_Reads_GiB": 1
          "Host_Reads_MiB": 1 << 20}  # fmt: skip
 _UNSAFE = frozenset({"Unsafe_Shutdown_Count", "Unexpect_Power_Loss_Ct", "Unexpected_Power_Loss_Ct"})
 
+_UNIMPLEMENTED = re.compile(r"smartctl_\d+_u")
+
 type Json = dict[str, Any]
 
 
 def parse_health(text: str) -> Health:
-    """The state in `smartctl --json=c --xall`'s output. Counters that make no sense carry a doubt.
+    """The state in the output of `SMARTCTL`. Counters that make no sense carry a doubt.
 
     Without an answer the counters are empty and the reason says why.
     """
@@ -75,7 +93,13 @@ def parse_health(text: str) -> Health:
     complaint = find_complaint(data)
     if complaint:
         return Health(None, (), None, None, complaint)
-    counters = add_doubts(data, _ata(data) or _nvme(data) or _scsi(data))
+    counters = add_doubts(
+        data,
+        (
+            *(_ata(data) or _nvme(data) or _scsi(data)),
+            *_counter("farm_power_on_hours", find_farm_hours(data), "h"),
+        ),
+    )
     passed = part(data, "smart_status").get("passed")
     known = passed if isinstance(passed, bool) else None
     if known is False and _is_only_hot(data):
@@ -150,6 +174,15 @@ def number(value: object) -> float | None:
     """`value` where it is a figure; smartctl writes those beyond 2**53 as text too."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
+    return None
+
+
+def _find_line(data: Json, label: str) -> float | None:
+    """The figure behind `label:` among the lines that smartctl has no JSON for."""
+    for key, line in data.items():
+        if _UNIMPLEMENTED.fullmatch(key) and str(line).startswith(f"{label}:"):
+            text = str(line).partition(":")[2].strip()
+            return float(text) if text.isascii() and text.isdigit() else None
     return None
 
 
@@ -297,6 +330,13 @@ def _log(data: Json) -> list[Counter]:
     ]
 
 
+def find_farm_hours(data: Json) -> float | None:
+    """The hours in a FARM log of an ATA or a SAS drive; 0 were never counted up."""
+    log = part(data, FARM)
+    ata, sas = part(log, "page_1_drive_information"), part(log, "drive_information")
+    return number(ata.get("poh")) or number(sas.get("power_on_hour")) or None
+
+
 def _nvme(data: Json) -> tuple[Counter, ...]:
     log = part(data, "nvme_smart_health_information_log")
     if not log:
@@ -318,7 +358,33 @@ def _nvme(data: Json) -> tuple[Counter, ...]:
         units = number(log.get(key))
         if units is not None:
             counters.append(Counter(name, units * _DATA_UNIT_BYTES, "B"))
-    return tuple(counters)
+    return (*counters, *find_throttling(data))
+
+
+def find_throttling(data: Json) -> tuple[Counter, ...]:
+    """How often and how long an NVMe drive was slowed down by its own heat, or too hot.
+
+    smartctl 7.4 prints no thermal management counter that is 0 (print_smart_log in nvmeprint.cpp).
+    """
+    log = part(data, "nvme_smart_health_information_log")
+    if not log:
+        return ()
+    # Without the lines, nothing is known: this answer is of a command without `u`.
+    is_told = any(_UNIMPLEMENTED.fullmatch(key) for key in data)
+    found = [
+        Counter(name, _find_line(data, f"Thermal Temp. {level} {label}") or 0.0, unit)
+        for level, strength in ((1, "lightly"), (2, "heavily"))
+        for name, label, unit in (
+            (f"{strength}_throttled", "Transition Count", "1"),
+            (f"{strength}_throttled_s", "Total Time", "s"),
+        )
+        if is_told
+    ]
+    return (
+        *found,
+        *_counter("too_warm_minutes", log.get("warning_temp_time"), "min"),
+        *_counter("too_hot_minutes", log.get("critical_comp_time"), "min"),
+    )
 
 
 def _warning(value: object) -> list[Counter]:
@@ -327,6 +393,34 @@ def _warning(value: object) -> list[Counter]:
     return (
         [] if known is None else [Counter("critical_warning", float(int(known) & ~_TOO_HOT), "1")]
     )
+
+
+def describe_warnings(value: float) -> str:
+    """NVMe's critical warnings, each in words; empty where none is given."""
+    bits = int(value)
+    said = [words for bit, words in _WARNINGS.items() if bits & bit]
+    rest = bits & ~sum(_WARNINGS)
+    return ", ".join([*said, *([f"unknown warnings (0x{rest:02x})"] if rest else [])])
+
+
+def _scan(data: Json) -> list[Counter]:
+    """Places that a SCSI drive's own background scan could not read, or could repair.
+
+    Its log keeps the latest 2048 and may drop old ones. Reassign status: SBC-4, 6.4.2.3.
+    """
+    log = part(data, "scsi_background_scan")
+    if not log:
+        return []
+    states = [
+        number(part(log, key, "reassign_status").get("value"))
+        for key in log
+        if key.startswith("result_")
+    ]
+    lost = sum(state in _NOT_REPAIRED for state in states)
+    return [
+        Counter("scan_unrepaired", float(lost), "1"),
+        Counter("scan_repaired", float(sum(each is not None for each in states) - lost), "1"),
+    ]
 
 
 def _scsi(data: Json) -> tuple[Counter, ...]:
@@ -346,6 +440,8 @@ def _scsi(data: Json) -> tuple[Counter, ...]:
         *_counter("power_on_hours", part(data, "power_on_time").get("hours"), "h"),
         # Not power cycles: see PowerCycles.is_of_power in drives.smart.
         *_counter("start_stop_cycles", cycles),
+        *_counter("non_medium_errors", _find_line(data, "Non-medium error count")),
+        *_scan(data),
     ]
     if uncorrected:
         counters.append(Counter("uncorrected_errors", sum(uncorrected), "1"))

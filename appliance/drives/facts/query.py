@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 
 from appliance.drives.facts.details import Contents, parse_details
+from appliance.drives.facts.farm import ask_farm
 from appliance.drives.facts.health import (
     SMARTCTL,
     Health,
@@ -76,6 +77,7 @@ def ask_drive(drive: Drive, heard: RawAnswers) -> None:
     try:
         heard.smart = run([*SMARTCTL, drive.path], check=False, timeout_s=_LIMIT_S).stdout
         heard.smart = ask_native_size(drive.path, heard.smart, timeout_s=_LIMIT_S)
+        heard.smart = ask_farm(drive.path, heard.smart, timeout_s=_LIMIT_S)
         if not drive.size_bytes:
             return  # it has no sector to serve
         run(

@@ -34,7 +34,7 @@ def asked(world: World, behind: dict[str, str], monkeypatch: pytest.MonkeyPatch)
     log: list[str] = []
 
     def run(command: Sequence[str], *, check: bool, timeout_s: float) -> Finished:
-        assert command[:-1] == ["smartctl", "--json=c", "--xall"]
+        assert command[:-1] == ["smartctl", "--json=cu", "--xall"]
         assert (check, timeout_s) == (False, health.DEADLINE_S)
         log.append(command[-1])
         if command[-1] == SSD.path:

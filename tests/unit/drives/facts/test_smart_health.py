@@ -109,6 +109,8 @@ def test_what_an_nvme_drive_says() -> None:
         "unsafe_shutdowns": 30,
         "host_write_bytes": 40_000_000 * 512_000,
         "host_read_bytes": 3 * 512_000,
+        "too_warm_minutes": 0,
+        "too_hot_minutes": 0,
     }
 
 

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What used drives hide: FARM hours, SAS counters, NVMe heat; on excerpts of real outputs."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from appliance.drives.facts import farm as module
+from appliance.drives.facts.farm import ask_farm, find_reset
+from appliance.drives.facts.health import describe_warnings, parse_health
+from appliance.run import Finished
+from tests.unit.drives.facts.test_smart_health import captured, doubts, health_of, nvme, values
+
+type Json = dict[str, Any]
+
+
+def _asked(data: Json, log: Json, monkeypatch: pytest.MonkeyPatch) -> tuple[Json, list[str]]:
+    """`data` after the drive was asked for its FARM log, and what was asked."""
+    log_of_commands: list[str] = []
+
+    def run(command: Sequence[str], *, check: bool, timeout_s: float) -> Finished:
+        log_of_commands.append(" ".join(command))
+        return Finished(tuple(command), 0, json.dumps(log), "")
+
+    monkeypatch.setattr(module, "run", run)
+    found: Json = json.loads(ask_farm("/dev/sda", json.dumps(data), timeout_s=1))
+    return found, log_of_commands
+
+
+def _seagate(monkeypatch: pytest.MonkeyPatch, *, hours: int = 9438, farm: int = 9439) -> Json:
+    log = captured("seagate-farm")
+    log["seagate_farm_log"]["page_1_drive_information"]["poh"] = farm
+    data = captured("seagate-9438") | {"power_on_time": {"hours": hours}}
+    return _asked(data, log, monkeypatch)[0]
+
+
+def test_a_healthy_drive_counts_the_same_hours_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = _seagate(monkeypatch)
+    health = health_of(data)
+    assert values(health)["farm_power_on_hours"] == 9439
+    assert values(health)["power_on_hours"] == 9438
+    assert (doubts(health), find_reset(data)) == ({}, "")
+
+
+def test_hours_that_were_reset_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = _seagate(monkeypatch, hours=120, farm=21_400)
+    said = "FARM counts 21400 h, SMART 120 h: the counters were reset"
+    assert find_reset(data) == said
+    assert values(health_of(data))["farm_power_on_hours"] == 21_400
+
+
+def test_a_log_that_counts_less_than_smart_is_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    health = health_of(_seagate(monkeypatch, farm=12))
+    assert doubts(health) == {
+        "farm_power_on_hours": "SMART counts 9438 h: FARM was reset, or does not count all"
+    }
+
+
+def test_a_log_that_was_never_counted_up_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "farm_power_on_hours" not in values(health_of(_seagate(monkeypatch, farm=0)))
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [("seagate-9438", 1), ("seagate-sas", 1), ("ata-412", 0), ("nvme-1035", 0), ("sas-57", 0)],
+)
+def test_only_seagates_drives_are_asked(
+    name: str, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, log = _asked(captured(name), captured("seagate-farm"), monkeypatch)
+    assert log == ["smartctl --json=c --log=farm /dev/sda"] * asked
+    assert ("seagate_farm_log" in data) == bool(asked)
+    assert data["smartctl"] == captured(name)["smartctl"]
+
+
+def test_a_sas_drives_log_has_other_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of scsiPrintFarmLog in farmprint.cpp of smartmontools 7.4."""
+    log = {
+        "smartctl": {"exit_status": 0},
+        "seagate_farm_log": {"drive_information": {"power_on_hour": 31_204}},
+    }
+    data, _ = _asked(captured("seagate-sas"), log, monkeypatch)
+    assert values(health_of(data))["farm_power_on_hours"] == 31_204
+    assert find_reset(data) == "FARM counts 31204 h, SMART 4665 h: the counters were reset"
+
+
+def _scanned(*states: int) -> Json:
+    """The status from Starosdev/scrutiny issue 850; rows as scsiprint.cpp writes them."""
+    return {
+        "status": {
+            "value": 8,
+            "string": "waiting until BMS interval timer expires",
+            "number_scans_performed": 438,
+            "scan_progress": "0.00%",
+            "number_medium_scans_performed": 438,
+        },
+        **{
+            f"result_{number}": {
+                "parameter_code": number,
+                "accumulated_power_on": {"minutes": 2_721_828},
+                "lba": 214_627_842,
+                "sense_key": {"value": 1, "string": "Recovered Error"},
+                "asc": 0x17,
+                "ascq": 1,
+                "reassign_status": {"value": state},
+            }
+            for number, state in enumerate(states, start=1)
+        },
+    }
+
+
+def test_what_a_sas_drive_found_in_the_background() -> None:
+    """Rewritten in place (nobody43/zabbix-smartmontools issue 42) is repaired."""
+    data = captured("seagate-sas") | {
+        "smartctl_0071_u": "Non-medium error count:      389",
+        "scsi_background_scan": _scanned(5, 5, 2, 1, 4),
+    }
+    found = values(health_of(data))
+    assert (found["scan_unrepaired"], found["scan_repaired"]) == (2, 3)
+    assert found["non_medium_errors"] == 389
+    assert (found["uncorrected_errors"], found["grown_defects"]) == (0, 0)
+
+
+def test_a_sas_drive_without_such_logs_has_no_such_counters() -> None:
+    found = values(health_of(captured("seagate-sas")))
+    assert not found.keys() & {"scan_unrepaired", "scan_repaired", "non_medium_errors"}
+    clean = values(health_of(captured("seagate-sas") | {"scsi_background_scan": _scanned()}))
+    assert (clean["scan_unrepaired"], clean["scan_repaired"]) == (0, 0)
+
+
+def test_how_often_heat_slowed_an_nvme_drive_down() -> None:
+    """The lines of a drive that did so 8 times in 12 s; those that are 0 are not printed."""
+    data = nvme(warning_temp_time=2, critical_comp_time=0) | {
+        "smartctl_0029_u": "Namespace 1 IEEE EUI-64:            002538 5a71b0a9c1",
+        "smartctl_0056_u": "Thermal Temp. 1 Transition Count:   8",
+        "smartctl_0057_u": "Thermal Temp. 1 Total Time:         12",
+    }
+    found = values(health_of(data))
+    assert (found["lightly_throttled"], found["lightly_throttled_s"]) == (8, 12)
+    assert (found["heavily_throttled"], found["heavily_throttled_s"]) == (0, 0)
+    assert (found["too_warm_minutes"], found["too_hot_minutes"]) == (2, 0)
+
+
+def test_without_such_lines_nothing_is_known_of_it() -> None:
+    assert "lightly_throttled" not in values(health_of(nvme()))
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (0, ""),
+        (9, "its spare is below its threshold, its media are read-only"),
+        (0x44, "its reliability is degraded, unknown warnings (0x40)"),
+    ],
+)
+def test_critical_warnings_in_words(value: int, words: str) -> None:
+    assert describe_warnings(value) == words
+
+
+def test_lines_without_json_hide_no_answer() -> None:
+    said = json.dumps({"smartctl_0001_u": "x", **captured("ata-412")})
+    assert parse_health(said).reason == ""
