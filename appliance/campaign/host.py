@@ -23,6 +23,7 @@ from appliance.console import announce
 from appliance.drive_thread import Signs
 from appliance.drives.asked_identity import AskedIdentity, AskIdentity, ask_identity
 from appliance.drives.deadlines import read_signs
+from appliance.drives.facts.heat import Heat, ask_heat
 from appliance.drives.facts.power_cycles import PowerCycles, read_power_cycles
 from appliance.drives.file_system import detach_mounts, read_file_system_uuid
 from appliance.drives.model import Drive
@@ -116,6 +117,8 @@ class DriveAccess:
     read_power_cycles: Callable[[Drive], PowerCycles]
     read_celsius: Callable[[Drive], float | None]
     """By the kernel's sensor; None without one."""
+    ask_heat: Callable[[str], Heat]
+    """By smartctl, at a path. Raises StillRunningError where the question hangs."""
     read_ends: Callable[[str], DriveEnds]
     read_content: Callable[[str], DriveContent]
     read_file_system_uuid: Callable[[str], str]
@@ -169,6 +172,7 @@ def read_host() -> Host:
             ask_identity=ask_identity,
             read_power_cycles=read_power_cycles,
             read_celsius=read_celsius,
+            ask_heat=ask_heat,
             read_ends=read_ends,
             read_content=read_content,
             read_file_system_uuid=read_file_system_uuid,

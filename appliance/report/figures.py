@@ -23,6 +23,7 @@ from appliance.store.read.workloads import (
     TicketRow,
 )
 from appliance.store.steps import StepRow
+from appliance.store.throttling import ThrottlingRow
 from appliance.units import parse_size
 from appliance.workloads.fio.keys import WARM_UP, FioVariant
 
@@ -138,6 +139,7 @@ class StepFigures:
     ranges: tuple[RangeRow, ...]
     devices: Mapping[str, tuple[str, int]]
     """Label and colour of each drive of the campaign by the name it has in `activity`."""
+    throttling: tuple[ThrottlingRow, ...] = ()
 
     @property
     def dirtiest(self) -> DirtyRow | None:
@@ -179,6 +181,7 @@ def group_workloads(rows: CampaignRows) -> tuple[Workload, ...]:
     dirty = _split(rows.workloads.dirty)
     slices = _split(rows.workloads.slices)
     ranges = _split(rows.workloads.ranges)
+    throttling = _split(rows.workloads.throttling)
     joined = _join_tables(rows)
     groups: dict[tuple[tuple[int, ...], str], list[StepFigures]] = {}
     for step in rows.workloads.steps:
@@ -201,6 +204,7 @@ def group_workloads(rows: CampaignRows) -> tuple[Workload, ...]:
                 dirty=tuple(dirty.get(step.id, ())),
                 slices=tuple(slices.get(step.id, ())),
                 ranges=tuple(ranges.get(step.id, ())),
+                throttling=tuple(throttling.get(step.id, ())),
                 devices=devices,
             )
         )
@@ -317,7 +321,7 @@ def _is_of_cache(step: StepRow, row: ResultRow) -> bool:
             return False
 
 
-def _split[Row: (ResultRow, TicketRow, ActivityRow, DirtyRow, SliceRow, RangeRow)](
+def _split[Row: (ResultRow, TicketRow, ActivityRow, DirtyRow, SliceRow, RangeRow, ThrottlingRow)](
     rows: Sequence[Row],
 ) -> dict[int, list[Row]]:
     found: dict[int, list[Row]] = {}

@@ -57,6 +57,7 @@ def find_workload_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]
     found.sort(key=lambda finding: finding.kind != "gain")
     for workload in workloads:
         found += _judge_states(workload)
+        found += _judge_heat(workload)
         found += _judge_proofs(workload)
     return tuple(found)
 
@@ -84,6 +85,13 @@ def _judge_states(workload: Workload) -> Iterable[Finding]:
             reason = step.step.reason or "no reason recorded"
             kind = step.step.kind
             yield Finding("remark", step.label, f"{kind} {step.step.state}: {reason}.")
+
+
+def _judge_heat(workload: Workload) -> Iterable[Finding]:
+    for step in workload.steps:
+        for row in step.throttling:
+            if row.throttling.sentence:
+                yield Finding("remark", step.label, f"{workload.kind}: {row.throttling.sentence}.")
 
 
 def _judge_proofs(workload: Workload) -> Iterable[Finding]:

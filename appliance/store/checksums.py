@@ -305,6 +305,16 @@ SEALED = {
     "processor_load": _of_step(
         "'processor load of ' || s.part", "part seconds full_s", is_final=False
     ),
+    "throttling": SealedTable(
+        ("lightly", "lightly_s", "heavily", "heavily_s", "too_hot_minutes"),
+        "step t ON t.id = s.step_id JOIN drive d ON d.id = s.drive_id",
+        "t.campaign_id",
+        "'step ' || (t.position + 1) || ', ' || t.kind || ' on ' || t.device || ', throttling of '"
+        " || d.identity",
+        {},
+        drive="s.drive_id",
+        is_final=False,
+    ),
     "health_reading": _of_drive(
         "'health of ' || d.identity || ' ' || s.moment",
         "moment passed reason celsius limit_celsius raw at",

@@ -476,6 +476,21 @@ CREATE TABLE processor_load (
     PRIMARY KEY (step_id, part)
 ) STRICT;
 
+-- How often and how long an NVMe drive slowed itself down because of its heat in a step, by its own
+-- counters: lightly, with little loss of speed; heavily, whatever the loss. A row of zeros: not at
+-- all. No row: the drive does not count it. What it did right before a power cut is not in it.
+CREATE TABLE throttling (
+    step_id INTEGER NOT NULL REFERENCES step (id),
+    drive_id INTEGER NOT NULL REFERENCES drive (id),
+    lightly REAL NOT NULL,
+    lightly_s REAL NOT NULL,
+    heavily REAL NOT NULL,
+    heavily_s REAL NOT NULL,
+    too_hot_minutes REAL NOT NULL,
+    checksum INTEGER,
+    PRIMARY KEY (step_id, drive_id)
+) STRICT;
+
 
 -- Health and verdicts -----------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ from appliance.store.read.evidence import (
 )
 from appliance.store.read.figures import FigureRow, select_figures
 from appliance.store.steps import StepRow
+from appliance.store.throttling import select_throttling
 from appliance.verdict import gather_surface, gather_verify
 from appliance.verdict.depth import Coverage, find_deepest
 from appliance.verdict.evidence import SURFACE_UNREAD, Evidence, Figure
@@ -207,6 +208,7 @@ def _gather_steps(
     """Figures by the limits' names, and how much of the surface each step looked at."""
     found: dict[str, list[Figure]] = {}
     coverages: list[Coverage] = []
+    throttled = select_throttling(connection, campaign_id)
     for step in steps:
         rows = select_figures(connection, step.id)
         match step.kind:
@@ -234,6 +236,8 @@ def _gather_steps(
         besides = [row.beside for row in rows]
         beside = max(besides, default=0)
         taken |= _set_aside_beside(taken, step, beside)
+        heat = [each.throttling.sentence for each in throttled if each.step_id == step.id]
+        taken |= _say_heat(taken, "; ".join(filter(None, heat)))
         for name, figure in taken.items():
             origin: frozenset[int | str] = frozenset({step.workload_index})
             if name in _RATES.get(step.kind, ()):
@@ -258,6 +262,15 @@ def _set_aside_beside(taken: Mapping[str, Figure], step: StepRow, beside: int) -
         return {}
     others = "another drive was" if beside == 1 else f"{beside} other drives were"
     return set_aside(taken, _RATES.get(step.kind, ()), why=f"{others} being tested meanwhile")
+
+
+def _say_heat(taken: Mapping[str, Figure], said: str) -> dict[str, Figure]:
+    """The timed figures of a step in which the drive slowed itself down, with that in words."""
+    return {
+        name: replace(figure, detail="; ".join(filter(None, (figure.detail, said))))
+        for name, figure in taken.items()
+        if said and LIMITS[name].is_timed and figure.value is not None
+    }
 
 
 def _find_busy_shares(

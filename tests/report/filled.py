@@ -17,6 +17,7 @@ from appliance.samples.model import (
     Ticket,
 )
 from appliance.samples.processor_load import LoadSample
+from appliance.samples.throttling import Throttling
 from appliance.samples.unit_times import UnitTime
 from appliance.store import steps
 from appliance.store.arrays import insert_array, insert_array_samples, update_array
@@ -35,6 +36,7 @@ from appliance.store.replays import ReplaySample, insert_replay
 from appliance.store.requests import insert_request
 from appliance.store.start_ups import insert_start_up
 from appliance.store.surface import insert_ranges
+from appliance.store.throttling import add_throttling
 from appliance.workloads.drive_content import DriveContent, Signature, format_content
 from tests.databases import seal
 from tests.report.database import make_boots, make_database
@@ -77,6 +79,7 @@ def fill_database(path: Path) -> sqlite3.Connection:
         step = add_surface(connection, GOOD, position=0, mean_mb_s=180)
         insert_ranges(connection, step, "005", [LbaRange("slow", 1 << 30, 4096, 0.7, "why")])
         add_load(connection, step, "000", [LoadSample(9.0, is_full=False)])
+        add_throttling(connection, step, {GOOD.serial: good}, {GOOD.serial: Throttling()})
         insert_temperatures(
             connection, step, {GOOD.serial: good}, [TemperatureSample(GOOD.serial, 1.0, 35.0)]
         )

@@ -267,7 +267,12 @@ class StepRun:
         self._seen = DiskStats(0, 0, 0, 0)
         self._accounted = self._read_counters()
         recorders = StepRecorders(
-            self.context, step, opened, max_celsius=self.max_celsius, hand=self._hand
+            self.context,
+            step,
+            opened,
+            max_celsius=self.max_celsius,
+            transports={row.identity: drive.transport for row, drive in self.subject.members},
+            hand=self._hand,
         )
         for said in recorders.describe_heat():
             record_step(self.context, self.step, "step-temperature", what=said)
@@ -378,6 +383,8 @@ class StepRun:
                 end_part = partial(self._watch.end_part, part)
                 on_array = hand.do(end_part, "looking at the array", must=True)
             self._end_part(part, result, on_array, begun_s=begun_s)
+            if self._recorders:
+                self._recorders.ask_between_parts()
         # What came in the last moment is still of this workload.
         hand.raise_interrupt()
 

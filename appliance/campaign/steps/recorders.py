@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The recorders that run during a step, and storing what they record."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from appliance.campaign.context import CampaignContext
+from appliance.campaign.steps.asked_heat import AskedHeat
 from appliance.campaign.steps.target import OpenSubject
 from appliance.campaign.steps.temperature_limit import HeatWatch
 from appliance.drive_thread import DriveThread
@@ -13,13 +14,21 @@ from appliance.errors import blaming
 from appliance.samples.activity import ActivityRecorder
 from appliance.samples.dirty import DirtyRecorder
 from appliance.samples.processor_load import LoadRecorder
+from appliance.samples.temperature import find_sensor
 from appliance.store.arrays import insert_array_samples
 from appliance.store.campaigns import select_campaign_drives
-from appliance.store.health import insert_temperatures, select_health, select_last_celsius
+from appliance.store.health import (
+    HealthRow,
+    insert_temperatures,
+    select_health,
+    select_last_celsius,
+)
 from appliance.store.processor_load import add_load
 from appliance.store.steps import StepRow, insert_activity, select_activity_end_s
+from appliance.store.throttling import add_throttling
 
 _SENSORS = "looking at the sensors"
+_ASKING = "asking how hot it is"
 
 
 class StepRecorders:
@@ -32,9 +41,10 @@ class StepRecorders:
         opened: OpenSubject,
         *,
         max_celsius: float | None,
+        transports: Mapping[str, str],
         hand: DriveThread,
     ) -> None:
-        """`hand` asks the sensors: some wait for their drive."""
+        """`hand` asks the sensors: some wait for their drive. `transports`: by identity."""
         connection = context.connection
         start_s = select_activity_end_s(connection, step.id)
         self._is_planned_limit = max_celsius is not None
@@ -52,15 +62,20 @@ class StepRecorders:
         )
         self._load = LoadRecorder()
         self._hand = hand
+        health = select_health(connection, step.campaign_id)
+        self._asked = self._make_asked(
+            context, opened, health, transports=transports, start_s=start_s
+        )
         watch = partial(
             HeatWatch,
             {name: stat for name, stat in opened.stats.items() if name in self._drive_ids},
             max_celsius=max_celsius,
             own_limits={
                 row.drive_serial: row.limit_celsius
-                for row in select_health(connection, step.campaign_id)
+                for row in health
                 if row.limit_celsius is not None
             },
+            asked=self._asked,
             start_s=start_s,
             clock=context.host.clock,
         )
@@ -69,7 +84,37 @@ class StepRecorders:
     @property
     def temperatures(self) -> Mapping[str, float]:
         """What the drives said last, in °C by identity."""
-        return self._heat.recorder.latest
+        return self._heat.latest
+
+    def _make_asked(
+        self,
+        context: CampaignContext,
+        opened: OpenSubject,
+        health: Sequence[HealthRow],
+        *,
+        transports: Mapping[str, str],
+        start_s: float,
+    ) -> AskedHeat:
+        """Drives that count how often they slowed down, and those that no sensor watches.
+
+        The latter only if they told their temperature before the campaign, and not behind USB:
+        bridges may take such a question badly while they are busy.
+        """
+        tells = {row.drive_serial for row in health if row.celsius is not None}
+        watched = frozenset(
+            name
+            for name in self._drive_ids.keys() & tells
+            if transports.get(name) not in {"usb", "nvme"}
+            and find_sensor(opened.stats[name].parent) is None
+        )
+        asked = {name for name in self._drive_ids if transports.get(name) == "nvme"} | watched
+        paths = {name: f"/dev/{opened.stats[name].parent.name}" for name in asked}
+        return AskedHeat(paths, watched, context.host.clock, start_s, context.host.drives.ask_heat)
+
+    def ask_between_parts(self) -> None:
+        """Ask the drives that have to be asked, if it is time to. Call it between parts."""
+        if self._asked.is_due:
+            self._hand.do(self._asked.ask, _ASKING)
 
     def describe_heat(self) -> tuple[str, ...]:
         """What is watched of each drive, in a sentence."""
@@ -111,7 +156,10 @@ class StepRecorders:
                 stack.enter_context(self._load)
                 for recorder in recorders:
                     stack.enter_context(self._hand.entered(recorder, _SENSORS))
+                self.ask_between_parts()
                 yield
+                if self._asked.paths:
+                    self._hand.do(self._asked.ask, _ASKING, must=True)
         finally:
             for recorder in recorders:
                 recorder.end()
@@ -124,13 +172,15 @@ class StepRecorders:
         """The same, stored when that is called, within a transaction."""
         connection, step_id = self._connection, self._step.id
         load, activity = self._load.take(), self._activity.take()
-        temperatures = self._heat.recorder.take()
+        asked, throttling = self._asked.take()
+        temperatures = (*self._heat.recorder.take(), *asked)
         dirty = self._dirty.take() if self._dirty else ()
 
         def insert() -> None:
             add_load(connection, step_id, part, load)
             insert_activity(connection, step_id, activity)
             insert_temperatures(connection, step_id, self._drive_ids, temperatures)
+            add_throttling(connection, step_id, self._drive_ids, throttling)
             if dirty:
                 insert_array_samples(connection, step_id, dirty)
 

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The temperature limit of a step's drives: watched while it runs, awaited before it begins.
 
-The limit is the plan's, or else the drive's own. Reads the kernel's sensors only.
+The limit is the plan's, or else the drive's own. Reads the kernel's sensors; a drive without one
+that tells its temperature when asked (SAS) is watched between parts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from appliance.campaign.host import Clock
+from appliance.campaign.steps.asked_heat import AskedHeat
 from appliance.errors import StepFailedError
 from appliance.progress import Progress
 from appliance.samples.temperature import Sensor, TemperatureRecorder, find_sensor
@@ -30,6 +33,7 @@ class HeatWatch:
         *,
         max_celsius: float | None,
         own_limits: Mapping[str, float],
+        asked: AskedHeat,
         start_s: float,
         clock: Clock,
     ) -> None:
@@ -43,21 +47,32 @@ class HeatWatch:
             sensor = find_sensor(stat.parent)
             if sensor is not None:
                 self._sensors[identity] = sensor
+        self._asked = asked
+        self._readers: dict[str, Callable[[], float | None]] = {
+            **{name: sensor.read_celsius for name, sensor in self._sensors.items()},
+            **{name: partial(asked.read_celsius, name) for name in asked.watched},
+        }
         self._is_planned = max_celsius is not None
         self.limits: dict[str, float] = {}
         """By identity; a drive without any is not among them."""
-        for identity, sensor in self._sensors.items():
-            limit = max_celsius or sensor.limit_celsius or own_limits.get(identity)
+        for identity in self._readers:
+            sensor = self._sensors.get(identity)
+            limit = max_celsius or (sensor and sensor.limit_celsius) or own_limits.get(identity)
             if limit is not None:
                 self.limits[identity] = limit
         self.recorder = TemperatureRecorder(self._sensors, start_s=start_s)
+
+    @property
+    def latest(self) -> Mapping[str, float]:
+        """What each drive said last, in °C by identity."""
+        return {**self.recorder.latest, **self._asked.latest}
 
     def describe(self, identities: tuple[str, ...]) -> tuple[str, ...]:
         """What is watched of these drives, each in a sentence for the diary."""
         said: list[str] = []
         whose = "the plan's" if self._is_planned else "the drive's own"
         for identity in identities:
-            if identity not in self._sensors:
+            if identity not in self._readers:
                 said.append(f"temperature of {identity} is not measured: it has no sensor")
             elif identity not in self.limits:
                 said.append(
@@ -65,12 +80,13 @@ class HeatWatch:
                 )
             else:
                 limit = self.limits[identity]
-                said.append(f"temperature limit of {identity}: {limit:.0f} °C, {whose}")
+                often = ", looked at between parts" if identity in self._asked.watched else ""
+                said.append(f"temperature limit of {identity}: {limit:.0f} °C, {whose}{often}")
         return tuple(said)
 
     def check(self) -> None:
         """Raises StepFailedError where a drive has reached its limit, by what was read last."""
-        for identity, celsius in self.recorder.latest.items():
+        for identity, celsius in self.latest.items():
             limit = self.limits.get(identity)
             if limit is not None and celsius >= limit:
                 whose = "the plan" if self._is_planned else "the drive itself"
@@ -92,7 +108,7 @@ class HeatWatch:
 
     def _rest(self, identity: str, wanted_celsius: float, tell: Progress) -> None:
         begun_s = fell_s = looked_s = self._clock.monotonic_s()
-        coolest = celsius = self._sensors[identity].read_celsius()
+        coolest = celsius = self._readers[identity]()
         while celsius is not None and celsius > wanted_celsius:
             now_s = self._clock.monotonic_s()
             if now_s - fell_s >= _NO_FALL_S or now_s - begun_s >= _REST_TIMEOUT_S:
@@ -101,6 +117,6 @@ class HeatWatch:
             self._clock.sleep(_POLL_S)
             if now_s - looked_s >= _LOOK_EVERY_S:
                 looked_s = now_s
-                celsius = self._sensors[identity].read_celsius()
+                celsius = self._readers[identity]()
                 if celsius is not None and coolest is not None and celsius < coolest:
                     coolest, fell_s = celsius, now_s

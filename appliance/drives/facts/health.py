@@ -107,7 +107,7 @@ def parse_health(text: str) -> Health:
     return Health(
         known,
         counters,
-        _current_celsius(data),
+        find_celsius(data),
         _limit(data),
         "" if counters or known is not None else "the drive says nothing of its health",
     )
@@ -199,7 +199,7 @@ def _celsius(value: object) -> float | None:
     return known
 
 
-def _current_celsius(data: Json) -> float | None:
+def find_celsius(data: Json) -> float | None:
     """SCSI drives without a temperature log have it among their environmental reports."""
     reported = part(data, "scsi_environmental_reports", "temperature_1").get("current")
     return _celsius(part(data, "temperature").get("current")) or _celsius(reported)

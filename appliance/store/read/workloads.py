@@ -16,6 +16,7 @@ from appliance.samples.model import ActivitySample, DirtySample, LbaRange, Ticke
 from appliance.store.checksums import DAMAGED, Damaged, list_keys
 from appliance.store.rows import list_columns, read_rows
 from appliance.store.steps import StepRow
+from appliance.store.throttling import ThrottlingRow
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -150,6 +151,7 @@ class WorkloadRows:
     temperatures: tuple[TemperatureRow, ...]
     slices: tuple[SliceRow, ...]
     ranges: tuple[RangeRow, ...]
+    throttling: tuple[ThrottlingRow, ...]
 
 
 def select_workloads(
@@ -188,6 +190,7 @@ def select_workloads(
         temperatures=select(TemperatureRow, "temperature_sample", "drive_serial, v.t_s"),
         slices=select(SliceRow, "surface_slice", "v.slice"),
         ranges=select(RangeRow, "lba_range", "v.first_byte, v.kind, v.part"),
+        throttling=select(ThrottlingRow, "throttling", "drive_serial"),
     )
 
 

@@ -23,6 +23,7 @@ from appliance.campaign.start import describe
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
 from appliance.campaign.this_boot import ThisBoot
 from appliance.drives.asked_identity import AskedIdentity
+from appliance.drives.facts.heat import Heat
 from appliance.drives.facts.power_cycles import PowerCycles
 from appliance.drives.model import Drive
 from appliance.drives.unlock import Unlocked
@@ -96,6 +97,8 @@ class World:
     sets: dict[str, str] = field(default_factory=dict)
     """UUIDs of the arrays' sets that drives belong to, by path."""
     counts: dict[str, int] = field(default_factory=dict)
+    heat: dict[str, Heat] = field(default_factory=dict)
+    """What a drive answers when it is asked how hot it is, by path."""
     celsius: dict[str, float] = field(default_factory=dict)
     count_source: str = "ATA attribute 12"
     ends: dict[str, str] = field(default_factory=dict)
@@ -346,6 +349,7 @@ class World:
             read_signs=lambda _: {},
             ask_identity=self.ask_identity,
             read_power_cycles=self.read_power_cycles,
+            ask_heat=lambda path: self.heat.get(path, Heat()),
             read_celsius=lambda drive: self.celsius.get(drive.path),
             read_ends=self.read_ends,
             read_content=self.read_content,

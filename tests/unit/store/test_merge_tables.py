@@ -115,6 +115,7 @@ ROWS = (
         " '[]', NULL)"
     ),
     "INSERT INTO processor_load VALUES (31, 'read-00', 9.5, 2.5, NULL)",
+    "INSERT INTO throttling VALUES (31, 11, 8.0, 12.0, 1.0, 2.0, 3.0, NULL)",
 )
 
 

@@ -26,8 +26,8 @@ def _judge(*counters: Counter) -> Judged:
         at="",
     )
     figures, doubts = read_health([row])
-    drive = make_drive(**figures, surface_unreadable_bytes=Figure(0.0))
-    (judged,) = judge(parse_policy(""), [replace(drive, doubts=doubts)])
+    found = {**figures, "surface_unreadable_bytes": Figure(0.0)}
+    (judged,) = judge(parse_policy(""), [replace(make_drive(), figures=found, doubts=doubts)])
     return judged
 
 

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a drive tells of its heat when smartctl asks it. Reads only."""
+
+from dataclasses import dataclass
+
+from appliance.drives.facts.health import find_celsius, find_throttling, parse_answer
+from appliance.errors import KaltstartError
+from appliance.run import StillRunningError, run
+from appliance.samples.throttling import Throttling
+
+_COMMAND = ["smartctl", "--json=cu", "--attributes"]
+_DEADLINE_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """What a drive answered."""
+
+    celsius: float | None = None
+    throttling: Throttling | None = None
+    """Since it was made; None where it does not count."""
+
+
+def ask_heat(path: str) -> Heat:
+    """What it tells now; nothing where it cannot be asked. Raises StillRunningError."""
+    try:
+        said = run([*_COMMAND, path], check=False, timeout_s=_DEADLINE_S).stdout
+    except StillRunningError:
+        raise
+    except KaltstartError:
+        return Heat()
+    return parse_heat(said)
+
+
+def parse_heat(said: str) -> Heat:
+    """The same from smartctl's output. Pure."""
+    data = parse_answer(said)
+    counts = {each.name: each.value for each in find_throttling(data)}
+    told = "lightly_throttled" in counts
+    return Heat(
+        find_celsius(data),
+        Throttling(
+            lightly=counts["lightly_throttled"],
+            lightly_s=counts["lightly_throttled_s"],
+            heavily=counts["heavily_throttled"],
+            heavily_s=counts["heavily_throttled_s"],
+            too_hot_minutes=counts.get("too_hot_minutes", 0.0),
+        )
+        if told
+        else None,
+    )

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How often and how long a drive slowed itself down because of its heat. Pure."""
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Throttling:
+    """NVMe's thermal management counters (NVM Express base specification, SMART log)."""
+
+    lightly: float = 0.0
+    """Times it drew less power with little loss of speed."""
+    lightly_s: float = 0.0
+    heavily: float = 0.0
+    """Times it did so whatever the loss of speed."""
+    heavily_s: float = 0.0
+    too_hot_minutes: float = 0.0
+    """At its critical temperature or above."""
+
+    def __add__(self, other: "Throttling") -> "Throttling":
+        return _combine(self, other, 1)
+
+    def __sub__(self, other: "Throttling") -> "Throttling":
+        """What came on top of `other`; nothing of a count that fell."""
+        return _combine(self, other, -1)
+
+    @property
+    def sentence(self) -> str:
+        """For people; empty where the drive was not slowed down."""
+        if not (self.lightly or self.heavily or self.lightly_s or self.heavily_s):
+            return ""
+        times, seconds = self.lightly + self.heavily, self.lightly_s + self.heavily_s
+        how = "heavily" if self.heavily or self.heavily_s else "lightly"
+        often = "once" if times == 1 else f"{times:.0f} times"
+        return (
+            f"the drive was hot and slowed itself down meanwhile: {often}, {seconds:.0f} s, {how}"
+        )
+
+
+def _combine(first: Throttling, second: Throttling, sign: int) -> Throttling:
+    names = [each.name for each in fields(Throttling)]
+    return Throttling(
+        **{name: max(0.0, getattr(first, name) + sign * getattr(second, name)) for name in names}
+    )
