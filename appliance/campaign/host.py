@@ -29,6 +29,7 @@ from appliance.drives.file_system import detach_mounts, read_file_system_uuid
 from appliance.drives.model import Drive
 from appliance.drives.probe import find_drives, find_settled_drives, read_number, read_serial
 from appliance.drives.unlock import Unlocked, close_guard, unlocked
+from appliance.machine.memory_errors import read_memory_errors
 from appliance.samples.temperature import find_sensor
 from appliance.stick.partitions import RUN
 from appliance.turn import Turn
@@ -144,6 +145,8 @@ class Host:
     """The screen and the serial lines that people may stand at."""
     open_consoles: Callable[[], Consoles]
     open_keyboards: Callable[[], Keyboards]
+    read_memory_errors: Callable[[], dict[str, str]]
+    """What the machine's memory has counted since its start; empty where it does not count."""
     run: Path
     """The folder in RAM in which engine and interface tell each other what goes on."""
     turn: Turn = field(default_factory=Turn)
@@ -186,6 +189,7 @@ def read_host() -> Host:
         find_consoles=find_consoles,
         open_consoles=lambda: Consoles(find_consoles()),
         open_keyboards=Keyboards,
+        read_memory_errors=read_memory_errors,
         run=RUN,
         turn=turn,
     )

@@ -8,6 +8,7 @@ after were taken under different conditions.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from appliance.machine import memory_errors
 from appliance.report.blocks import DASH, format_bytes
 from appliance.report.boots.findings import Finding
 from appliance.report.series import label_drive
@@ -24,6 +25,8 @@ _MACHINE = {
     "processor": "Processor",
     "processors": "Processors",
     "memory_bytes": "Memory",
+    memory_errors.CORRECTED: "Memory errors corrected by ECC since its start",
+    memory_errors.UNCORRECTED: "Memory errors that ECC could not correct",
     "governor": "Frequency governor",
     "frequency_driver": "Frequency driver",
 }
@@ -109,17 +112,30 @@ def find_condition_findings(rows: CampaignRows) -> tuple[Finding, ...]:
         (_MACHINE_SUBJECT, ""),
         *((label_drive(drive), drive.identity) for drive in rows.drives),
     ]
-    return tuple(
+    return _find_memory_errors(rows) + tuple(
         Finding("remark", subject, _say_changes(changed))
         for subject, serial in subjects
         if (
             changed := {
                 name: history
                 for name, history in _group(rows.conditions, serial).items()
-                if len(history) > 1
+                if len(history) > 1 and name not in memory_errors.NAMES
             }
         )
     )
+
+
+def _find_memory_errors(rows: CampaignRows) -> tuple[Finding, ...]:
+    machine = _group(rows.conditions, "")
+    grown = [
+        memory_errors.count_growth(row.value for row in machine.get(name, ()))
+        for name in (memory_errors.CORRECTED, memory_errors.UNCORRECTED)
+    ]
+    said = memory_errors.describe_growth(*grown)
+    if not said:
+        return ()
+    text = f"{said}. What was read back wrong may be its fault; test it."
+    return (Finding("remark", _MACHINE_SUBJECT, text),)
 
 
 def _say_changes(changed: _History) -> str:

@@ -37,6 +37,7 @@ _SHOWN = {
     "device_write_bytes": ("device wrote", format_bytes),
     "unreadable_bytes": ("unreadable", format_bytes),
     "mismatch_bytes": ("mismatch", format_bytes),
+    "unsteady_bytes": ("wrong once", format_bytes),
 }
 """Metrics in the order of their columns, each with its heading and its unit."""
 

@@ -43,6 +43,7 @@ METRIC_UNITS = {
     "warm_up_rounds": "1",
     "unreadable_bytes": "B",
     "mismatch_bytes": "B",
+    "unsteady_bytes": "B",
     "selftest_passed": "1",
     "min_slice_bytes_s": "B/s",
     "max_slice_bytes_s": "B/s",
@@ -131,10 +132,11 @@ class SliceSample:
     max_bytes_s: float
 
 
-RangeKind = Literal["unreadable", "slow", "mismatch", "alias", "lost"]
+RangeKind = Literal["unreadable", "slow", "mismatch", "alias", "lost", "unsteady"]
 """unreadable: the drive gives an error | slow: much slower than its slice | mismatch: other bytes
 than were written | alias: bytes that were written to another address | lost: what was there before
-is back, or zeros, after the power was off"""
+is back, or zeros, after the power was off | unsteady: wrong once, and right or wrong in another way
+when it was read again: not shown to be the drive"""
 
 
 @dataclass(frozen=True, slots=True)

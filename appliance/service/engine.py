@@ -26,7 +26,7 @@ from appliance.campaign.context import (
     pause,
     take_back_departure,
 )
-from appliance.campaign.drives.conditions import store_conditions
+from appliance.campaign.drives.conditions import store_conditions, store_memory_errors
 from appliance.campaign.drives.find import noted_identity
 from appliance.campaign.drives.health import store_health
 from appliance.campaign.drives.leftover_arrays import (
@@ -92,7 +92,7 @@ from appliance.store.campaigns import (
     select_unfinished_campaign,
     select_unreported_campaign,
 )
-from appliance.store.connect import impatient, telling_stick_trouble
+from appliance.store.connect import impatient, telling_stick_trouble, transaction
 from appliance.store.pause_and_skip import is_pause_asked
 from appliance.store.requests import Request, select_new_requests, select_request
 from appliance.store.wake_trials import select_trial_under_way
@@ -464,6 +464,8 @@ class Appliance:
     def _finish(self, campaign_id: int) -> None:
         self.screen.show("finishing", "Reading the drives' health")
         store_health(self.context, campaign_id, "after")
+        with transaction(self.connection):
+            store_memory_errors(self.context, campaign_id)
         self.screen.show("finishing", "Writing the report")
         finish(self.context, campaign_id)
         on_finish = load_campaign(self.context, campaign_id).on_finish

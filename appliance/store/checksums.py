@@ -274,7 +274,7 @@ SEALED = {
     "lba_range": _of_step(
         "s.part || ' ' || s.kind || ' at byte ' || s.first_byte",
         "part kind first_byte size_bytes seconds detail",
-        {"kind": ("slow", "unreadable", "mismatch", "alias", "lost")},
+        {"kind": ("slow", "unreadable", "mismatch", "alias", "lost", "unsteady")},
     ),
     "power_off": _of_step(
         "'power-off before ' || s.part",

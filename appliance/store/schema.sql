@@ -400,7 +400,8 @@ CREATE TABLE lba_range (
     id INTEGER PRIMARY KEY,
     step_id INTEGER NOT NULL REFERENCES step (id),
     part TEXT NOT NULL,
-    kind TEXT NOT NULL CHECK (kind IN ('unreadable', 'slow', 'mismatch', 'alias', 'lost')),
+    kind TEXT NOT NULL
+        CHECK (kind IN ('unreadable', 'slow', 'mismatch', 'alias', 'lost', 'unsteady')),
     first_byte INTEGER NOT NULL,
     size_bytes INTEGER NOT NULL,
     seconds REAL NOT NULL,

@@ -9,6 +9,12 @@ from appliance.drives.facts.details import says_hybrid
 from appliance.drives.facts.hidden_capacity import read_hidden_capacity
 from appliance.drives.facts.link_rates import find_carried
 from appliance.errors import PlanError
+from appliance.machine.memory_errors import (
+    CORRECTED,
+    UNCORRECTED,
+    count_growth,
+    describe_growth,
+)
 from appliance.plan.read import parse_plan
 from appliance.samples.variants import Variant, parse_variant
 from appliance.statistics import stats
@@ -218,7 +224,9 @@ def _gather_steps(
                 taken, looked = gather_surface.gather_surface(connection, drive, step, rows)
                 coverages.append(looked)
             case "verify":
-                taken, looked = gather_verify.gather_verify(connection, drive, step, rows)
+                taken, looked = gather_verify.gather_verify(
+                    connection, drive, step, rows, memory=_describe_memory(connection, campaign_id)
+                )
                 coverages.append(looked)
             case "selftest":
                 taken = {"self_test": _gather_selftest(step, rows)}
@@ -246,6 +254,15 @@ def _gather_steps(
                 origin |= {f"beside {beside}", f"mostly beside {mostly:.0f}"}
             found.setdefault(name, []).append(replace(figure, origin=origin))
     return {name: find_worst(LIMITS[name], each) for name, each in found.items()}, coverages
+
+
+def _describe_memory(connection: sqlite3.Connection, campaign_id: int) -> str:
+    """What the machine's memory counted during the campaign; empty where that is nothing."""
+    grown = [
+        count_growth(select_condition_values(connection, campaign_id, None, name))
+        for name in (CORRECTED, UNCORRECTED)
+    ]
+    return describe_growth(*grown)
 
 
 def _describe_unread(coverages: Sequence[Coverage]) -> str:

@@ -3,6 +3,7 @@
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from appliance.store.power_offs import select_power_offs
 from appliance.store.read.evidence import (
@@ -21,6 +22,10 @@ VARIANTS: Mapping[str, Wanted] = {
     "verify_write_mb_s": (_WRITE, "bw_bytes_s", MB),
     "verify_read_mb_s": (_READ, "bw_bytes_s", MB),
 }
+UNSTEADY = (
+    "{size} B were wrong once and not the same when they were read again: RAM or cable; change the "
+    "cable and the port, test the memory, and verify again"
+)
 RATES = tuple(VARIANTS)
 """Limits on how fast a drive is in it."""
 
@@ -30,8 +35,13 @@ def gather_verify(
     drive: JudgedDriveRow,
     step: StepRow,
     rows: Sequence[FigureRow],
+    *,
+    memory: str = "",
 ) -> tuple[dict[str, Figure], Coverage]:
-    """From one step: by the limits' names, and how much of the surface it wrote and read back."""
+    """From one step: by the limits' names, and how much of the surface it wrote and read back.
+
+    `memory`: what the machine's memory counted of its own errors meanwhile, a clause.
+    """
     ranges = select_range_bytes(connection, step.id)
     written = sum_metric(rows, _WRITE, "app_write_bytes")
     is_warm = _is_complete(rows, _READ, written)
@@ -57,13 +67,31 @@ def gather_verify(
     lost = float(ranges.get("lost", 0))
     power, was_off = _describe_power_off(connection, step)
     can_tell = is_done and is_cold and was_off
+    wrong = find("mismatch", "alias", "lost", metric="mismatch_bytes")
+    unsteady = find("unsteady", metric="unsteady_bytes").value
+    if unsteady:
+        wrong = replace(wrong, excuse=UNSTEADY.format(size=f"{unsteady:.0f}"))
+    if memory:
+        wrong = _doubt_memory(wrong, memory, is_placed=bool(ranges.keys() & {"alias", "lost"}))
     figures = take(rows, VARIANTS) | {
-        "verify_mismatch_bytes": find("mismatch", "alias", "lost", metric="mismatch_bytes"),
+        "verify_mismatch_bytes": wrong,
         "verify_unreadable_bytes": find("unreadable", metric="unreadable_bytes"),
         "verify_alias_bytes": find("alias"),
         "verify_lost_bytes": Figure(lost if can_tell or lost else None, power),
     }
     return figures, _find_coverage(drive, rows, written_bytes=(written or 0.0) if is_done else 0.0)
+
+
+def _doubt_memory(wrong: Figure, memory: str, *, is_placed: bool) -> Figure:
+    """No drive is rejected for bytes that bad memory may have turned.
+
+    Memory does not put a whole sector in another's place, nor an older one back (`is_placed`).
+    """
+    if not wrong.value or is_placed:
+        return replace(wrong, detail=f"{wrong.detail}; {memory}")
+    said = f"{memory}: test it, and verify again"
+    excuse = "; ".join(filter(None, (wrong.excuse, said)))
+    return replace(wrong, set_aside="the drive is not shown to have done it", excuse=excuse)
 
 
 def _find_coverage(

@@ -11,7 +11,7 @@ from tui.language import N_, _
 
 METRICS = (
     *("bw_bytes_s", "min_slice_bytes_s", "app_read_bytes", "unreadable_bytes", "slow_ranges"),
-    *("app_write_bytes", "mismatch_bytes", "seconds", "selftest_passed"),
+    *("app_write_bytes", "mismatch_bytes", "unsteady_bytes", "seconds", "selftest_passed"),
 )
 
 _PHASES = tuple(map(VerifyVariant, (WRITE, READ, READ_COLD)))
@@ -68,8 +68,13 @@ def draft_verify(rows: Sequence[FigureRow], power_offs: Sequence[str]) -> Iterab
             parts.append(f"{show_rate(found['bw_bytes_s'].value):>12}")
         if "mismatch_bytes" in found:
             wrong = found["mismatch_bytes"].value
-            told = _("{amount} WRONG") if wrong else _("nothing wrong")
-            parts.append(told.format(amount=show_exact(wrong)))
+            unsteady = found["unsteady_bytes"].value if "unsteady_bytes" in found else 0
+            if wrong or not unsteady:
+                told = _("{amount} WRONG") if wrong else _("nothing wrong")
+                parts.append(told.format(amount=show_exact(wrong)))
+            if unsteady:
+                told = _("{amount} wrong once: RAM or cable")
+                parts.append(told.format(amount=show_exact(unsteady)))
         if "unreadable_bytes" in found and (bad := found["unreadable_bytes"].value):
             told = _("{amount} UNWRITABLE") if phase.phase == WRITE else _("{amount} UNREADABLE")
             parts.append(told.format(amount=show_exact(bad)))

@@ -21,6 +21,7 @@ from appliance.drives.block_settings import read_block_settings
 from appliance.drives.facts.kernel import read_kernel_texts
 from appliance.drives.model import Drive
 from appliance.errors import RefusedError
+from appliance.machine import memory_errors
 from appliance.machine.facts import FixedFacts
 from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
 from appliance.store.conditions import (
@@ -66,14 +67,39 @@ def store_conditions(
     with transaction(connection):
         for subject, drive_id, changes in news:
             insert_conditions(connection, campaign_id, drive_id, changes)
-            if others := [change for change in changes if change.before]:
-                record(
-                    context,
-                    "conditions-changed",
-                    what=describe_changes(subject, others),
-                    campaign_id=campaign_id,
-                    level="warning",
-                )
+            _record_changes(context, campaign_id, subject, changes)
+
+
+def store_memory_errors(context: CampaignContext, campaign_id: int) -> None:
+    """Store how many errors the machine's memory has counted, where that is news.
+
+    Call it within a transaction.
+    """
+    known = select_conditions(context.connection, campaign_id, None)
+    changes = find_changes(known, context.host.read_memory_errors())
+    if changes:
+        insert_conditions(context.connection, campaign_id, None, changes)
+        _record_changes(context, campaign_id, "the machine", changes)
+
+
+def _record_changes(
+    context: CampaignContext, campaign_id: int, subject: str, changes: Sequence[Change]
+) -> None:
+    others = [change for change in changes if change.before and not _is_restart(change)]
+    if others:
+        record(
+            context,
+            "conditions-changed",
+            what=describe_changes(subject, others),
+            campaign_id=campaign_id,
+            level="warning",
+        )
+
+
+def _is_restart(change: Change) -> bool:
+    """Whether it is but a count of the memory that began anew with the machine."""
+    is_count = change.name in memory_errors.NAMES
+    return is_count and int(change.value) < int(change.before)
 
 
 def describe_changes(subject: str, changes: Sequence[Change]) -> str:
@@ -88,9 +114,10 @@ def _read_machine(fixed: FixedFacts, *, sys: Path) -> dict[str, str]:
         file: [text for policy in policies if (text := sysfs.read_text(policy / file))]
         for file in ("scaling_governor", "scaling_driver")
     }
-    return list_machine_values(
+    values = list_machine_values(
         fixed, governors=texts["scaling_governor"], frequency_drivers=texts["scaling_driver"]
     )
+    return values | memory_errors.read_memory_errors(sys)
 
 
 def _read_drive(

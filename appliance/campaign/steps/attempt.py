@@ -15,6 +15,7 @@ from pathlib import Path
 from appliance.arrays.model import ArrayStuckError
 from appliance.arrays.state import COUNTER_TICK_S
 from appliance.campaign.context import CampaignContext
+from appliance.campaign.drives.conditions import store_memory_errors
 from appliance.campaign.drives.find import noted_identity
 from appliance.campaign.drives.work import drive_work
 from appliance.campaign.log import record_step
@@ -461,6 +462,7 @@ class StepRun:
         beside = self.company.take(self.step.id)
         self._insert_results(self._count_other(()), beside=beside)
         self._store_recorded()
+        store_memory_errors(self.context, self.step.campaign_id)
 
     def _store_recorded(self, part: str = "") -> None:
         if self._recorders:

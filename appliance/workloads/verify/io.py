@@ -10,7 +10,7 @@ import mmap
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,6 +26,7 @@ from appliance.workloads.verify.pattern import (
     Extent,
     Pattern,
     as_last,
+    confirm_ranges,
     join_ranges,
     stamp,
 )
@@ -34,6 +35,9 @@ DEPTH = 4
 """Requests under way at once."""
 HOPELESS_BYTES = 4 << 20
 """More bytes than this that cannot be read or written in one stretch: the drive is hopeless."""
+CONFIRMED_BYTES = 16 << 20
+"""Once so much of a stretch was as wrong the second time, no more of it is read twice: a fake drive
+is wrong all over."""
 MAX_RANGES = 1000
 """So many ranges are kept one by one; of all others only their bytes."""
 _NOT_NARROWED = "not narrowed down: some of it may be readable"
@@ -51,7 +55,9 @@ class Found:
     failed_bytes: int = 0
     """The drive gave an error."""
     wrong_bytes: int = 0
-    """Read, but not as they were written."""
+    """Read, but not as they were written; the same when they were read again."""
+    unsteady_bytes: int = 0
+    """Not as they were written, and not the same when they were read again."""
     seconds: float = 0.0
     hopeless: str = ""
     """Why the rest was left out; empty where it was not."""
@@ -69,6 +75,8 @@ class Found:
             for each in ranges:
                 if each.kind == "unreadable":
                     self.failed_bytes += each.size_bytes
+                elif each.kind == "unsteady":
+                    self.unsteady_bytes += each.size_bytes
                 else:
                     self.wrong_bytes += each.size_bytes
                 self.ranges.append(each)
@@ -245,6 +253,8 @@ class _Reader:
         self._found = found
         self._is_cold = is_cold
         self._buffer = make_buffer(CHUNK_BYTES)
+        self._second = make_buffer(CHUNK_BYTES)
+        """Other memory: one that turns bits would do so the same way twice."""
         self._expected = pattern.make_chunk()
 
     def read(self, request: Extent) -> None:
@@ -265,10 +275,28 @@ class _Reader:
             memoryview(self._buffer) as view,
             view[start : start + request.size_bytes] as got,
         ):
-            ranges = self._pattern.diagnose(
+            ranges: Sequence[LbaRange] = self._pattern.diagnose(
                 self._expected, got, request.first_byte, is_cold=self._is_cold
             )
+            if ranges and self._found.wrong_bytes < CONFIRMED_BYTES:
+                ranges = self._confirm(request, tuple(ranges), got)
         self._found.add(done_bytes=request.size_bytes, ranges=ranges)
+
+    def _confirm(
+        self, request: Extent, ranges: tuple[LbaRange, ...], got: memoryview
+    ) -> Sequence[LbaRange]:
+        """What is as wrong in a second reading is the drive's; where that fails, all of it is."""
+        try:
+            _transfer(os.preadv, self._fd, self._second, request)
+        except OSError as error:
+            _check_is_finding(error, request)
+            return ranges
+        start = request.first_byte % CHUNK_BYTES
+        with (
+            memoryview(self._second) as view,
+            view[start : start + request.size_bytes] as second,
+        ):
+            return confirm_ranges(ranges, got, second, request.first_byte)
 
     def _read_around(self, request: Extent, error: OSError) -> None:
         if request.size_bytes <= BLOCK_BYTES:

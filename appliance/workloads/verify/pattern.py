@@ -216,6 +216,31 @@ def _belongs_to(found: LbaRange) -> int:
     return int(found.detail.removeprefix(_ALIAS)) if found.kind == "alias" else 0
 
 
+def confirm_ranges(
+    ranges: tuple[LbaRange, ...], first: memoryview, second: memoryview, address: int
+) -> list[LbaRange]:
+    """`ranges` of what was read at `address`, where a second reading gave the same wrong bytes.
+
+    All other sectors of them are `unsteady`: memory and cable had a part in it, for all that is
+    known. Both readings begin at `address`.
+    """
+    if first == second:
+        return list(ranges)
+    found: list[LbaRange] = []
+    for each in ranges:
+        for at in range(each.first_byte, each.first_byte + each.size_bytes, SECTOR_BYTES):
+            start = at - address
+            again = second[start : start + SECTOR_BYTES]
+            if first[start : start + SECTOR_BYTES] == again:
+                detail = each.detail
+                if each.kind == "alias":
+                    detail = _explain_alias(_belongs_to(each) + at - each.first_byte)
+                found.append(LbaRange(each.kind, at, SECTOR_BYTES, detail=detail))
+            else:
+                found.append(LbaRange("unsteady", at, SECTOR_BYTES, detail=each.detail))
+    return join_ranges(found)
+
+
 def join_ranges(ranges: list[LbaRange]) -> list[LbaRange]:
     """Ranges that go on where another ends, with the same fault, are one; sorted by address."""
     joined: list[LbaRange] = []

@@ -24,7 +24,9 @@ NOTE = (
     "Every 512 bytes carry their address and are compared with what was written. Alias: "
     "bytes that were written to another address, as on a drive that is smaller than it "
     "claims. Lost: after the power-off the previous content is back, or nothing, although "
-    "the drive had confirmed the flush. Only what was read is known."
+    "the drive had confirmed the flush. What is wrong is read again at once, into other memory: "
+    "the same wrong bytes are the drive's; else (wrong once, in the table below: unsteady) memory "
+    "or cable may have done it. Only what was read is known."
 )
 _WRITTEN, _READ, _READ_COLD = map(VerifyVariant, (WRITE, READ, READ_COLD))
 PHASES: Mapping[Variant, str] = {
@@ -32,6 +34,13 @@ PHASES: Mapping[Variant, str] = {
     _READ: "read back",
     _READ_COLD: "read back after the power-off",
 }
+
+
+def _find_unsteady(figure: Figure) -> float | None:
+    """0 where none is stored of a reading: then there was none."""
+    return None if figure.variant == _WRITTEN else figure.get("unsteady_bytes") or 0.0
+
+
 _COLUMNS: tuple[tuple[str, Callable[[Figure], str]], ...] = (
     (
         "bytes",
@@ -41,6 +50,7 @@ _COLUMNS: tuple[tuple[str, Callable[[Figure], str]], ...] = (
     ),
     ("MB/s", lambda figure: format_rate(figure.get("bw_bytes_s"))),
     ("not as written", lambda figure: format_bytes(figure.get("mismatch_bytes"))),
+    ("wrong once", lambda figure: format_bytes(_find_unsteady(figure))),
     ("errors", lambda figure: format_bytes(figure.get("unreadable_bytes"))),
 )
 

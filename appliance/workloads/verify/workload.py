@@ -60,6 +60,7 @@ class _Stretch:
     seconds: float
     proof: str
     drive_state: str
+    unsteady_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,11 @@ class VerifyWorkload(Workload):
             proof_reason=f"{_DIRECT}, in a stretch that was not done to its end",
             drive_state=bench.drive_state,
         )
-        results = {"unreadable_bytes": found.failed_bytes, "mismatch_bytes": found.wrong_bytes}
+        results = {
+            "unreadable_bytes": found.failed_bytes,
+            "mismatch_bytes": found.wrong_bytes,
+            "unsteady_bytes": found.unsteady_bytes,
+        }
         note = (
             f"not done to its end: {found.failed_bytes} bytes of it gave errors until then and"
             f" {found.wrong_bytes} were wrong, {found.done_bytes} did not give errors; no rate of"
@@ -312,7 +317,9 @@ class VerifyWorkload(Workload):
             self._memory.hopeless[phase] = _Hopeless(part, found.hopeless)
         if not is_cold:
             self._memory.bad += [
-                (each.first_byte, each.first_byte + each.size_bytes) for each in ranges
+                (each.first_byte, each.first_byte + each.size_bytes)
+                for each in ranges
+                if each.kind != "unsteady"
             ]
         self._remember(part, found, state)
         results = (
@@ -332,6 +339,7 @@ class VerifyWorkload(Workload):
             done_bytes=found.done_bytes,
             failed_bytes=found.failed_bytes,
             wrong_bytes=found.wrong_bytes,
+            unsteady_bytes=found.unsteady_bytes,
             seconds=found.seconds,
             proof=state.proof,
             drive_state=state.drive_state,
@@ -349,6 +357,7 @@ class VerifyWorkload(Workload):
             done_bytes=sum(each.done_bytes for each in stretches),
             failed_bytes=sum(each.failed_bytes for each in stretches),
             wrong_bytes=sum(each.wrong_bytes for each in stretches),
+            unsteady_bytes=sum(each.unsteady_bytes for each in stretches),
             seconds=sum(each.seconds for each in stretches),
             proof="proven" if all(each.proof == "proven" for each in stretches) else "unproven",
             drive_state=stretches[-1].drive_state,
@@ -375,6 +384,8 @@ def _figures(variant: str, stretch: _Stretch, state: CacheState) -> tuple[Result
     else:
         figures = {"app_read_bytes": stretch.done_bytes, "mismatch_bytes": stretch.wrong_bytes}
     figures["unreadable_bytes"] = stretch.failed_bytes
+    if stretch.unsteady_bytes:
+        figures["unsteady_bytes"] = stretch.unsteady_bytes
     if stretch.seconds > 0 and stretch.done_bytes:
         figures["bw_bytes_s"] = stretch.done_bytes / stretch.seconds
     return tuple(Result(variant, metric, value, state) for metric, value in figures.items())

@@ -97,6 +97,8 @@ class World:
     sets: dict[str, str] = field(default_factory=dict)
     """UUIDs of the arrays' sets that drives belong to, by path."""
     counts: dict[str, int] = field(default_factory=dict)
+    memory_errors: dict[str, str] = field(default_factory=dict)
+    """What its memory has counted, as it is stored; empty: it does not count."""
     heat: dict[str, Heat] = field(default_factory=dict)
     """What a drive answers when it is asked how hot it is, by path."""
     celsius: dict[str, float] = field(default_factory=dict)
@@ -311,6 +313,7 @@ class World:
             find_consoles=tuple,
             open_consoles=lambda: WorldConsoles(self),
             open_keyboards=lambda: Keyboards(self.input),
+            read_memory_errors=lambda: dict(self.memory_errors),
             run=self.run,
         )
 

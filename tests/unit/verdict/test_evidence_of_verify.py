@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 from appliance.samples.model import LbaRange, Result
+from appliance.store.conditions import Change, insert_conditions
 from appliance.store.power_offs import insert_power_off, update_power_off_back
 from appliance.store.surface import insert_ranges
+from appliance.store.verdicts import LimitRow
 from appliance.verdict.evidence import Figure
 from appliance.verdict.gather import gather_evidence
+from appliance.verdict.judge import judge
+from appliance.verdict.policy_file import parse_policy
 from tests.report.judged import (
     BYPASS,
     drive_id,
@@ -30,7 +34,7 @@ def rows(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 def _verify(
     connection: sqlite3.Connection, *, phases: tuple[str, ...] = ("read",), read: int = 4096,
-    mismatch: int = 0, unreadable: int = 0,
+    mismatch: int = 0, unreadable: int = 0, unsteady: int = 0,
 ) -> int:  # fmt: skip
     step = add_step(connection, "verify", "LAB-GOOD-1", position=0)
     results = [Result("write", "app_write_bytes", 4096, BYPASS)]
@@ -41,6 +45,8 @@ def _verify(
             Result(phase, "unreadable_bytes", unreadable, BYPASS),
             Result(phase, "bw_bytes_s", 5e7, BYPASS),
         ]
+        if unsteady:
+            results.append(Result(phase, "unsteady_bytes", unsteady, BYPASS))
     add_results(connection, step, results)
     end_step(connection, step, "done")
     return step
@@ -108,6 +114,71 @@ def test_what_was_lost_or_aliases_counts_by_its_ranges(rows: sqlite3.Connection)
     figures = figures_of(rows, "LAB-GOOD-1")
     assert figures["verify_alias_bytes"].value == 8192
     assert figures["verify_mismatch_bytes"].value == 12288
+
+
+def test_what_was_wrong_once_is_told_apart_from_what_is_the_drives(
+    rows: sqlite3.Connection,
+) -> None:
+    step = _verify(rows, unsteady=512)
+    insert_ranges(rows, step, "read-00", [LbaRange("unsteady", 65536, 512)])
+    figure = figures_of(rows, "LAB-GOOD-1")["verify_mismatch_bytes"]
+    assert figure.value == 0
+    assert figure.excuse.startswith("512 B were wrong once")
+    assert "RAM or cable; change the cable" in figure.excuse
+    row = _judge_mismatch(rows)
+    assert row.outcome == "remark"
+    assert row.detail.endswith(f"not shown to be its fault: {figure.excuse}")
+    insert_ranges(rows, step, "read-00", [LbaRange("mismatch", 4096, 512)])
+    figure = figures_of(rows, "LAB-GOOD-1")["verify_mismatch_bytes"]
+    assert (figure.value, bool(figure.excuse)) == (512, True)
+
+
+def _judge_mismatch(connection: sqlite3.Connection) -> LimitRow:
+    """By the built-in policy."""
+    (row,) = [
+        row
+        for judged in judge(parse_policy(""), gather_evidence(connection, 1))
+        if judged.evidence.identity == "LAB-GOOD-1"
+        for row in judged.limits
+        if row.name == "verify_mismatch_bytes"
+    ]
+    return row
+
+
+def _count_memory(connection: sqlite3.Connection, *corrected: str) -> None:
+    for value in corrected:
+        insert_conditions(connection, 1, None, (Change("memory_corrected", "", value),))
+
+
+def test_bytes_that_bad_memory_may_have_turned_reject_no_drive(rows: sqlite3.Connection) -> None:
+    _verify(rows, mismatch=512)
+    assert _judge_mismatch(rows).outcome == "reject"
+    _count_memory(rows, "5")
+    assert _judge_mismatch(rows).outcome == "reject"
+    _count_memory(rows, "7")
+    row = _judge_mismatch(rows)
+    assert (row.outcome, row.measured) == ("remark", "512 B")
+    assert "the machine's memory corrected 2 errors during the campaign: test it" in row.detail
+
+
+def test_memory_puts_no_sector_in_anothers_place(rows: sqlite3.Connection) -> None:
+    step = _verify(rows, mismatch=512)
+    insert_ranges(rows, step, "read-00", [LbaRange("alias", 4096, 512)])
+    _count_memory(rows, "0", "7")
+    assert _judge_mismatch(rows).outcome == "reject"
+
+
+def test_a_clean_verify_stays_clean_whatever_memory_corrected(rows: sqlite3.Connection) -> None:
+    _verify(rows)
+    _count_memory(rows, "0", "7")
+    row = _judge_mismatch(rows)
+    assert (row.outcome, "corrected 7 errors" in row.detail) == ("kept", True)
+
+
+def test_nothing_wrong_needs_no_excuse(rows: sqlite3.Connection) -> None:
+    _verify(rows)
+    figure = figures_of(rows, "LAB-GOOD-1")["verify_mismatch_bytes"]
+    assert (figure.value, figure.excuse) == (0, "")
 
 
 def test_what_both_readings_of_a_verify_found_counts_once(rows: sqlite3.Connection) -> None:

@@ -2,15 +2,16 @@
 """What decides about a campaign's figures is noted once, and again only where it is another."""
 
 import json
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from appliance.campaign.drives.conditions import store_conditions
+from appliance.campaign.drives.conditions import store_conditions, store_memory_errors
 from appliance.drives.facts.health import parse_health
 from appliance.machine.facts import FixedFacts, read_fixed
-from appliance.store.connect import open_database
+from appliance.store.connect import open_database, transaction
 from appliance.store.health import insert_health
 from tests.unit.campaign.world import HDD, SSD, World
 
@@ -145,6 +146,27 @@ def test_new_firmware_leaves_what_an_earlier_campaign_noted(
             [HDD.serial],
         )
         assert [tuple(row) for row in found] == [(1, "1"), (2, "1")]
+
+
+def test_errors_of_the_memory_are_noted_as_they_come(world: World) -> None:
+    world.make_campaign()
+
+    def look(corrected: str) -> None:
+        world.memory_errors = {"memory_corrected": corrected, "memory_uncorrected": "0"}
+        context = world.context()
+        with closing(context.connection), transaction(context.connection):
+            store_memory_errors(context, 1)
+
+    for corrected in ("2", "2", "5", "0", "1"):
+        look(corrected)
+    found = [value for _, name, value in rows_of(world) if name == "memory_corrected"]
+    assert found == ["2", "5", "0", "1"]
+    said = [detail for event, detail in world.events() if event == "conditions-changed"]
+    # The machine was started anew in between: that a count is 0 again is no news.
+    assert said == [
+        "the machine: memory_corrected was 2 and is 5 now",
+        "the machine: memory_corrected was 0 and is 1 now",
+    ]
 
 
 def test_a_drive_that_is_away_or_another_one_keeps_what_was_noted(

@@ -38,6 +38,10 @@ class FakeDrive:
     """Calls in their order: name, first byte, bytes."""
     unreadable: set[int] = field(default_factory=set)
     """Bytes whose read gives an error."""
+    once: set[int] = field(default_factory=set)
+    """Bytes in which the way to the host turns a bit, the first time that they are read."""
+    noisy: set[int] = field(default_factory=set)
+    """Bytes that come as other ones each time."""
     gone: bool = False
     no_memory: bool = False
     unwritable: bool = False
@@ -73,6 +77,12 @@ class FakeDrive:
             end = min(at + 4096, len(piece))
             real = (offset + at) % self.real_bytes
             piece[at:end] = self.data[real : real + end - at]
+        for bad in [bad for bad in self.once if offset <= bad < offset + len(piece)]:
+            piece[bad - offset] ^= 1
+            self.once.remove(bad)
+        for bad in self.noisy:
+            if offset <= bad < offset + len(piece):
+                piece[bad - offset] ^= 1 + len(self.log) % 255
         self.read_bytes += len(piece)
         return len(piece)
 

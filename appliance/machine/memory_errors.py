@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The errors that the machine's memory has found in itself, by the kernel's EDAC drivers.
+
+Only memory with ECC counts, and only where the kernel knows its controller; both counts begin anew
+with each start of the machine (Documentation/admin-guide/RAS/main.rst).
+"""
+
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+
+from appliance.sysfs import read_text
+
+CORRECTED, UNCORRECTED = "memory_corrected", "memory_uncorrected"
+"""As they are stored among a campaign's conditions."""
+NAMES = frozenset({CORRECTED, UNCORRECTED})
+
+
+def read_memory_errors(sys: Path = Path("/sys")) -> dict[str, str]:
+    """Both counts of all controllers since the machine was started; empty without EDAC."""
+    folders = sorted((sys / "devices/system/edac/mc").glob("mc[0-9]*"))
+    found: dict[str, str] = {}
+    for name, file in ((CORRECTED, "ce_count"), (UNCORRECTED, "ue_count")):
+        counts = [text for each in folders if (text := read_text(each / file)).isdecimal()]
+        if counts:
+            found[name] = str(sum(map(int, counts)))
+    return found
+
+
+def count_growth(values: Iterable[str]) -> int:
+    """How many errors came between the first of some counts and the last. Pure.
+
+    A count that fell began anew: the machine was started in between.
+    """
+    counts = [int(value) for value in values if value.isdecimal()]
+    return sum(
+        later - earlier if later >= earlier else later for earlier, later in pairwise(counts)
+    )
+
+
+def describe_growth(corrected: int, uncorrected: int) -> str:
+    """A clause for people; empty where nothing came."""
+    said = [
+        *([f"corrected {corrected} errors"] if corrected else []),
+        *([f"could not correct {uncorrected}"] if uncorrected else []),
+    ]
+    return f"the machine's memory {' and '.join(said)} during the campaign" if said else ""
