@@ -71,9 +71,10 @@ def parse_plan(text: str, *, name: str = "plan.toml") -> Plan:
     if problems:
         _raise_problems(problems, text=text, name=name)
     plan = shape.plan.value
-    return replace(
-        plan, workloads=tuple(_call_by_identity(each, plan.drives) for each in plan.workloads)
-    )
+    workloads = [_call_by_identity(each, plan.drives) for each in plan.workloads]
+    # Behind all that have a table: a workload's place is that of its table.
+    repeats = filter(None, (each.once_more for each in workloads))
+    return replace(plan, workloads=(*workloads, *repeats))
 
 
 def _raise_problems(problems: Sequence[Problem], *, text: str, name: str) -> None:

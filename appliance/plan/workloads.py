@@ -182,6 +182,11 @@ class WorkloadPlan:
         return False
 
     @property
+    def once_more(self) -> "WorkloadPlan | None":
+        """What runs once more after all others of the plan; None: it runs once."""
+        return None
+
+    @property
     def data_bytes(self) -> int:
         """Its files, or how far into the bare drive it reaches; 0: that shows at run time."""
         return 0

@@ -42,7 +42,7 @@ async def open_template(pilot: Pilot[Any], place: int) -> None:
     ("place", "kinds"),
     [
         (0, []),
-        (3, ["surface", "verify", "selftest"]),
+        (3, ["selftest", "verify", "surface"]),
         (5, ["lottery", "sweep"]),
         (7, ["lottery", "fio", "matrix", "sweep", "sql", "surface", "verify", "selftest", "flush"]),
     ],

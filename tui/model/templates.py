@@ -37,7 +37,7 @@ class Template:
     roles: Mapping[str, Role] = field(default_factory=dict)
     """Of the drives that take part, by raw identity."""
     tests: Mapping[str, Settings] = field(default_factory=dict)
-    """The chosen tests, by kind; `boot` is one."""
+    """The chosen tests, by kind; `boot` is one. In the order in which they run."""
     obstacle: str = ""
     """What it lacks here; empty where it can be made."""
 
@@ -75,9 +75,13 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
         Template(
             "burn-in",
             N_("Burn-in"),
-            N_("surface, verify over a power-off, long self-test; compares health"),
+            N_("self-test, verify over a power-off, surface, self-test; compares health"),
             all_targets,
-            {"surface": {}, "verify": {"power_cycle": True}, "selftest": _LONG_SELFTEST},
+            {
+                "selftest": {**_LONG_SELFTEST, "again": True},
+                "verify": {"power_cycle": True},
+                "surface": {},
+            },
             nothing,
         ),
         Template(

@@ -239,7 +239,7 @@ class CampaignForm(FormDialog[ComposedCampaign]):
 
     def _read(self, *, only: PlanTable | None = None) -> ComposedCampaign:
         """What was composed, or of its tests `only` that one, to be checked."""
-        rows = [row for row in self.query(WorkloadRow) if row.on]
+        rows = self._chosen_workloads()
         return ComposedCampaign(
             name=self.query_one("#name", Field).value.strip(),
             drives=tuple(self._drives[number] for number in sorted(self._roles)),
@@ -258,6 +258,12 @@ class CampaignForm(FormDialog[ComposedCampaign]):
             },
         )
 
+    def _chosen_workloads(self) -> list[WorkloadRow]:
+        """In the order of the template or kept plan; what it lacks comes behind, as it is shown."""
+        order = list(self._template.tests) if self._template else []
+        rows = [row for row in self.query(WorkloadRow) if row.on]
+        return sorted(rows, key=lambda row: [*order, row.kind].index(row.kind))
+
     def _find_problem(self) -> str:
         """What is missing before there is a plan to check at all."""
         boot = self.query_one(BootRow)
@@ -271,7 +277,7 @@ class CampaignForm(FormDialog[ComposedCampaign]):
 
     def _show_mistakes(self, mistakes: Sequence[Mistake]) -> None:
         """Each by its test; the rest below."""
-        chosen = [row for row in self._chosen() if isinstance(row, WorkloadRow)]
+        chosen = self._chosen_workloads()
         owners: dict[TestRow, list[Mistake]] = {row: [] for row in self.query(TestRow)}
         others, of_array = [], []
         further = [each for each in mistakes if is_further(each)]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keys of a self-test in a plan, and the names of its results. Pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args, override
 
 from appliance.plan.workloads import Expected, WorkloadPlan, kind_key
-from appliance.toml.fields import InRow, key, one_of
+from appliance.toml.fields import InRow, flag, key, one_of
 
 SelftestKind = Literal["short", "long"]
 
@@ -28,6 +28,18 @@ class SelftestPlan(WorkloadPlan):
         brief="the drive's: minutes, hours",
         in_row=InRow(label="Which", words={"short": "short: minutes", "long": "long: hours"}),
     )
+
+    again: bool = key(
+        flag(),
+        default=False,
+        says="true: once more after all other workloads of the plan.",
+        brief="once more after all others",
+    )
+
+    @property
+    @override
+    def once_more(self) -> WorkloadPlan | None:
+        return replace(self, again=False) if self.again else None
 
     @property
     @override

@@ -333,7 +333,7 @@ def test_the_manuals_examples_are_accepted() -> None:
             assert example in text
             parse_plan(text)
         examples += len(rows)
-    assert examples == 21 + 10 + 3 + 16 + 5 + 5 + 10 + 3 + 2 + 2 + 1 + 3 + 1
+    assert examples == 21 + 10 + 3 + 16 + 5 + 5 + 10 + 3 + 2 + 2 + 2 + 3 + 1
 
 
 def _put_into_plan(heading: str, key: str, example: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.campaign.start import plan_steps
 from appliance.drives.model import Drive
 from appliance.plan.read import compose_plan, parse_plan, read_plan
 from appliance.plan.workloads import FioTest, WorkloadPlan
@@ -213,6 +214,16 @@ def test_a_self_test_is_short_and_needs_no_release() -> None:
     assert found == SelftestPlan(on=(), test="short")
     assert not found.writes
     assert workload('kind = "selftest"\ntest = "long"') == SelftestPlan(on=(), test="long")
+
+
+def test_a_self_test_may_come_once_more_behind_all_others() -> None:
+    tables = '[[workload]]\nkind = "surface"\n[[workload]]\nkind = "verify"'
+    plan = plan_of(f'kind = "selftest"\ntest = "long"\nagain = true\n{tables}')
+    assert [each.kind for each in plan.workloads] == ["selftest", "surface", "verify", "selftest"]
+    assert plan.workloads[-1] == SelftestPlan(on=(), test="long")
+    assert [index for index, _ in plan_steps(plan)] == [0, 1, 2, 3]
+    once = plan_of(f'kind = "selftest"\n{tables}')
+    assert [each.kind for each in once.workloads] == ["selftest", "surface", "verify"]
 
 
 @pytest.mark.parametrize(("value", "celsius"), [("", None), ("max_temperature = 60", 60.0)])
