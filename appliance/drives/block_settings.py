@@ -30,6 +30,9 @@ class BlockSettings:
     """Commands that the drive is given at the same time; None where there is no such limit."""
     write_cache: str
     """`write back` or `write through`, as the kernel takes it to be."""
+    wake_latency_us: str = ""
+    """Into which of its power states an idle NVMe drive may go: those that it leaves within so many
+    microseconds; 0: into none. Empty where it has no such states of its own."""
 
 
 def read_block_settings(name: str, *, sys: Path = Path("/sys")) -> BlockSettings:
@@ -45,6 +48,7 @@ def read_block_settings(name: str, *, sys: Path = Path("/sys")) -> BlockSettings
         nr_requests=_number(sysfs.read_text(queue / "nr_requests")),
         queue_depth=_number(sysfs.read_text(block / "device/queue_depth")),
         write_cache=sysfs.read_text(queue / "write_cache"),
+        wake_latency_us=_read_wake_latency(block / "device"),
     )
 
 
@@ -63,15 +67,24 @@ def pick_drivers(names: Sequence[str]) -> tuple[str, ...]:
 
 def _read_drivers(device: Path, *, sys: Path) -> list[str]:
     """The names of the drivers of the device and of all it hangs on."""
-    # With multipath an NVMe disk hangs on a subsystem, and that on its controllers.
-    controllers = sorted(device.glob("nvme[0-9]*"))
-    place = (controllers[0] if controllers else device).resolve()
+    place = _find_controller(device).resolve()
     top = sys.resolve()
     return [
         (folder / "driver").resolve().name
         for folder in (place, *place.parents)
         if folder.is_relative_to(top) and (folder / "driver").is_symlink()
     ]
+
+
+def _find_controller(device: Path) -> Path:
+    """With multipath an NVMe disk hangs on a subsystem, and that on its controllers."""
+    controllers = sorted(device.glob("nvme[0-9]*"))
+    return controllers[0] if controllers else device
+
+
+def _read_wake_latency(device: Path) -> str:
+    """The file is there if the drive offers autonomous transitions (nvme_configure_apst)."""
+    return sysfs.read_text(_find_controller(device) / "power/pm_qos_latency_tolerance_us")
 
 
 def _number(text: str) -> int | None:

@@ -54,6 +54,7 @@ _DRIVE = {
     "queue_depth": "Queue depth",
     "write_cache": "Write cache (kernel)",
     "drive_write_cache": "Write cache (drive)",
+    "idle_power_states": "Idle power states",
 }
 _LABELS = _MACHINE | _PROGRAMS | _DRIVE
 _MACHINE_SUBJECT = "the machine"

@@ -75,7 +75,15 @@ def list_drive_values(
         "queue_depth": _say(settings.queue_depth),
         "write_cache": settings.write_cache,
         "drive_write_cache": _ON_OFF.get(enabled, ""),
+        "idle_power_states": describe_idle_states(settings.wake_latency_us),
     }
+
+
+def describe_idle_states(wake_latency_us: str) -> str:
+    """Into which power states an NVMe drive goes by itself between requests (APST)."""
+    if wake_latency_us == "0":
+        return "none"
+    return f"wake within {wake_latency_us} µs" if wake_latency_us.isdecimal() else wake_latency_us
 
 
 def _say(number: int | None) -> str:

@@ -148,6 +148,26 @@ def test_new_firmware_leaves_what_an_earlier_campaign_noted(
         assert [tuple(row) for row in found] == [(1, "1"), (2, "1")]
 
 
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("device/power", "100000", "wake within 100000 µs"),
+        ("device/nvme0/power", "0", "none"),
+        ("device/power", "any", "any"),
+        ("device/other", "0", None),
+    ],
+)
+def test_how_an_nvme_drive_rests_between_requests_is_noted(
+    world: World, fixed: FixedFacts, sys: Path, case: tuple[str, str, str | None]
+) -> None:
+    file, text, value = case
+    write(sys, {f"block/sda/{file}/pm_qos_latency_tolerance_us": text})
+    world.make_campaign()
+    note(world, fixed, sys)
+    found = {name: value for serial, name, value in rows_of(world) if serial == HDD.serial}
+    assert found.get("idle_power_states") == value
+
+
 def test_errors_of_the_memory_are_noted_as_they_come(world: World) -> None:
     world.make_campaign()
 
