@@ -10,6 +10,7 @@ import pytest
 from appliance.drives.facts import farm as module
 from appliance.drives.facts.farm import ask_farm, find_reset
 from appliance.drives.facts.health import describe_warnings, parse_health
+from appliance.errors import StepFailedError
 from appliance.run import Finished
 from tests.unit.drives.facts.test_smart_health import captured, doubts, health_of, nvme, values
 
@@ -73,6 +74,18 @@ def test_only_seagates_drives_are_asked(
     assert log == ["smartctl --json=c --log=farm /dev/sda"] * asked
     assert ("seagate_farm_log" in data) == bool(asked)
     assert data["smartctl"] == captured(name)["smartctl"]
+
+
+def test_a_log_that_cannot_be_read_costs_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = json.dumps(captured("seagate-9438"))
+
+    def fail(*_: object, **__: object) -> Finished:
+        raise StepFailedError("no answer within 60 s: smartctl")
+
+    monkeypatch.setattr(module, "run", fail)
+    assert ask_farm("/dev/sda", said, timeout_s=1) == said
+    data, _ = _asked(captured("seagate-9438"), {"smartctl": {"exit_status": 4}}, monkeypatch)
+    assert data == captured("seagate-9438")
 
 
 def test_a_sas_drives_log_has_other_names(monkeypatch: pytest.MonkeyPatch) -> None:
