@@ -76,7 +76,7 @@ def _reading(options: argparse.Namespace) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def _find_database(options: argparse.Namespace) -> Path:
+def _find_database(options: argparse.Namespace, *, option: str = "--database") -> Path:
     """The one that was named, else the stick's. Raises StickError where there is none."""
     from appliance.stick.partitions import DATABASE
 
@@ -86,7 +86,7 @@ def _find_database(options: argparse.Namespace) -> Path:
             return DATABASE
         raise StickError(
             "no database was named, and this machine was not started from a Kaltstart stick",
-            hint="give --database FILE: of a stick in a laptop, reports/kaltstart.sqlite on its "
+            hint=f"give {option} FILE: of a stick in a laptop, reports/kaltstart.sqlite on its "
             "partition KALTSTART",
         )
     if not named.is_file():
@@ -249,7 +249,11 @@ def merge(options: argparse.Namespace) -> int:
     from appliance.store.connect import open_database
     from appliance.store.merge import merge_database
 
-    target = options.into.absolute() if options.into is not None else _find_database(options)
+    target = (
+        options.into.absolute()
+        if options.into is not None
+        else _find_database(options, option="--into")
+    )
     with closing(open_database(target)) as connection:
         for source in options.sources:
             counts = merge_database(
