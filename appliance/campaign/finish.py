@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The end of a campaign: its report on the stick, its last console line."""
 
+import sqlite3
+from functools import partial
+
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.database_copy import copy_database
 from appliance.campaign.log import record
@@ -11,6 +14,7 @@ from appliance.store.boots import select_cycles
 from appliance.store.campaigns import update_campaign_state
 from appliance.store.connect import transaction
 from appliance.store.steps import select_steps
+from appliance.store.thinning import thin_recordings
 
 
 def write_report(context: CampaignContext, campaign_id: int) -> str:
@@ -37,12 +41,24 @@ def write_report(context: CampaignContext, campaign_id: int) -> str:
             reports=reports,
             raw=RAW,
             note=missing.append,
+            thin=partial(_thin, context, campaign_id),
         )
         shown = str(folder.relative_to(fat))
     for what in missing:
         record(context, "report-incomplete", what=what, campaign_id=campaign_id, level="warning")
     record(context, "report", what=shown, campaign_id=campaign_id)
     return shown
+
+
+def _thin(context: CampaignContext, campaign_id: int) -> None:
+    """Old recordings, and a long one that the report has now. What goes wrong costs only room."""
+    try:
+        removed = thin_recordings(context.connection, campaign_id)
+    except (StickError, sqlite3.Error) as error:
+        record(context, "not-thinned", what=str(error), campaign_id=campaign_id, level="warning")
+        return
+    for thinned_id, rows in removed.items():
+        record(context, "recording-thinned", rows=rows, campaign_id=thinned_id)
 
 
 def write_report_again(context: CampaignContext, campaign_id: int) -> str:

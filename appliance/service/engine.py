@@ -713,6 +713,8 @@ class Appliance:
         if not found:
             raise RefusedError(N_("this drive is not there any more, or has no medium"))
         accept(N_("its light blinks as it is read; its slot's light is on, if there is one"))
+        # A hybrid may keep what was read: whoever measures it afterwards has to know.
+        record(self, "located", drive=device, serial=identity, seconds=SECONDS)
         then = Phrase(N_("the light of {drive} blinks"), drive=printable(device))
         with blinking(found[0]) as find_trouble:
             self.screen.countdown("light", then, SECONDS)
