@@ -123,6 +123,7 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     N_("rehearsal"): ("",),
     N_("replay-begun"): (N_("{drive} cycle {cycle}"),),
     N_("report"): (_WHAT,),
+    N_("report-deleted"): (N_("{folder}; the database keeps the campaign"),),
     N_("report-failed"): (_WHAT,),
     N_("report-incomplete"): (_WHAT,),
     N_("sample-damaged"): (_WHAT, N_("and {count} more")),

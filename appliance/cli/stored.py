@@ -165,6 +165,8 @@ def verdicts(options: argparse.Namespace) -> int:
 
 def report(options: argparse.Namespace) -> int:
     """The report of one campaign: by the engine on the stick, or from a database into a folder."""
+    if options.delete:
+        return _delete_report(options)
     if options.database is None and options.out is None:
         with _reading(options) as connection:
             number = _find_campaign(connection, options)
@@ -172,6 +174,17 @@ def report(options: argparse.Namespace) -> int:
     with _reading(options) as connection:
         _write_report(connection, _find_campaign(connection, options), options)
     return 0
+
+
+def _delete_report(options: argparse.Namespace) -> int:
+    """By the engine, of a campaign that is named: nothing is deleted by default."""
+    if options.database is not None or options.out is not None:
+        raise PlanError(
+            "--delete deletes from KALTSTART only", hint="leave out --database and --out"
+        )
+    if options.campaign is None:
+        raise PlanError("--delete without a campaign", hint="give its number")
+    return ask("delete-report", {"campaign_id": options.campaign})
 
 
 def export(options: argparse.Namespace) -> int:

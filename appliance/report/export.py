@@ -128,7 +128,8 @@ def export_campaign(
     # SQLite does not sync what VACUUM INTO wrote (sqlite.org/lang_vacuum.html).
     for name, writer in drawn.items():
         write(folder, name, writer)
-    if all([write(folder, name, writer) for name, writer in recordings.items()]):
+    recorded = [write(folder, name, writer) for name, writer in recordings.items()]
+    if all(recorded):
         thin()
     write(folder, _DATABASE, extract)
     if with_all:
@@ -259,6 +260,12 @@ def _render_verdicts(rows: CampaignRows, view: ReportView) -> dict[str, str]:
         "verdicts.html": render_verdicts(view.verdicts),
         "verdicts.csv": render_verdict_limits(rows),
     }
+
+
+def find_report(reports: Path, campaign: CampaignRow) -> Path | None:
+    """The folder with that campaign's report, whole or not; None without one."""
+    folder = _choose_folder(reports, campaign)
+    return folder if folder.exists() else None
 
 
 def _choose_folder(reports: Path, campaign: CampaignRow) -> Path:

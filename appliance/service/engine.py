@@ -35,7 +35,7 @@ from appliance.campaign.drives.leftover_arrays import (
 )
 from appliance.campaign.drives.traces import find_unknown_campaign
 from appliance.campaign.drives.work import side_work
-from appliance.campaign.finish import finish, write_report_again
+from appliance.campaign.finish import delete_report, finish, write_report_again
 from appliance.campaign.host import Host
 from appliance.campaign.log import record, refuse
 from appliance.campaign.pending_pause import owe_pause, pay_pause, read_owed_pause
@@ -695,6 +695,10 @@ class Appliance:
     def write_report_again(self, campaign_id: int) -> str:
         """Of a campaign that has ended; the answer."""
         return write_report_again(self.context, campaign_id)
+
+    def delete_report(self, campaign_id: int) -> str:
+        """From KALTSTART; the answer."""
+        return delete_report(self.context, campaign_id)
 
     def switch_off(self, accept: Accept, *, restart: bool) -> NoReturn:
         """The machine, at once."""

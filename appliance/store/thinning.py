@@ -48,7 +48,9 @@ def thin_recordings(connection: sqlite3.Connection, reported_id: int) -> dict[in
 
 
 def _list_due(connection: sqlite3.Connection, reported_id: int) -> list[int]:
-    ended = connection.execute("SELECT id FROM campaign WHERE state = 'done' ORDER BY id").fetchall()
+    ended = connection.execute(
+        "SELECT id FROM campaign WHERE state = 'done' ORDER BY id"
+    ).fetchall()
     due = [row[0] for row in ended[:-YOUNG]]
     is_young = any(row[0] == reported_id for row in ended[-YOUNG:])
     is_long = count_activity(connection, reported_id) > LONG_ROWS

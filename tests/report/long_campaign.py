@@ -60,7 +60,9 @@ def fill_long_campaign(path: Path, *, drives: int = 12, hours: int = 51) -> sqli
 
 
 def _record(connection: sqlite3.Connection, step: int, disk: Disk, *, seconds: int) -> None:
-    (drive,) = connection.execute("SELECT id FROM drive WHERE serial = ?", (disk.serial,)).fetchone()
+    (drive,) = connection.execute(
+        "SELECT id FROM drive WHERE serial = ?", (disk.serial,)
+    ).fetchone()
     for batch in batched(_make_activity(disk.serial, seconds), _BATCH, strict=False):
         celsius = [
             TemperatureSample(disk.serial, each.t_s, 30.0 + each.t_s // HOUR_S % 12)
