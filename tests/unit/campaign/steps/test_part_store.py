@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import override
+from typing import Any, override
 
 import pytest
 
@@ -112,7 +112,7 @@ class _DirectoryUnsynced(sqlite3.Connection):
     is_failing = False
 
     @override
-    def execute(self, sql: str, *values: object) -> sqlite3.Cursor:
+    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
         cursor = super().execute(sql, *values)
         if sql == "COMMIT" and self.is_failing:
             error = sqlite3.OperationalError("disk I/O error")
