@@ -20,7 +20,9 @@ from appliance.units import format_drive_size
 _COPIES = 3
 """Of the database there are two copies beside it."""
 
-_MAKE_ROOM = "copy old reports that you want to keep to a computer, then delete them on page Results"
+_MAKE_ROOM = (
+    "copy old reports that you want to keep to a computer, then delete them on page Results"
+)
 
 
 @dataclass(frozen=True, slots=True)
