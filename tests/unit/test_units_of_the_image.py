@@ -121,6 +121,6 @@ def test_what_systemd_does_when_it_crashes_is_never_a_restart_that_nothing_bound
     assert "systemd.crash_action=freeze" in (_REPO / "mkosi.conf").read_text().split()
     config = "usr/lib/systemd/system.conf.d/50-kaltstart.conf"
     assert "\nCrashAction=reboot\n" in (_REPO / "mkosi.extra" / config).read_text()
-    assert "kept-entry.conf" > Path(config).name, "systemd takes the last of them by name"
+    assert Path(config).name < "kept-entry.conf", "systemd takes the last of them by name"
     # The initrd's own systemd has no such file: it stops with a text.
     assert not (_REPO / "mkosi.images/initrd/mkosi.extra" / config).exists()
