@@ -207,7 +207,8 @@ def format_unit(*, disk: str, target: str, more_s: int, processors: int) -> str:
 [Unit]
 Description=Kaltstart: record what this boot reads
 DefaultDependencies=no
-Before=sysinit.target
+Before=sysinit.target shutdown.target
+Conflicts=shutdown.target
 [Service]
 ExecStartPre=/bin/sh -e -c {_escape(begin)}
 ExecStart=/bin/sh -c {_escape(end)}

@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The end of a campaign: its report on the stick, its last console line."""
 
+import sqlite3
+from functools import partial
+
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.database_copy import copy_database
 from appliance.campaign.log import record
 from appliance.campaign.verdicts import judge_again, judge_campaign, tell_no_verdict
-from appliance.errors import StickError
+from appliance.errors import RefusedError, StickError
+from appliance.phrases import N_, Phrase
 from appliance.stick.partitions import RAW, writable_fat
 from appliance.store.boots import select_cycles
-from appliance.store.campaigns import update_campaign_state
+from appliance.store.campaigns import select_campaign, update_campaign_state
 from appliance.store.connect import transaction
 from appliance.store.steps import select_steps
+from appliance.store.thinning import thin_recordings
+from appliance.units import format_drive_size, printable
 
 
 def write_report(context: CampaignContext, campaign_id: int) -> str:
@@ -37,12 +43,24 @@ def write_report(context: CampaignContext, campaign_id: int) -> str:
             reports=reports,
             raw=RAW,
             note=missing.append,
+            thin=partial(_thin, context, campaign_id),
         )
         shown = str(folder.relative_to(fat))
     for what in missing:
         record(context, "report-incomplete", what=what, campaign_id=campaign_id, level="warning")
     record(context, "report", what=shown, campaign_id=campaign_id)
     return shown
+
+
+def _thin(context: CampaignContext, campaign_id: int) -> None:
+    """Old recordings, and a long one that the report has now. What goes wrong costs only room."""
+    try:
+        removed = thin_recordings(context.connection, campaign_id)
+    except (StickError, sqlite3.Error) as error:
+        record(context, "not-thinned", what=str(error), campaign_id=campaign_id, level="warning")
+        return
+    for thinned_id, rows in removed.items():
+        record(context, "recording-thinned", rows=rows, campaign_id=thinned_id)
 
 
 def write_report_again(context: CampaignContext, campaign_id: int) -> str:
@@ -52,6 +70,33 @@ def write_report_again(context: CampaignContext, campaign_id: int) -> str:
     """
     judge_again(context, campaign_id)
     return write_report(context, campaign_id)
+
+
+def delete_report(context: CampaignContext, campaign_id: int) -> str:
+    """Delete the report from KALTSTART; return the answer. The database keeps the campaign.
+
+    Raises StickError, or RefusedError where there is none.
+    """
+    from appliance.report import removal  # noqa: PLC0415 - as above
+
+    campaign = select_campaign(context.connection, campaign_id)
+    if campaign is None:
+        raise RefusedError(f"there is no campaign {campaign_id} in the database")
+    with writable_fat() as fat:
+        deleted = removal.delete_report(fat / "reports", campaign)
+    if deleted is None:
+        raise RefusedError(f"campaign {campaign_id} has no report on KALTSTART")
+    name, freed, is_gone = deleted
+    shown = f"reports/{printable(name)}"
+    record(context, "report-deleted", folder=shown, campaign_id=campaign_id)
+    size = format_drive_size(freed)
+    if is_gone:
+        return Phrase(N_("{folder} is deleted: {size} are free"), folder=shown, size=size)
+    return Phrase(
+        N_("the report in {folder} is deleted: {size} are free; other files in it stay"),
+        folder=shown,
+        size=size,
+    )
 
 
 def finish(context: CampaignContext, campaign_id: int) -> None:

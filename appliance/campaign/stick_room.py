@@ -14,12 +14,15 @@ from appliance.campaign.storage_estimate import StorageEstimate, estimate_storag
 from appliance.drives.model import Drive
 from appliance.plan.read import Plan
 from appliance.stick.partitions import DATA, DATABASE, FAT, MIN_FREE_BYTES
+from appliance.store.schema_size import count_used_bytes
 from appliance.units import format_drive_size
 
 _COPIES = 3
 """Of the database there are two copies beside it."""
 
-_MAKE_ROOM = "copy folders of old reports to a computer, then delete them there"
+_MAKE_ROOM = (
+    "copy old reports that you want to keep to a computer, then delete them on page Results"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,7 @@ class StickRoom:
     data_bytes: int
     """Free on kaltstart-data."""
     database_bytes: int
+    """Its pages that hold something: what a copy on KALTSTART takes."""
     fat_bytes: int
     """Free on KALTSTART."""
 
@@ -53,7 +57,7 @@ def read_room() -> StickRoom | None:
     if not DATA.is_mount():
         return None
     try:
-        database_bytes = DATABASE.stat().st_size
+        database_bytes = count_used_bytes(DATABASE)
     except OSError:
         database_bytes = 0
     return StickRoom(_find_free(DATA), database_bytes, _find_free(FAT))
@@ -84,7 +88,7 @@ def judge_room(wanted: StorageEstimate, room: StickRoom) -> RoomCheck:
             f"{format_drive_size(room.data_bytes)} are free; the campaign would pause then, and "
             "nothing that is stored would be lost"
         )
-    copies_bytes = room.database_bytes + 2 * wanted.rows_bytes
+    copies_bytes = room.database_bytes + 2 * wanted.copied_bytes
     if wanted.report_bytes > room.fat_bytes:
         warnings.append(
             f"KALTSTART has no room for the report: it takes about "

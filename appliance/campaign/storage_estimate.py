@@ -26,8 +26,10 @@ EVENT_ROW_BYTES = 315
 
 ACTIVITY_CSV_BYTES = 74
 ACTIVITY_GZ_BYTES = 24
+TEMPERATURE_CSV_BYTES = 34
 RESULT_TEXT_BYTES = 720
-"""In the report: of a row of activity.csv as it is and compressed, of a figure in CSV and JSON."""
+"""In the report: of a row of activity.csv as it is and compressed, of a temperature, of a figure in
+CSV and JSON."""
 
 PLAIN_ACTIVITY = 100_000
 """More rows of activity the report compresses."""
@@ -69,6 +71,12 @@ class StorageEstimate:
     """Of both, however fast the drives are."""
     report_bytes: int
     """Pages and tables on KALTSTART, without copies of the database."""
+    copied_bytes: int
+    """In each copy of the database there: the recording of a long campaign is thinned before."""
+
+
+MAX_ACTIVITY = 3600
+"""Of a thinned recording: intervals per step and device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +95,10 @@ class _StepLoad:
     @property
     def activity_rows(self) -> int:
         return ceil(self.usual_s) * self.devices
+
+    @property
+    def thinned_rows(self) -> int:
+        return min(self.activity_rows, MAX_ACTIVITY * self.devices)
 
     @property
     def rows_bytes(self) -> int:
@@ -117,7 +129,9 @@ def estimate_storage(plan: Plan, drives: Sequence[Drive]) -> StorageEstimate:
         boots_bytes += (booted * boots + 1) * reads * _REPLAYED_READ_ROW_BYTES
     rows_bytes = fixed_bytes + boots_bytes + sum(each.rows_bytes for each in loads)
     activity_rows = sum(each.activity_rows for each in loads)
-    row_bytes = ACTIVITY_CSV_BYTES if activity_rows <= PLAIN_ACTIVITY else ACTIVITY_GZ_BYTES
+    is_long = activity_rows > PLAIN_ACTIVITY
+    row_bytes = ACTIVITY_GZ_BYTES if is_long else ACTIVITY_CSV_BYTES
+    thinned_rows = sum(each.thinned_rows for each in loads) if is_long else activity_rows
     return StorageEstimate(
         rows_bytes=rows_bytes,
         raw_bytes=charts_bytes + sum(each.raw_bytes[1] for each in loads),
@@ -127,8 +141,10 @@ def estimate_storage(plan: Plan, drives: Sequence[Drive]) -> StorageEstimate:
             + _PAGE_OF_STEP_BYTES * len(loads)
             + charts_bytes
             + activity_rows * row_bytes
+            + activity_rows // _TEMPERATURE_EVERY_S * TEMPERATURE_CSV_BYTES
             + sum(each.results * RESULT_TEXT_BYTES + each.other_rows_bytes for each in loads)
         ),
+        copied_bytes=rows_bytes - (activity_rows - thinned_rows) * ACTIVITY_ROW_BYTES,
     )
 
 

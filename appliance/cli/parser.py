@@ -107,6 +107,11 @@ def _add_stored_commands(add: _Add) -> None:
     report = add("report", stored.report, "write the report of a campaign")
     _add_campaign(report)
     _add_out(report)
+    report.add_argument(
+        "--delete",
+        action="store_true",
+        help="delete it from the stick's KALTSTART instead; the database keeps the campaign",
+    )
     export = add("export", stored.export, "write the report of every campaign")
     _add_out(export)
     export.add_argument("--database", type=Path, metavar="FILE", help=_DATABASE)

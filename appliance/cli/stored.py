@@ -76,7 +76,7 @@ def _reading(options: argparse.Namespace) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def _find_database(options: argparse.Namespace) -> Path:
+def _find_database(options: argparse.Namespace, *, option: str = "--database") -> Path:
     """The one that was named, else the stick's. Raises StickError where there is none."""
     from appliance.stick.partitions import DATABASE
 
@@ -86,7 +86,7 @@ def _find_database(options: argparse.Namespace) -> Path:
             return DATABASE
         raise StickError(
             "no database was named, and this machine was not started from a Kaltstart stick",
-            hint="give --database FILE: of a stick in a laptop, reports/kaltstart.sqlite on its "
+            hint=f"give {option} FILE: of a stick in a laptop, reports/kaltstart.sqlite on its "
             "partition KALTSTART",
         )
     if not named.is_file():
@@ -165,6 +165,8 @@ def verdicts(options: argparse.Namespace) -> int:
 
 def report(options: argparse.Namespace) -> int:
     """The report of one campaign: by the engine on the stick, or from a database into a folder."""
+    if options.delete:
+        return _delete_report(options)
     if options.database is None and options.out is None:
         with _reading(options) as connection:
             number = _find_campaign(connection, options)
@@ -172,6 +174,17 @@ def report(options: argparse.Namespace) -> int:
     with _reading(options) as connection:
         _write_report(connection, _find_campaign(connection, options), options)
     return 0
+
+
+def _delete_report(options: argparse.Namespace) -> int:
+    """By the engine, of a campaign that is named: nothing is deleted by default."""
+    if options.database is not None or options.out is not None:
+        raise PlanError(
+            "--delete deletes from KALTSTART only", hint="leave out --database and --out"
+        )
+    if options.campaign is None:
+        raise PlanError("--delete without a campaign", hint="give its number")
+    return ask("delete-report", {"campaign_id": options.campaign})
 
 
 def export(options: argparse.Namespace) -> int:
@@ -249,7 +262,11 @@ def merge(options: argparse.Namespace) -> int:
     from appliance.store.connect import open_database
     from appliance.store.merge import merge_database
 
-    target = options.into.absolute() if options.into is not None else _find_database(options)
+    target = (
+        options.into.absolute()
+        if options.into is not None
+        else _find_database(options, option="--into")
+    )
     with closing(open_database(target)) as connection:
         for source in options.sources:
             counts = merge_database(

@@ -2,8 +2,9 @@
 """Writing the files of a report to KALTSTART, each complete or not at all.
 
 Pages and tables come first: every one is written under a temporary name and synced before any
-takes its place, so a stick that fills up keeps the report it had. Copies of the database come last
-and may be missing: the truth is on kaltstart-data. Never changes the database. FAT knows no links,
+takes its place, so a stick that fills up keeps the report it had. Boot charts, long recordings and,
+last, copies of the database follow one by one and may be missing: the truth is on kaltstart-data.
+Never changes the database. FAT knows no links,
 no permissions and no difference between upper and lower case: names come from `units.slug` and
 numbers.
 """
@@ -35,7 +36,11 @@ from appliance.samples.unit_times import UNITS_PLOT
 from appliance.store.campaigns import CampaignRow
 from appliance.store.extract import extract_campaign
 from appliance.store.read.campaign import CampaignRows, select_campaign, select_earlier
-from appliance.store.read.workloads import stream_activity
+from appliance.store.read.workloads import (
+    count_activity,
+    stream_activity,
+    stream_temperatures,
+)
 from appliance.store.rows import AnyRow
 from appliance.units import slug
 
@@ -57,15 +62,17 @@ def export_campaign(
     scratch: Path | None = None,
     note: Callable[[str], None] = lambda _: None,
     with_all: bool = True,
+    thin: Callable[[], None] = lambda: None,
 ) -> Path:
     """Write `<reports>/<id>-<name>/` and return it; an earlier report of the campaign is replaced.
 
     `raw` holds the charts as `cycle-<cycle id>/*.svg`, and what the tools of a step said in
     `<step id>/`, which is named in the report and not copied. `scratch` has room for a temporary
     copy of the database, by default beside `raw`. The folder's database has this campaign alone,
-    `<reports>/` has one of all (`with_all`), whatever is there by that name: `note` is told of each
-    that could not be written. Raises PlanError where there is no such campaign, StickError where
-    the other files cannot be written.
+    `<reports>/` has one of all (`with_all`), whatever is there by that name. `thin` is called
+    before these copies are made, if the whole recording of activity is there. `note` is told of
+    whatever could not be written beside the page, the results and the verdicts. Raises PlanError
+    where there is no such campaign, StickError where these cannot be written.
     """
     rows = select_campaign(connection, campaign_id=campaign_id)
     charts = _find_charts(rows, raw=raw)
@@ -85,18 +92,30 @@ def export_campaign(
         **_render_details(rows),
         **_render_verdicts(rows, view),
     }
-    writers = {
-        **{name: _write_text(text) for name, text in texts.items()},
+    recordings = {
+        **_write_temperatures(connection, rows),
         **_write_activity(connection, rows),
-        **{
-            f"bootcharts/{name}": _copy(source)
-            for found in (charts, plots)
-            for name, source in found.values()
-        },
+    }
+    drawn = {
+        f"bootcharts/{name}": _copy(source)
+        for found in (charts, plots)
+        for name, source in found.values()
     }
     with _explained(reports):
         folder = _choose_folder(reports, rows.campaign)
-        _write(folder, writers)
+        _write(folder, {name: _write_text(text) for name, text in texts.items()})
+
+    def write(place: Path, name: str, writer: _Writer) -> bool:
+        """Whether it is there."""
+        try:
+            _write(place, {name: writer})
+        except (OSError, sqlite3.Error) as error:
+            shown = place.relative_to(reports.parent) / name
+            why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            note(f"{shown} is missing or older than the report: {why}")
+            return False
+        return True
+
     temporary = (scratch or raw.parent) / f"report.sqlite{_TEMPORARY}"
 
     def extract(path: Path) -> None:
@@ -106,14 +125,15 @@ def export_campaign(
     def copy_all(path: Path) -> None:
         connection.execute("VACUUM INTO ?", (str(path),))
 
-    for place, writer in ((folder, extract), *([(reports, copy_all)] if with_all else [])):
-        try:
-            # SQLite does not sync what VACUUM INTO wrote (sqlite.org/lang_vacuum.html).
-            _write(place, {_DATABASE: writer})
-        except (OSError, sqlite3.Error) as error:
-            shown = place.relative_to(reports.parent) / _DATABASE
-            why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-            note(f"{shown} is missing or older than the report: {why}")
+    # SQLite does not sync what VACUUM INTO wrote (sqlite.org/lang_vacuum.html).
+    for name, writer in drawn.items():
+        write(folder, name, writer)
+    recorded = [write(folder, name, writer) for name, writer in recordings.items()]
+    if all(recorded):
+        thin()
+    write(folder, _DATABASE, extract)
+    if with_all:
+        write(reports, _DATABASE, copy_all)
     return folder
 
 
@@ -138,8 +158,7 @@ def _write_activity(connection: sqlite3.Connection, rows: CampaignRows) -> dict[
         return {}
     campaign_id = rows.campaign.id
     stream = partial(stream_activity, connection, campaign_id, damaged=rows.damaged)
-    count = sum(1 for _ in stream())
-    is_long = count > _PLAIN_ACTIVITY
+    is_long = count_activity(connection, campaign_id) > _PLAIN_ACTIVITY
 
     def write(path: Path) -> None:
         with (
@@ -150,6 +169,19 @@ def _write_activity(connection: sqlite3.Connection, rows: CampaignRows) -> dict[
             write_rows(out, stream())
 
     return {"activity.csv.gz" if is_long else "activity.csv": write}
+
+
+def _write_temperatures(connection: sqlite3.Connection, rows: CampaignRows) -> dict[str, _Writer]:
+    """Likewise."""
+    if not rows.workloads.warmth:
+        return {}
+    stream = partial(stream_temperatures, connection, rows.campaign.id, damaged=rows.damaged)
+
+    def write(path: Path) -> None:
+        with path.open("w", encoding="utf-8", newline="") as out:
+            write_rows(out, stream())
+
+    return {"temperatures.csv": write}
 
 
 def _find_charts(
@@ -215,7 +247,6 @@ def _render_details(rows: CampaignRows) -> dict[str, str]:
         "units.csv": list_units(rows),
         "conditions.csv": rows.conditions,
         "health.csv": rows.health,
-        "temperatures.csv": rows.workloads.temperatures,
     }
     files = {name: render_rows(each) for name, each in found.items() if each}
     return files | ({"steps.csv": render_steps(rows)} if rows.workloads.steps else {})
@@ -229,6 +260,12 @@ def _render_verdicts(rows: CampaignRows, view: ReportView) -> dict[str, str]:
         "verdicts.html": render_verdicts(view.verdicts),
         "verdicts.csv": render_verdict_limits(rows),
     }
+
+
+def find_report(reports: Path, campaign: CampaignRow) -> Path | None:
+    """The folder with that campaign's report, whole or not; None without one."""
+    folder = _choose_folder(reports, campaign)
+    return folder if folder.exists() else None
 
 
 def _choose_folder(reports: Path, campaign: CampaignRow) -> Path:

@@ -73,7 +73,7 @@ class HealthView:
 def make_health(rows: CampaignRows) -> HealthView | None:
     """The section; None where no drive was asked and none had a sensor."""
     readings = rows.verdicts.health
-    if not readings and not rows.workloads.temperatures:
+    if not readings and not rows.workloads.warmth:
         return None
     drives = tuple(
         _make_drive(drive, [row for row in readings if row.drive_id == drive.id])
@@ -135,9 +135,6 @@ def _show(value: float | None, unit: str) -> str:
 
 
 def _make_warmth(rows: CampaignRows) -> tuple[WarmthView, ...]:
-    found: dict[tuple[int, str], list[float]] = {}
-    for sample in rows.workloads.temperatures:
-        found.setdefault((sample.step_id, sample.drive_serial), []).append(sample.celsius)
     labels = {drive.identity: label_drive(drive) for drive in rows.drives}
     steps = {
         step.id: f"{number}: {step.kind}"
@@ -147,11 +144,11 @@ def _make_warmth(rows: CampaignRows) -> tuple[WarmthView, ...]:
     }
     return tuple(
         WarmthView(
-            step=steps[step_id],
-            drive=labels.get(serial, serial),
-            coolest=f"{min(celsius):.0f}",
-            hottest=f"{max(celsius):.0f}",
-            samples=str(len(celsius)),
+            step=steps[row.step_id],
+            drive=labels.get(row.drive_serial, row.drive_serial),
+            coolest=f"{row.coolest_celsius:.0f}",
+            hottest=f"{row.hottest_celsius:.0f}",
+            samples=str(row.samples),
         )
-        for (step_id, serial), celsius in found.items()
+        for row in rows.workloads.warmth
     )

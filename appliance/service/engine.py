@@ -35,7 +35,7 @@ from appliance.campaign.drives.leftover_arrays import (
 )
 from appliance.campaign.drives.traces import find_unknown_campaign
 from appliance.campaign.drives.work import side_work
-from appliance.campaign.finish import finish, write_report_again
+from appliance.campaign.finish import delete_report, finish, write_report_again
 from appliance.campaign.host import Host
 from appliance.campaign.log import record, refuse
 from appliance.campaign.pending_pause import owe_pause, pay_pause, read_owed_pause
@@ -698,6 +698,10 @@ class Appliance:
         """Of a campaign that has ended; the answer."""
         return write_report_again(self.context, campaign_id)
 
+    def delete_report(self, campaign_id: int) -> str:
+        """From KALTSTART; the answer."""
+        return delete_report(self.context, campaign_id)
+
     def switch_off(self, accept: Accept, *, restart: bool) -> NoReturn:
         """The machine, at once."""
         self.host.power.clear_alarm()
@@ -715,6 +719,8 @@ class Appliance:
         if not found:
             raise RefusedError(N_("this drive is not there any more, or has no medium"))
         accept(N_("its light blinks as it is read; its slot's light is on, if there is one"))
+        # A hybrid may keep what was read: whoever measures it afterwards has to know.
+        record(self, "located", drive=device, serial=identity, seconds=SECONDS)
         then = Phrase(N_("the light of {drive} blinks"), drive=printable(device))
         with blinking(found[0]) as find_trouble:
             self.screen.countdown("light", then, SECONDS)

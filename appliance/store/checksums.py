@@ -287,6 +287,7 @@ SEALED = {
         "'activity of ' || s.device || ' at second ' || CAST(s.t_s AS INTEGER)",
         "device t_s read_bytes write_bytes read_ios write_ios busy_s",
         is_recording=True,
+        is_final=False,
     ),
     "array_sample": _of_step(
         "'dirty bytes at second ' || CAST(s.t_s AS INTEGER)",

@@ -31,6 +31,7 @@ class Kind(StrEnum):
     WAKE_CHOICE = ("wake-choice", N_("Choice"))
     TRY_WAKE = ("try-wake", N_("Wake-up"))
     REPORT = ("report", N_("Report"))
+    DELETE_REPORT = ("delete-report", N_("Deleting the report"))
     MERGE = ("merge", N_("Importing"))
     KEEP_PLAN = ("keep-plan", N_("Saving the plan"))
     DELETE_PLAN = ("delete-plan", N_("Deleting the plan"))

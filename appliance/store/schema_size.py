@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The amount of schema in a database file, measured before SQLite loads it.
+"""What a database file holds, measured in the file: the amount of schema before SQLite loads it.
 
 At its first statement SQLite parses every definition in the file and keeps them, which takes many
 times their size: a file of others could fill the memory. Reads the file's own pages, and few of
@@ -11,6 +11,7 @@ from pathlib import Path
 
 _FILE_HEADER_BYTES = 100
 _PAGE_SIZE_AT = 16
+_FREE_PAGES_AT = 36
 _LARGEST_PAGE = 65536
 _LEAF, _INTERIOR = 13, 5
 """Kinds of page of a table's tree."""
@@ -28,8 +29,7 @@ def exceeds_schema(path: Path, *, max_definitions: int, max_bytes: int) -> bool:
         start = file.read(_FILE_HEADER_BYTES)
         if len(start) < _FILE_HEADER_BYTES:
             return False
-        (page_bytes,) = struct.unpack_from(">H", start, _PAGE_SIZE_AT)
-        page_bytes = _LARGEST_PAGE if page_bytes == 1 else page_bytes
+        page_bytes = _read_page_size(start)
         waiting = [1]
         definitions = found_bytes = 0
         # No page of ours leads to fewer than two, or holds less than one definition.
@@ -47,6 +47,22 @@ def exceeds_schema(path: Path, *, max_definitions: int, max_bytes: int) -> bool:
             if definitions > max_definitions or found_bytes > max_bytes:
                 return True
     return True
+
+
+def count_used_bytes(path: Path) -> int:
+    """The bytes of its pages that are not free. Raises OSError."""
+    with path.open("rb") as file:
+        start = file.read(_FILE_HEADER_BYTES)
+    size = path.stat().st_size
+    if len(start) < _FILE_HEADER_BYTES:
+        return size
+    (free,) = struct.unpack_from(">I", start, _FREE_PAGES_AT)
+    return int(size - free * _read_page_size(start))
+
+
+def _read_page_size(start: bytes) -> int:
+    (page_bytes,) = struct.unpack_from(">H", start, _PAGE_SIZE_AT)
+    return _LARGEST_PAGE if page_bytes == 1 else int(page_bytes)
 
 
 def _read_page(page: bytes, at: int) -> tuple[list[int], list[int]]:

@@ -25,6 +25,13 @@ _PLAN = (
     f'[[drive]]\nserial = "{_SERIAL}"\nerase = "{_SERIAL}"\n'
     '[boot]\ncycles = 4\npower = "warm"\nboot_set = "4M"\ncharts = "none"\n'
 )
+# What is left of the boot must not come to its end meanwhile.
+_CRASH = """\
+if grep -q kaltstart.slot= /proc/cmdline; then
+  systemctl kill --signal=STOP kaltstart-measure.service
+  kill -SEGV 1
+fi
+"""
 
 
 def _make_setup(out: Path) -> MachineSetup:
@@ -84,3 +91,18 @@ def test_a_plan_starts_by_itself_once_on_a_stick_that_forgets_all(out: Path) -> 
             with Machine(setup, drives=bay.attached(power_on=number)) as machine:
                 refused = machine.wait_event("refused", timeout_s=PATIENCE_S)
                 assert f"drive {_SERIAL} carries what a campaign left" in refused.fields["reason"]
+
+
+@pytest.mark.long
+def test_where_systemd_crashes_a_boot_that_comes_again_ends_switched_off(out: Path) -> None:
+    """The stick forgets that GRUB removed the entry; the clock keeps that the boot began."""
+    setup, kept = replace(_make_setup(out), agent=_CRASH), out / "kept.raw"
+    with (
+        DriveBay(_DRIVES, folder=out / "drives") as bay,
+        Machine(setup, drives=bay.attached(power_on=1)) as machine,
+    ):
+        machine.wait_event("campaign-start", timeout_s=PATIENCE_S)
+        _at_restart(machine, lambda: None)  # the rehearsal
+        _at_restart(machine, lambda: _copy(setup.stick, kept))
+        _at_restart(machine, lambda: _copy(kept, setup.stick))
+        machine.wait_off(timeout_s=PATIENCE_S)

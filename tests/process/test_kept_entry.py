@@ -18,6 +18,7 @@ _DROP_INS = {
     "kaltstart-deadline.service.d": "[Service]\nExecStart=\n"
     "ExecStart=/usr/bin/systemctl --force poweroff\n",
     "kaltstart-measure.service.d": "[Unit]\nFailureAction=poweroff-force\n",
+    "system.conf.d": "[Manager]\nCrashAction=poweroff\n",
 }
 
 
@@ -51,14 +52,14 @@ def _run(folder: Path, options: str) -> bool:
         ("/proc/driver/rtc", "registers"),
         ("/sys/class/rtc/rtc0", "rtc0"),
         ("/run/kaltstart", "run"),
-        ("/run/systemd/system", "units"),
+        ("/run/systemd", "units"),
     ):
         assert was in script
         script = script.replace(was, str(folder / now))
     # Each of them is kept.
     script = script.replace('> "$clock/wakealarm"', '>> "$clock/wakealarm"')
     subprocess.run(["sh", "-c", script], check=True)
-    made = {path.parent.name: path.read_text() for path in folder.glob("units/*/*.conf")}
+    made = {path.parent.name: path.read_text() for path in folder.glob("units/**/kept-entry.conf")}
     assert made in ({}, _DROP_INS)
     assert (folder / "panic").read_text() == ("0\n" if made else "30\n")
     return bool(made)

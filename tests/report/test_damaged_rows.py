@@ -41,7 +41,7 @@ _READ: dict[str, Callable[[CampaignRows], Sequence[object]]] = {
     "lba_range": lambda rows: rows.workloads.ranges,
     "activity_sample": lambda rows: rows.workloads.activity,
     "array_sample": lambda rows: rows.workloads.dirty,
-    "temperature_sample": lambda rows: rows.workloads.temperatures,
+    "temperature_sample": lambda rows: rows.workloads.warmth,
     "health_reading": lambda rows: rows.verdicts.health,
     "health_counter": lambda rows: rows.health,
     "condition": lambda rows: rows.conditions,

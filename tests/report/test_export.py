@@ -9,7 +9,9 @@ import os
 import shutil
 import sqlite3
 from collections import Counter
+from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
@@ -29,6 +31,7 @@ from appliance.store.read.workloads import (
 )
 from appliance.store.rows import list_columns
 from tests.report.database import Boot, Disk, add_campaign, make_database
+from tests.report.workloads import add_workloads
 
 FILES = [
     "bootcharts/1-LAB-SSHD-1-cycle-001.svg",
@@ -198,9 +201,13 @@ def test_only_one_campaign_is_reported(tmp_path: Path, lab: sqlite3.Connection, 
         assert "LAB-" not in (second / name).read_text()
 
 
-def _fail_to_copy(source: Path, target: Path) -> None:
+def _fail_to_write(target: Path, *_: object, **__: object) -> None:
     target.write_bytes(b"half")
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _fail_to_copy(_: Path, target: Path) -> None:
+    _fail_to_write(target)
 
 
 def _fail_to_sync(path: Path) -> None:
@@ -210,7 +217,7 @@ def _fail_to_sync(path: Path) -> None:
 @pytest.mark.parametrize(
     ("where", "name", "failure", "message"),
     [
-        (shutil, "copyfile", _fail_to_copy, "No space left on device"),
+        (Path, "write_text", _fail_to_write, "No space left on device"),
         (export, "sync_path", _fail_to_sync, "Read-only file system"),
     ],
 )
@@ -244,10 +251,41 @@ def test_a_stick_that_fills_up_keeps_the_report_it_had(
 ) -> None:
     before = {name: (report / name).read_bytes() for name in FILES}
     lab.execute("UPDATE boot_sample SET boot_s = 77.777 WHERE cycle_id = 1")
-    monkeypatch.setattr(shutil, "copyfile", _fail_to_copy)
+    monkeypatch.setattr(Path, "write_text", _fail_to_write)
     with pytest.raises(StickError):
         export_campaign(lab, campaign_id=1, reports=report.parent, raw=raw)
     assert {name: (report / name).read_bytes() for name in _list(report)} == before
+
+
+def test_a_stick_that_is_full_behind_the_pages_has_them_all_the_same(
+    tmp_path: Path, lab: sqlite3.Connection, raw: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A recording that is not in the report is not thinned in the database."""
+
+    def fail(out: TextIO, _: object) -> None:
+        out.write("half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    add_workloads(lab)
+    notes: list[str] = []
+    write = partial(
+        export_campaign, lab, campaign_id=1, reports=tmp_path / "reports", raw=raw,
+        note=notes.append,
+    )  # fmt: skip
+    monkeypatch.setattr(shutil, "copyfile", _fail_to_copy)
+    monkeypatch.setattr(export, "write_rows", fail)
+    folder = write(thin=lambda: pytest.fail("its seconds are nowhere else"))
+    assert [note.partition(" is missing")[0] for note in notes] == [
+        "reports/1-three-drives/bootcharts/1-LAB-SSHD-1-cycle-001.svg",
+        "reports/1-three-drives/activity.csv",
+    ]
+    assert "</html>" in (folder / "report.html").read_text()
+    assert {"results.csv", "results.json", "kaltstart.sqlite"} <= set(_list(folder))
+    assert not list(tmp_path.rglob("*.part"))
+    monkeypatch.undo()
+    thinned: list[bool] = []
+    write(thin=lambda: thinned.append((folder / "activity.csv").exists()))
+    assert thinned == [True]
 
 
 def test_a_database_that_does_not_fit_leaves_the_pages_and_says_so(
@@ -277,8 +315,8 @@ def test_a_report_is_handed_on_without_the_other_campaigns(
     reports = tmp_path / "reports"
     first = export_campaign(lab, campaign_id=1, reports=reports, raw=raw)
     second = export_campaign(lab, campaign_id=2, reports=reports, raw=raw)
-    assert b"SECOND" not in (first / "kaltstart.sqlite").read_bytes()
-    assert b"LAB-" not in (second / "kaltstart.sqlite").read_bytes()
+    for folder, foreign in ((first, b"SECOND"), (second, b"LAB-")):
+        assert not [name for name in _list(folder) if foreign in (folder / name).read_bytes()]
     for folder, number in ((first, 1), (second, 2)):
         own = open_read_only(folder / "kaltstart.sqlite")
         assert own.execute("PRAGMA foreign_key_check").fetchall() == []

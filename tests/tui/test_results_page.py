@@ -6,7 +6,7 @@ from appliance.store.verdicts import upsert_judging, upsert_judging_problem
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.measured import FIO, SQL, add_array_steps, add_field_test, add_steps, scaled
-from tests.tui.steps import finish, press, settle, text_of
+from tests.tui.steps import drawn, finish, press, settle, shown, text_of
 from tui.app import KaltstartApp
 from tui.charset import drawable
 from tui.model.campaigns import Campaign, Figure, Step
@@ -159,6 +159,32 @@ async def test_the_report_is_written_again_and_its_place_is_told(engine: FakeEng
         await settle(pilot)
         assert text_of(pilot, "#report") == "Report: KALTSTART: reports/1-rack-4/report.html"
         assert text_of(pilot, "#message") == "Report accepted: written"
+
+
+async def test_a_report_is_deleted_after_a_question_that_names_the_campaign(
+    engine: FakeEngine,
+) -> None:
+    engine.add_campaign("rack 4", state="done", cycles=1, boots={HDD: [99.5]})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "4", "d")
+        assert "no report on KALTSTART" in text_of(pilot, "#message")
+        folder = engine.run / "fat/reports/1-rack-4"
+        folder.mkdir(parents=True)
+        (folder / "report.html").touch()
+        engine.add_campaign("rack 5", state="done", cycles=1, boots={HDD: [99.5]})
+        await settle(pilot)
+        await press(pilot, "down")
+        for last in ("escape", "enter"):
+            await press(pilot, "d")
+            await shown(pilot, "#delete")
+            assert "Delete the report of campaign 1, rack 4, from KALTSTART?" in drawn(pilot)
+            assert engine.requests() == []
+            await press(pilot, "tab", last)
+            await finish(pilot, "reports")
+        (request,) = engine.requests()
+        assert (request.kind, request.read_payload()) == ("delete-report", {"campaign_id": 1})
+        assert (folder / "report.html").exists(), "the engine alone deletes it"
 
 
 async def test_each_step_stands_with_its_figures_and_their_cache_states(

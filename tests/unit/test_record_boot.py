@@ -188,3 +188,11 @@ def test_it_runs_alone_and_on_an_old_python() -> None:
         if isinstance(each, ast.Import | ast.ImportFrom)
     }
     assert {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names
+
+
+def test_a_shutdown_before_its_end_stops_the_unit_and_so_removes_it() -> None:
+    """Without default dependencies nothing else has it stopped, and ExecStopPost= would not run."""
+    unit = record_boot.format_unit(disk="/dev/sda", target="/var/tmp/b", more_s=0, processors=1)
+    assert "DefaultDependencies=no\n" in unit
+    assert "Conflicts=shutdown.target\n" in unit
+    assert "shutdown.target" in unit.partition("Before=")[2].partition("\n")[0]

@@ -112,3 +112,15 @@ def test_the_kernels_console_is_the_first_serial_line_alone(file: str) -> None:
     """Linux takes one console of each kind: the first that is named, and none where that lacks."""
     words = (_REPO / file).read_text().split()
     assert [word for word in words if word.startswith("console=ttyS")] == ["console=ttyS0,115200"]
+
+
+def test_what_systemd_does_when_it_crashes_is_never_a_restart_that_nothing_bounds() -> None:
+    """The kernel's options would go before what the initrd notes of a kept entry."""
+    measured = (_REPO / "mkosi.extra/usr/share/kaltstart/measured.cmdline").read_text()
+    assert "crash_action" not in measured
+    assert "systemd.crash_action=freeze" in (_REPO / "mkosi.conf").read_text().split()
+    config = "usr/lib/systemd/system.conf.d/50-kaltstart.conf"
+    assert "\nCrashAction=reboot\n" in (_REPO / "mkosi.extra" / config).read_text()
+    assert Path(config).name < "kept-entry.conf", "systemd takes the last of them by name"
+    # The initrd's own systemd has no such file: it stops with a text.
+    assert not (_REPO / "mkosi.images/initrd/mkosi.extra" / config).exists()

@@ -29,7 +29,7 @@ from tui.page import Page
 from tui.results.charts import draw_boots
 from tui.results.import_campaigns import take_over
 from tui.results.raw import show_raw
-from tui.results.reports import write_all
+from tui.results.reports import delete_report, write_all
 from tui.widgets.figures import draw_bar
 from tui.widgets.line import Line
 from tui.widgets.table import Table, make_cell
@@ -72,11 +72,13 @@ class ResultsPage(Page):
         "warm (RAM answered), bypass, bounded, partial; unproven if there is no proof. Bars "
         "compare what ran on several drives.\n\n"
         "Enter  raw output    w  rewrite the report    a  rewrite all reports\n"
+        "d  delete the report; the database keeps the campaign\n"
         "m  import another stick's campaigns: its kaltstart.sqlite, on KALTSTART"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("w", "report", show=False),
         Binding("a", "all_reports", show=False),
+        Binding("d", "delete_report", show=False),
         Binding("m", "take_over", show=False),
         Binding("enter", "raw", show=False),
     ]
@@ -143,6 +145,16 @@ class ResultsPage(Page):
         """The same, for every campaign."""
         if self._may_write_reports():
             self.kaltstart.run_once("reports", write_all(self.kaltstart, self._campaigns))
+
+    def action_delete_report(self) -> None:
+        """Make room on KALTSTART; the campaign stays in the database."""
+        campaign = self._selected()
+        if campaign is None or not self._may_ask():
+            return
+        if campaign.report:
+            self.kaltstart.run_once("reports", delete_report(self.kaltstart, campaign))
+        else:
+            self.kaltstart.say(_("This campaign has no report on KALTSTART."))
 
     def action_take_over(self) -> None:
         """Campaigns of another stick."""

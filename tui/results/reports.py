@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Having the engine rewrite the reports of all campaigns, one after the other.
+"""Having the engine rewrite the reports of all campaigns, one after the other, or delete one.
 
-One request each, as for a single one: between two of them the engine is free for whatever else is
-asked of it, and what cannot be written keeps none of the others from it.
+Rewriting them takes one request each, as for a single one: between two of them the engine is free
+for whatever else is asked of it, and what cannot be written keeps none of the others from it.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tui.language import _
 from tui.model.campaigns import Campaign
+from tui.widgets.dialog import Ask
 
 if TYPE_CHECKING:
     from tui.app import KaltstartApp
@@ -40,3 +41,18 @@ async def write_all(app: "KaltstartApp", campaigns: Sequence[Campaign]) -> None:
         written=written, count=len(campaigns)
     )
     app.say("\n".join([told, *refused]))
+
+
+async def delete_report(app: "KaltstartApp", campaign: Campaign) -> None:
+    """After the user has seen whose it is."""
+    told = _("Delete the report of campaign {id}, {name}, from KALTSTART?").format(
+        id=campaign.id, name=campaign.name
+    )
+    rest = _(
+        "Its folder: {folder}. The database keeps the campaign: w writes the report again. What "
+        "the database no longer has: the seconds of long recordings in activity.csv."
+    ).format(folder=campaign.report)
+    choices = (("delete", _("Delete")),)
+    ask = Ask(_(" Delete a report "), f"{told}\n\n{rest}", choices)
+    if await app.push_screen_wait(ask) is not None:
+        await app.ask_engine("delete-report", {"campaign_id": campaign.id})

@@ -81,6 +81,9 @@ class Engine(Protocol):
     def write_report_again(self, campaign_id: int) -> str:
         """Of a campaign that has ended; the answer."""
 
+    def delete_report(self, campaign_id: int) -> str:
+        """From KALTSTART; the answer."""
+
     def take_apart(self, set_uuid: str) -> None:
         """An array that was left behind."""
 
@@ -390,6 +393,10 @@ def _report(asked: Asked, *, campaign_id: int) -> str:
     return asked.engine.write_report_again(campaign_id)
 
 
+def _delete_report(asked: Asked, *, campaign_id: int) -> str:
+    return asked.engine.delete_report(campaign_id)
+
+
 def _keep_plan(_: Asked, *, name: str, plan_toml: str, replace: bool) -> str:
     return f"kept as {keep_plan(name, plan_toml, replace=replace)}"
 
@@ -442,6 +449,7 @@ HANDLERS: dict[str, Handler] = {
     Kind.WAKE_CHOICE: Handler(_choose_wake, outlives_a_start=True),
     Kind.TRY_WAKE: Handler(_try_wake),
     Kind.REPORT: Handler(_report, writes_files=True),
+    Kind.DELETE_REPORT: Handler(_delete_report, writes_files=True),
     Kind.MERGE: Handler(_merge),
     Kind.KEEP_PLAN: Handler(_keep_plan, writes_files=True),
     Kind.DELETE_PLAN: Handler(_delete_plan, writes_files=True),

@@ -8,9 +8,10 @@ that wait: the drives' work of those two seconds, and it is done again.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from sqlite3 import Connection
+from sqlite3 import Connection, IntegrityError
 
 from appliance.campaign.host import Clock
+from appliance.errors import StickError
 from appliance.store.connect import transaction
 
 SHARED_S = 2.0
@@ -29,6 +30,8 @@ class PartStore:
     _keeps: dict[int, Callable[[], None]] = field(default_factory=dict)
     """By step: what brings the files of its last finished part onto the stick."""
     _due_s: float = 0.0
+    _doubted: int = 0
+    """How many of those that wait were in a commit that failed: it may have been made."""
 
     def add(
         self,
@@ -63,8 +66,24 @@ class PartStore:
             return
         for keep in self._keeps.values():
             keep()
-        with transaction(self.connection):
-            for insert in self._inserts:
-                insert()
+        try:
+            self._commit()
+        except IntegrityError:
+            if not self._doubted:
+                raise
+            # The commit that failed was made: its parts, all or none, are there.
+            del self._inserts[: self._doubted]
+            self._doubted = 0
+            self._commit()
         self._inserts.clear()
         self._keeps.clear()
+        self._doubted = 0
+
+    def _commit(self) -> None:
+        try:
+            with transaction(self.connection):
+                for insert in self._inserts:
+                    insert()
+        except StickError:
+            self._doubted = len(self._inserts)
+            raise

@@ -6,10 +6,11 @@ works. So the database has one writer at any time. What ends one step ends no ot
 trouble with the stick and a bug end them all. Must never have two steps on one drive.
 """
 
+import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 
@@ -26,6 +27,7 @@ from appliance.campaign.steps.attempt import (
     hold_if_asked,
 )
 from appliance.errors import KaltstartError, RefusedError, StickError
+from appliance.store.connect import impatient
 from appliance.store.pause_and_skip import is_pause_asked, is_skipped
 
 _LOOK_S = 0.25
@@ -69,6 +71,9 @@ class SideBySide:
         """What ends it all, once the steps that run have ended."""
         self._is_ending = False
         """Whether those were told to end."""
+        self._patience = ExitStack()
+        """The connection's, while they run."""
+        self._is_hurrying = False
 
     def run(self, runs: Sequence[StepRun]) -> list[tuple[StepRun, RefusedError]]:
         """Do them; those whose drive is not here are given back.
@@ -80,7 +85,7 @@ class SideBySide:
             self._waiting.setdefault(each.step.drive_id, deque()).append(each)
         turn = self._context.host.turn
         turn.is_bound = lambda: self._context.connection.in_transaction
-        with turn:
+        with turn, self._patience:
             while self._begin_all() or self._running:
                 if ended := self._await_end():
                     self._note_end(ended)
@@ -138,6 +143,7 @@ class SideBySide:
                 absent = self._do(run)
             except BaseException as error:  # noqa: BLE001 - raised by the thread that waits
                 found = error
+                self._hurry(error)
         self._ended.put(_Ended(run, absent, found))
 
     def _note_progress(self, place: StepPosition, label: str, done: int, total: int) -> None:
@@ -172,10 +178,18 @@ class SideBySide:
 
     def _end_all(self, error: BaseException) -> None:
         """Nothing begins any more, and what runs is to end where it is."""
+        self._hurry(error)
         self._trouble = self._trouble or error
         self._is_ending = True
         for step_id in self._running:
             self._interrupts[step_id] = StoppedByPersonError()
+
+    def _hurry(self, error: BaseException) -> None:
+        """Who holds the database was waited for by one step: no other waits as long."""
+        if isinstance(error, StickError) and not self._is_hurrying:
+            self._is_hurrying = True
+            with suppress(sqlite3.Error):  # closed by now
+                self._patience.enter_context(impatient(self._context.connection))
 
     def _tell(self) -> None:
         """Show all that run, and hear what people ask for."""

@@ -6,7 +6,7 @@ Tables are read where the views lack a column: the reason of a proof, the parts 
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import batched, groupby
 from math import ceil
@@ -115,6 +115,17 @@ class TemperatureRow:
 
 
 @dataclass(frozen=True, slots=True)
+class WarmthRow:
+    """How hot one drive was during a step."""
+
+    step_id: int
+    drive_serial: str
+    coolest_celsius: float
+    hottest_celsius: float
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
 class SliceRow:
     """One slice of a drive as it was read."""
 
@@ -148,7 +159,7 @@ class WorkloadRows:
     activity: tuple[ActivityRow, ...]
     """At most MAX_ACTIVITY per step and device, of equally many intervals each."""
     dirty: tuple[DirtyRow, ...]
-    temperatures: tuple[TemperatureRow, ...]
+    warmth: tuple[WarmthRow, ...]
     slices: tuple[SliceRow, ...]
     ranges: tuple[RangeRow, ...]
     throttling: tuple[ThrottlingRow, ...]
@@ -187,7 +198,7 @@ def select_workloads(
         tickets=select(TicketRow, "ticket", "v.pass, v.seq"),
         activity=tuple(_select_activity(connection, campaign_id, damaged)) if with_activity else (),
         dirty=select(DirtyRow, "array_sample", "v.t_s"),
-        temperatures=select(TemperatureRow, "temperature_sample", "drive_serial, v.t_s"),
+        warmth=_select_warmth(connection, campaign_id, damaged),
         slices=select(SliceRow, "surface_slice", "v.slice"),
         ranges=select(RangeRow, "lba_range", "v.first_byte, v.kind, v.part"),
         throttling=select(ThrottlingRow, "throttling", "drive_serial"),
@@ -219,6 +230,35 @@ def stream_activity(
     yield from read_rows(connection, ActivityRow, query, campaign_id)
 
 
+def count_activity(connection: sqlite3.Connection, campaign_id: int) -> int:
+    """How many rows it has, damaged ones among them."""
+    query = (
+        "SELECT count(*) FROM activity v JOIN step t ON t.id = v.step_id WHERE t.campaign_id = ?"
+    )
+    return int(connection.execute(query, (campaign_id,)).fetchone()[0])
+
+
+def stream_temperatures(
+    connection: sqlite3.Connection, campaign_id: int, *, damaged: Sequence[Damaged] = ()
+) -> Iterator[TemperatureRow]:
+    """Likewise: one every ten seconds of each step."""
+    query = _list_sound(TemperatureRow, "temperature_sample", "drive_serial, v.t_s", damaged)
+    yield from read_rows(connection, TemperatureRow, query, campaign_id)
+
+
+def _select_warmth(
+    connection: sqlite3.Connection, campaign_id: int, damaged: Sequence[Damaged]
+) -> tuple[WarmthRow, ...]:
+    samples = _list_sound(TemperatureRow, "temperature_sample", "drive_serial", damaged)
+    query = (
+        "SELECT step_id, drive_serial, min(celsius) AS coolest_celsius,"
+        " max(celsius) AS hottest_celsius, count(*) AS samples"
+        f" FROM ({samples}) JOIN step o ON o.id = step_id"
+        " GROUP BY step_id, drive_serial ORDER BY o.position, drive_serial"
+    )
+    return tuple(read_rows(connection, WarmthRow, query, campaign_id))
+
+
 def _select_activity(
     connection: sqlite3.Connection, campaign_id: int, damaged: Sequence[Damaged]
 ) -> Iterator[ActivityRow]:
@@ -232,9 +272,25 @@ def _select_activity(
     }
     rows = stream_activity(connection, campaign_id, damaged=damaged)
     for key, own in groupby(rows, key=lambda row: (row.step_id, row.device)):
-        width = ceil(counts[key] / MAX_ACTIVITY)
-        for part in batched(own, width, strict=False):
-            yield part[0] if width == 1 else _join(part)
+        yield from _join_all(own, counts[key])
+
+
+def stream_joined_activity(
+    connection: sqlite3.Connection, step_id: int, device: str
+) -> Iterator[ActivityRow]:
+    """What a report reads of one device's recording of one step, if none of it is damaged."""
+    where = "FROM activity WHERE step_id = ? AND device = ?"
+    (count,) = connection.execute(f"SELECT count(*) {where}", (step_id, device)).fetchone()
+    columns = ", ".join(list_columns(ActivityRow))
+    query = f"SELECT {columns} {where} ORDER BY t_s"
+    yield from _join_all(read_rows(connection, ActivityRow, query, step_id, device), count)
+
+
+def _join_all(rows: Iterable[ActivityRow], count: int) -> Iterator[ActivityRow]:
+    """`count` intervals of one device as at most MAX_ACTIVITY of them."""
+    width = ceil(count / MAX_ACTIVITY)
+    for part in batched(rows, max(1, width), strict=False):
+        yield part[0] if width == 1 else _join(part)
 
 
 def _join(part: tuple[ActivityRow, ...]) -> ActivityRow:

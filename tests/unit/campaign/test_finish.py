@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from appliance.campaign import finish as module
-from appliance.campaign.finish import finish, write_report
+from appliance.campaign.finish import delete_report, finish, write_report
 from appliance.campaign.log import record
-from appliance.errors import StickError
+from appliance.errors import RefusedError, StickError
 from appliance.store.campaigns import select_unreported_campaign
 from tests.unit.campaign.world import World
 
@@ -122,3 +122,23 @@ def test_a_report_can_be_asked_for_again(world: World, fat: Path) -> None:
     settle(world)
     for _ in range(2):
         assert write_report(world.context(), 1) == "reports/1-rack-4"
+
+
+def test_a_report_is_deleted_and_the_campaign_stays(
+    world: World, fat: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle(world)
+    with pytest.raises(RefusedError, match="campaign 1 has no report"):
+        delete_report(world.context(), 1)
+    with pytest.raises(RefusedError, match="there is no campaign 7"):
+        delete_report(world.context(), 7)
+    folder = fat / "reports/1-rack-4"
+    folder.mkdir(parents=True)
+    (folder / "results.csv").write_bytes(bytes(2000))
+    before = world.campaign()
+    answer = delete_report(world.context(), 1)
+    assert answer == "reports/1-rack-4 is deleted: 2.0 kB are free"
+    assert world.events()[-1] == (
+        "report-deleted", "reports/1-rack-4; the database keeps the campaign"
+    )  # fmt: skip
+    assert world.campaign() == before

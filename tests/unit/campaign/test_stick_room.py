@@ -10,7 +10,11 @@ from appliance.campaign.storage_estimate import StorageEstimate
 
 _MB = 1_000_000
 _WANTED = StorageEstimate(
-    rows_bytes=100 * _MB, raw_bytes=10 * _MB, least_bytes=40 * _MB, report_bytes=30 * _MB
+    rows_bytes=100 * _MB,
+    raw_bytes=10 * _MB,
+    least_bytes=40 * _MB,
+    report_bytes=30 * _MB,
+    copied_bytes=100 * _MB,
 )
 _PLENTY = StickRoom(data_bytes=8000 * _MB, database_bytes=50 * _MB, fat_bytes=310 * _MB)
 

@@ -25,9 +25,10 @@ from appliance.samples.model import (
     Ticket,
 )
 from appliance.store import steps as store
+from appliance.store import thinning
 from appliance.store.events import insert_event
 from appliance.store.health import insert_temperatures
-from appliance.store.read.workloads import stream_activity
+from appliance.store.read.workloads import MAX_ACTIVITY, stream_activity
 from appliance.store.surface import insert_slices
 from tests.report.database import Disk, make_database
 from tests.report.states import BYPASS
@@ -199,7 +200,16 @@ def test_a_surface_and_a_verify_of_a_large_disk_are_days_of_activity() -> None:
     # Four times 20 TB: 222 hours at 100 MB/s, 74 at the fastest.
     assert found.rows_bytes == pytest.approx(800_000 * 111, rel=0.05)
     assert found.least_bytes == pytest.approx(4 * 20e12 / 300e6 * 106, rel=0.05)
-    assert found.report_bytes == pytest.approx(800_000 * module.ACTIVITY_GZ_BYTES, rel=0.1)
+    row_bytes = module.ACTIVITY_GZ_BYTES + module.TEMPERATURE_CSV_BYTES / 10
+    assert found.report_bytes == pytest.approx(800_000 * row_bytes, rel=0.1)
+    # Two steps with an hour of intervals each, and a temperature every ten seconds.
+    copied_bytes = 2 * 3600 * 106 + 80_000 * module.TEMPERATURE_ROW_BYTES
+    assert found.copied_bytes == pytest.approx(copied_bytes, rel=0.1)
+
+
+def test_what_is_thinned_and_when_is_as_the_store_does_it() -> None:
+    assert module.PLAIN_ACTIVITY == thinning.LONG_ROWS
+    assert module.MAX_ACTIVITY == MAX_ACTIVITY
 
 
 def test_a_sweep_takes_its_whole_time_in_any_case() -> None:

@@ -154,7 +154,10 @@ def test_schema_is_that_of_plan_and_database(capsys: pytest.CaptureFixture[str])
         (["verdicts", "--database", "text.sqlite"], 5, "text.sqlite"),
         (["report", "--out", "x", "--database", "nowhere.sqlite"], 5, "nowhere.sqlite"),
         (["compare", "x", "1", "--database", "stick.sqlite"], 2, "x is not the number"),
-        (["merge", "stick.sqlite"], 5, "no database was named"),
+        (["report", "--delete"], 2, "give its number"),
+        (["report", "1", "--delete", "--database", "stick.sqlite"], 2, "from KALTSTART only"),
+        (["report", "1", "--delete"], 5, "not started from a Kaltstart stick"),
+        (["merge", "stick.sqlite"], 5, "give --into FILE"),
     ],
 )
 def test_what_is_wrong_is_told(

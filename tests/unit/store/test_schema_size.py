@@ -13,7 +13,7 @@ from appliance.store import merge_source
 from appliance.store.connect import SCHEMA_VERSION, open_database
 from appliance.store.merge_source import find_offer
 from appliance.store.schema import APPLICATION_ID
-from appliance.store.schema_size import exceeds_schema
+from appliance.store.schema_size import count_used_bytes, exceeds_schema
 
 _SIZE = (
     "SELECT count(*), sum(length(type) + length(name) + length(tbl_name)"
@@ -96,3 +96,16 @@ def test_one_that_was_cut_is_left_to_sqlite(tmp_path: Path) -> None:
     open_database(path).close()
     path.write_bytes(path.read_bytes()[:20_000])
     assert not exceeds_schema(path, max_definitions=1000, max_bytes=1 << 20)
+
+
+def test_pages_that_hold_nothing_any_more_are_not_counted(tmp_path: Path) -> None:
+    path = tmp_path / "some.sqlite"
+    with closing(sqlite3.connect(path, autocommit=True)) as connection:
+        connection.execute("CREATE TABLE big (text TEXT)")
+        before = count_used_bytes(path)
+        connection.execute("INSERT INTO big VALUES (zeroblob(1000000))")
+        assert count_used_bytes(path) > before + 990_000
+        connection.execute("DELETE FROM big")
+        assert count_used_bytes(path) < path.stat().st_size - 900_000
+        connection.execute("VACUUM INTO ?", (str(tmp_path / "copy.sqlite"),))
+        assert (tmp_path / "copy.sqlite").stat().st_size <= count_used_bytes(path)

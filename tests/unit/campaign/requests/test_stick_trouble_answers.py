@@ -81,6 +81,7 @@ def test_power_that_does_not_go_in_a_campaign_that_goes_on_is_told_as_well(
     ("kind", "payload", "writer"),
     [
         ("report", {"campaign_id": 1}, "write_report_again"),
+        ("delete-report", {"campaign_id": 1}, "delete_report"),
         ("keep-plan", {"name": "a", "plan_toml": "", "replace": False}, "keep_plan"),
         ("delete-plan", {"file_name": "a.toml"}, "delete_plan"),
     ],
@@ -95,7 +96,7 @@ def test_a_file_that_cannot_be_written_is_declined(
     def fail(*_: object, **__: object) -> None:
         raise StickError("KALTSTART cannot be written: read-only")
 
-    monkeypatch.setattr(engine if kind == "report" else requests, writer, fail)
+    monkeypatch.setattr(engine if kind.endswith("report") else requests, writer, fail)
     answered = answer_to(appliance, ask(appliance, kind, payload))
     assert (answered.state, answered.exit_code) == ("refused", 5)
     assert "KALTSTART cannot be written" in answered.answer

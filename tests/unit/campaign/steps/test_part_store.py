@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which finished parts share a commit, and when it comes."""
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from typing import Any, override
 
 import pytest
 
@@ -102,3 +104,42 @@ def test_what_the_stick_did_not_take_still_waits(bench: Bench) -> None:
     bench.parts.add(2, lambda: None, keep=lambda: None, took_s=0.1)
     bench.parts.store()
     assert bench.stored() == ["a"]
+
+
+class _DirectoryUnsynced(sqlite3.Connection):
+    """Its commits are made, and the last flush behind them fails."""
+
+    is_failing = False
+
+    @override
+    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+        cursor = super().execute(sql, *values)
+        if sql == "COMMIT" and self.is_failing:
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorcode = sqlite3.SQLITE_IOERR_DIR_FSYNC
+            raise error
+        return cursor
+
+
+def test_a_commit_that_failed_and_was_made_all_the_same_is_not_made_twice(bench: Bench) -> None:
+    with closing(
+        sqlite3.connect(bench.world.path, autocommit=True, factory=_DirectoryUnsynced)
+    ) as connection:
+        bench.parts.connection = connection
+        connection.execute("CREATE TABLE stored (name TEXT PRIMARY KEY)")
+
+        def finish(name: str, step_id: int) -> None:
+            def insert() -> None:
+                connection.execute("INSERT INTO stored VALUES (?)", (name,))
+
+            bench.parts.add(step_id, insert, keep=lambda: None, took_s=0.1)
+
+        finish("a", 1)
+        connection.is_failing = True
+        with pytest.raises(StickError):
+            bench.parts.store()
+        connection.is_failing = False
+        # The step of another drive comes to its end.
+        finish("b", 2)
+        bench.parts.store()
+        assert connection.execute("SELECT name FROM stored").fetchall() == [("a",), ("b",)]

@@ -251,11 +251,11 @@ def test_a_pause_lets_each_drive_finish_its_part(make: MakeMachine) -> None:
     meet(machine, "one on sda", "one on sdb")
     once = machine.during["one on sdb"]
 
-    def meet_and_ask() -> None:
-        once()
+    def ask_and_meet() -> None:
         ask()
+        once()
 
-    machine.during["one on sdb"] = meet_and_ask
+    machine.during["one on sdb"] = ask_and_meet
     machine.during["two on sda"] = fail(AssertionError("it pauses before this part"))
     with pytest.raises(PausedByPersonError):
         machine.run()
@@ -525,3 +525,26 @@ def test_a_step_that_failed_before_its_power_off_is_not_begun_again_beside_the_n
         machine.run()
     assert states(machine)[::2] == ["failed", "running"]
     assert machine.rows("SELECT step_id FROM power_off") == [(3,)]
+
+
+def test_who_holds_the_database_is_waited_for_by_one_step_only(
+    make: MakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each wait takes five minutes, and there may be a drive for each of a dozen of them."""
+    machine = make(surface())
+    waits: list[int] = []
+
+    def end_all(self: side_by_side.SideBySide, error: BaseException) -> None:
+        (patience_ms,) = self._context.connection.execute("PRAGMA busy_timeout").fetchone()
+        waits.append(patience_ms)
+        told(self, error)
+
+    told = side_by_side.SideBySide._end_all
+    monkeypatch.setattr(side_by_side.SideBySide, "_end_all", end_all)
+    monkeypatch.setattr("appliance.store.connect._SHORT_PATIENCE_S", 0.003)
+    meet(machine, "one on sda", "one on sdb")
+    machine.during["two on sda"] = fail(StickError("another program keeps the database locked"))
+    machine.during["two on sdb"] = hold(machine, "sdb")
+    with pytest.raises(StickError):
+        machine.run()
+    assert waits[0] == 3
