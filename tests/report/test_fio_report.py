@@ -15,6 +15,7 @@ from appliance.samples.fio_output import find_percentiles, parse_fio
 from appliance.samples.model import ActivitySample
 from appliance.store import steps as store
 from appliance.store.read.campaign import select_campaign
+from tests.databases import seal
 from tests.report.database import Disk, make_database
 from tests.report.pages_read import export, find_charts, words_of
 from tests.report.states import BYPASS, COLD, Setup
@@ -156,3 +157,28 @@ def test_a_first_round_that_was_like_the_last_is_not(one: sqlite3.Connection) ->
     assert _tell_rounds(one, 11, 10, 10, 10, 10, 10).startswith(
         "A: 10.0 MB/s (last 5 of 6 rounds);"
     )
+
+
+_SAME = """\
+version = 1
+[[drive]]
+serial = "A"
+[[workload]]
+kind = "fio"
+tests = ["seq-read"]
+steady_state = true
+same_blocks = true
+"""
+
+
+def test_what_later_rounds_on_the_same_blocks_gain_is_told(
+    one: sqlite3.Connection, tmp_path: Path
+) -> None:
+    one.execute("UPDATE campaign SET plan_toml = ?", (_SAME,))
+    seal(one, "campaign")
+    # Of other blocks so small a difference would be no news.
+    told = _tell_rounds(one, 10, 12, 12, 12, 12, 12)
+    assert told.startswith(
+        "A: 12.0 MB/s (last 5 of 6 rounds of the same blocks; the first was 1.2 times as slow);"
+    )
+    assert "Every round moved the same blocks" in words_of(export(one, tmp_path))

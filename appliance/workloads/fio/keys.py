@@ -160,6 +160,13 @@ class FioPlan(WorkloadPlan):
         says="Give up on the steady state after this many rounds.",
         brief="then no steady state",
     )
+    same_blocks: bool = key(
+        flag(),
+        default=False,
+        says="Every round moves the very blocks of the first one: what does the drive learn?",
+        brief="rounds on the same blocks",
+    )
+    """Each in the first one's order, and no more of them than that one reached in its time."""
     modes: tuple[CacheMode, ...] = key(
         each_once(
             one_of("writethrough", "writeback", "writearound"),
@@ -257,6 +264,8 @@ class FioPlan(WorkloadPlan):
             yield Clash(
                 ("max_rounds", "steady_state"), ("max_rounds",), "is only for steady_state = true"
             )
+        if self.same_blocks:
+            yield from _check_same_blocks(self)
         yield from _check_speed(self)
         yield from _check_modes(self)
         if not {"ioengine", "iodepth"} & set(dict(self.options)):
@@ -311,6 +320,15 @@ def _check_speed(plan: FioPlan) -> Iterator[Clash]:
             ("tests",),
             f'{min(named)} needs page_cache = "bypass" and numjobs = 1',
         )
+
+
+def _check_same_blocks(plan: FioPlan) -> Iterator[Clash]:
+    keys, place = ("same_blocks", "steady_state", "numjobs", "options"), ("same_blocks",)
+    if not plan.steady_state:
+        yield Clash(keys, place, "is only for steady_state = true")
+    if plan.numjobs != 1 or plan.options:
+        # How far each of several jobs came is not known, nor what a job of one's own draws.
+        yield Clash(keys, place, "needs tests, and numjobs = 1")
 
 
 def _check_modes(plan: FioPlan) -> Iterator[Clash]:
