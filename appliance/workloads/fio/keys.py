@@ -260,12 +260,7 @@ class FioPlan(WorkloadPlan):
                 ("memory_max",),
                 f'is only for page_cache = "bounded", not {show_value(self.page_cache)}',
             )
-        if self.max_rounds != _DEFAULT_MAX_ROUNDS and not self.steady_state:
-            yield Clash(
-                ("max_rounds", "steady_state"), ("max_rounds",), "is only for steady_state = true"
-            )
-        if self.same_blocks:
-            yield from _check_same_blocks(self)
+        yield from _check_rounds(self)
         yield from _check_speed(self)
         yield from _check_modes(self)
         if not {"ioengine", "iodepth"} & set(dict(self.options)):
@@ -322,11 +317,14 @@ def _check_speed(plan: FioPlan) -> Iterator[Clash]:
         )
 
 
-def _check_same_blocks(plan: FioPlan) -> Iterator[Clash]:
+def _check_rounds(plan: FioPlan) -> Iterator[Clash]:
+    only = "is only for steady_state = true"
+    if plan.max_rounds != _DEFAULT_MAX_ROUNDS and not plan.steady_state:
+        yield Clash(("max_rounds", "steady_state"), ("max_rounds",), only)
     keys, place = ("same_blocks", "steady_state", "numjobs", "options"), ("same_blocks",)
-    if not plan.steady_state:
-        yield Clash(keys, place, "is only for steady_state = true")
-    if plan.numjobs != 1 or plan.options:
+    if plan.same_blocks and not plan.steady_state:
+        yield Clash(keys, place, only)
+    if plan.same_blocks and (plan.numjobs != 1 or plan.options):
         # How far each of several jobs came is not known, nor what a job of one's own draws.
         yield Clash(keys, place, "needs tests, and numjobs = 1")
 
