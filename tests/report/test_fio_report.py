@@ -18,7 +18,7 @@ from appliance.store.read.campaign import select_campaign
 from tests.databases import seal
 from tests.report.database import Disk, make_database
 from tests.report.pages_read import export, find_charts, words_of
-from tests.report.states import BYPASS, COLD, Setup
+from tests.report.states import BYPASS, Setup
 from tests.report.workloads import add_results, add_step, make_results
 
 CAPTURED = Path(__file__).parents[1] / "fixtures/fio/rand-read.json"
@@ -54,15 +54,6 @@ def test_latencies_are_told_up_to_the_longest(one: sqlite3.Connection, tmp_path:
     metrics = {row[0] for row in one.execute("SELECT metric FROM results")}
     assert {"lat_p95_ns", "lat_p999_ns"} <= metrics
     assert "lat_p999_ns" in (folder / "results.csv").read_text(encoding="utf-8")
-
-
-def test_a_buffered_write_has_no_latency_of_the_drives(
-    one: sqlite3.Connection, tmp_path: Path
-) -> None:
-    _measure(one, "rand-write", COLD)
-    folder = export(one, tmp_path)
-    assert re.search(r"rand-write A – 8000 – – – – – 1 cold", words_of(folder))
-    assert "chart-fio-latency" not in (folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_sustained_write_shows_where_the_write_cache_ends(one: sqlite3.Connection) -> None:

@@ -298,7 +298,7 @@ def _sum_up(
     figures: list[tuple[str, float]] = [
         ("bw_bytes_s", sum(run.output.bw_bytes_s for run in runs) / len(runs)),
         ("iops", sum(run.output.iops for run in runs) / len(runs)),
-        *find_percentiles(merge_bins(run.output.bins for run in runs)).items(),
+        *find_percentiles(merge_bins(run.bins for run in runs)).items(),
         ("seconds", sum(run.output.seconds for run in runs)),
     ]
     if read_bytes := sum(run.output.read.io_bytes for run in runs):

@@ -84,11 +84,6 @@ class Test:
         values = [v for figure in self.window if (v := figure.get(metric)) is not None]
         return sum(values) / len(values) if values else None
 
-    def get_latency(self, metric: str) -> float | None:
-        """A percentile in ns; None where RAM took the requests: a buffered write ends there."""
-        caches = {cache.page_cache for figure in self.window for cache in figure.caches}
-        return None if "write" in self.name and caches - {"bypass"} else self.get(metric)
-
     @property
     def random(self) -> bool:
         """Whether requests a second say more about it than bytes."""
@@ -186,7 +181,7 @@ def _make_line(label: str, test: Test) -> LineView:
         values=(
             format_rate(test.get("bw_bytes_s")),
             format_number(test.get("iops")),
-            *(format_latency(test.get_latency(metric)) for metric in LATENCIES),
+            *(format_latency(test.get(metric)) for metric in LATENCIES),
             str(len(test.rounds)),
         ),
         cache=view_caches(test.window),
@@ -235,7 +230,7 @@ def _draw_latencies(series: _Series, index: int) -> tuple[ChartView, ...]:
                 tuple(
                     (float(place), value / 1e6, f"{legend.label}, {told}: {format_latency(value)}")
                     for place, (metric, told) in enumerate(LATENCIES.items(), start=1)
-                    if (value := test.get_latency(metric)) is not None
+                    if (value := test.get(metric)) is not None
                 ),
             )
             for legend, own in series
