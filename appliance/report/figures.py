@@ -7,10 +7,11 @@ invalid stays invalid as a whole and gives no value to any mean.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from appliance.caches.judge import may_hide_ram
 from appliance.report.series import label_drive
-from appliance.report.workload_tables import describe_keys, read_keys, read_tables
+from appliance.report.workload_tables import Keys, describe_keys, read_keys, read_tables
 from appliance.samples.variants import OTHER, ArrayVariant, Variant, parse_variant
 from appliance.store.read.campaign import CampaignRows, DriveRow
 from appliance.store.read.workloads import (
@@ -160,6 +161,8 @@ class Workload:
     planned: str
     """Its keys in the plan, as written there."""
     steps: tuple[StepFigures, ...]
+    keys: Keys = MappingProxyType({})
+    """The same keys with their defaults; none where the plan cannot be read."""
 
     @property
     def index(self) -> int:
@@ -208,12 +211,13 @@ def group_workloads(rows: CampaignRows) -> tuple[Workload, ...]:
                 devices=devices,
             )
         )
-    tables = read_tables(rows.campaign.plan_toml)
+    tables, keys = read_tables(rows.campaign.plan_toml), read_keys(rows.campaign.plan_toml)
     return tuple(
         Workload(
             kind=kind,
             indexes=indexes,
             planned="; ".join(describe_keys(tables[i]) for i in indexes if i < len(tables)),
+            keys=keys[indexes[0]] if indexes[0] < len(keys) else {},
             steps=tuple(steps),
         )
         for (indexes, kind), steps in sorted(groups.items(), key=lambda group: group[0])

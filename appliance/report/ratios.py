@@ -434,13 +434,16 @@ def _find_speed(samples: Samples) -> float:
     return -median if samples.unit == "s" else median
 
 
+def pair_earlier(sides: Sequence[Side], earlier: Sequence[Side]) -> tuple[tuple[Side, Side], ...]:
+    """Each drive with itself in an earlier campaign, where it is surely there."""
+    known = {each.token: each for each in reversed(earlier)}
+    return tuple((side, known[side.token]) for side in sides if side.token and side.token in known)
+
+
 def find_earlier_findings(sides: Sequence[Side], earlier: Sequence[Side]) -> tuple[Finding, ...]:
     """Each drive against itself in an earlier campaign; what could not be compared in one line."""
     found: list[Finding] = []
-    for side in sides:
-        before = next((each for each in earlier if side.token and each.token == side.token), None)
-        if before is None:
-            continue
+    for side, before in pair_earlier(sides, earlier):
         name = f"{side.label} against itself in campaign {before.campaign_id}"
         refused: list[str] = []
         points: list[float] = []

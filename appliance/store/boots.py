@@ -20,7 +20,7 @@ from appliance.store.rows import (
 
 _TIMES = (
     "boot_s", "firmware_s", "loader_s", "kernel_s", "initrd_s", "userspace_s", "session_s",
-    "io_quiet_s",
+    "io_quiet_s", "session_wait_s",
 )  # fmt: skip
 """Of a sample; all are times of the boot itself."""
 
@@ -81,6 +81,13 @@ class BootSample:
     """What the kernel reported of errors of the drive; empty without one."""
     path: str = "stick"
     """stick | drive: whose ESP the loader says it came from."""
+    session_wait_s: float | None = None
+    """From the end of the start-up to the first read of the session: in no other time."""
+    off_s: float | None = None
+    """From asking for the power-off until the kernel started, by the machine's clock.
+
+    With the shutdown before it and the firmware behind it; None where the boot was to be warm.
+    """
 
 
 def insert_cycle(

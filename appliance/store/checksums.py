@@ -196,7 +196,7 @@ SEALED = {
             "boot_id", "at", "boot_s", "firmware_s", "loader_s", "kernel_s", "initrd_s",
             "userspace_s", "session_s", "io_quiet_s", "read_bytes", "read_ios", "wake_skew_s",
             "cold_proof", "cold_reason", "power_cycles_after", "cache_power_cycles_after",
-            "drive_celsius", "cpu_celsius", "kernel_errors",
+            "drive_celsius", "cpu_celsius", "kernel_errors", "session_wait_s", "off_s",
             "page_cache", "path", "valid",
         ),
         "cycle c ON c.id = s.cycle_id JOIN drive d ON d.id = c.drive_id",

@@ -230,6 +230,8 @@ CREATE TABLE boot_sample (
     drive_celsius REAL,
     cpu_celsius REAL,
     kernel_errors TEXT NOT NULL DEFAULT '',
+    session_wait_s REAL,
+    off_s REAL,
     page_cache TEXT NOT NULL
         CHECK (page_cache IN ('cold', 'partial', 'warm', 'bypass', 'bounded')),
     path TEXT NOT NULL DEFAULT 'stick' CHECK (path IN ('stick', 'drive')),
@@ -621,7 +623,8 @@ SELECT c.campaign_id, d.identity AS drive_serial, cd.role AS drive_role, c.cycle
        c.mode, c.trained, s.drive_celsius, s.cpu_celsius,
        coalesce(s.kernel_errors, '') AS kernel_errors, coalesce(s.path, c.path) AS path, cd.label,
        iif(p.cool = 'none', 'none', coalesce((SELECT k.proof FROM cooling k
-           WHERE k.cycle_id = c.id ORDER BY k.id DESC LIMIT 1), 'unproven')) AS cooling
+           WHERE k.cycle_id = c.id ORDER BY k.id DESC LIMIT 1), 'unproven')) AS cooling,
+       s.session_wait_s, s.off_s
 FROM cycle c
 JOIN campaign p ON p.id = c.campaign_id
 JOIN drive d ON d.id = c.drive_id

@@ -80,21 +80,19 @@ def take(rows: Sequence[FigureRow], wanted: Mapping[str, Wanted]) -> dict[str, F
     for name, (variant, metric, unit) in wanted.items():
         own = [row for row in rows if (row.variant, row.metric) == (variant, metric)]
         if not own:
+            # Of a buffered write there is a rate, with the flush at its end, and no latency.
+            if "write" in str(variant) and any(row.variant == variant for row in rows):
+                taken[name] = Figure(
+                    None, "RAM took the writes: only past the page cache it is its own"
+                )
             continue
-        buffered = metric.startswith("lat_") and "write" in str(variant)
-        past = _PAST_THE_CACHE - {"cold"} if buffered else _PAST_THE_CACHE
-        good = [row for row in own if row.valid and row.page_cache in past]
+        good = [row for row in own if row.valid and row.page_cache in _PAST_THE_CACHE]
         proven = [row for row in good if row.page_cache_proof == "proven"]
         if proven:
             worst = max if LIMITS[name].direction == "most" else min
             taken[name] = Figure(worst(row.value for row in proven) / unit)
         elif good:
             taken[name] = Figure(None, f"that it met a {good[0].page_cache} cache is not proven")
-        elif buffered and any(row.valid and row.page_cache == "cold" for row in own):
-            # The rate contains the flush at the end; each write returned from RAM (fio, end_fsync).
-            taken[name] = Figure(
-                None, "RAM took the writes: only past the page cache it is its own"
-            )
         elif any(not row.valid for row in own):
             taken[name] = Figure(None, "the figure does not count: something went wrong under it")
         else:

@@ -49,6 +49,12 @@ _OVERFLOW = """
 })()
 """
 
+_SCROLLED = """
+[...document.querySelectorAll('.scroll')]
+  .filter(one => one.scrollWidth > one.clientWidth + 1)
+  .map(one => `${one.scrollWidth}: ${one.textContent.trim().slice(0, 40)}`)
+"""
+
 # What a picture's scale does to its text counts too.
 _SMALLEST = """
 (() => {
@@ -90,6 +96,13 @@ def test_the_answer_and_its_chart_are_on_the_first_screen(
     for what in (".sentence", ".answer .plot"):
         box = browser.run(f"document.querySelector('{what}').getBoundingClientRect().bottom")
         assert 0 < box <= HEIGHT
+
+
+@pytest.mark.parametrize("page", ["report.html", "workloads/report.html"])
+def test_a_desk_shows_tables_without_scrolling(browser: Browser, page: str) -> None:
+    browser.open(GOLDEN / page, width=WIDTHS[-1])
+    browser.run(_OPEN)
+    assert browser.run(_SCROLLED) == []
 
 
 @pytest.mark.parametrize("page", PAGES)

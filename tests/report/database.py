@@ -194,8 +194,9 @@ def _add_boot(
     connection.execute(
         "INSERT INTO boot_sample (cycle_id, boot_id, at, boot_s, firmware_s, loader_s, kernel_s,"
         " initrd_s, userspace_s, session_s, io_quiet_s, read_bytes, read_ios, wake_skew_s,"
-        " cold_proof, cold_reason, page_cache, valid)"
-        " VALUES (?, ?, ?, ?, 1.25, NULL, 2.5, 4.0, ?, ?, ?, ?, ?, -0.4, ?, ?, 'cold', ?)",
+        " session_wait_s, off_s, cold_proof, cold_reason, page_cache, valid)"
+        " VALUES (?, ?, ?, ?, 1.25, NULL, 2.5, 4.0, ?, ?, ?, ?, ?, -0.4, 0.2, 61.0, ?, ?, 'cold',"
+        " ?)",
         (
             cycle,
             f"{_BOOT}{50 + position:02}",
@@ -214,7 +215,8 @@ def _add_boot(
     if boot.trained:
         connection.execute(
             "UPDATE boot_sample SET boot_s = NULL, firmware_s = NULL, kernel_s = NULL,"
-            " initrd_s = NULL, userspace_s = NULL, session_s = NULL, io_quiet_s = NULL"
+            " initrd_s = NULL, userspace_s = NULL, session_s = NULL, io_quiet_s = NULL,"
+            " session_wait_s = NULL"
             " WHERE cycle_id = ?",
             (cycle,),
         )

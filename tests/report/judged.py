@@ -138,6 +138,8 @@ def add_surface(
     read = sum(each.read_bytes for each in samples)
     values = {
         "bw_bytes_s": mean_mb_s * 1e6,
+        "min_slice_bytes_s": min(each.mean_bytes_s or 0.0 for each in samples),
+        "max_slice_bytes_s": max(each.mean_bytes_s or 0.0 for each in samples),
         "app_read_bytes": read,
         "unreadable_bytes": unreadable_bytes,
         "lat_p50_ns": 5e6,

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from appliance.report.blocks import LegendView
-from appliance.report.charts.draw import Bars, draw_bars, draw_stacks
+from appliance.report.charts.draw import Bars, Box, draw_bars, draw_boxes, draw_stacks
 from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.charts.svg import find_scale, format_tick, spread
 
@@ -82,6 +82,16 @@ def test_bars_have_their_values_and_a_scale_on_which_all_are_seen() -> None:
     assert len(widths) == 3
     assert min(widths) > 5
     assert max(widths) <= 100
+
+
+def test_a_box_takes_five_values_and_fewer_are_dots() -> None:
+    def draw(*values: float) -> tuple[int, int]:
+        box = Box(LegendView("A", 0, "area"), values, "A")
+        svg = draw_boxes([("read", [box])], name="n", title="t", x_title="MB/s")
+        return svg.count("<rect"), svg.count("<circle")
+
+    assert draw(1.0, 2.0, 3.0) == (0, 3)
+    assert draw(1.0, 2.0, 3.0, 4.0, 5.0) == (1, 0)
 
 
 def test_stacks_of_the_same_kind_can_share_a_scale() -> None:

@@ -15,9 +15,10 @@ from appliance.samples.fio_output import find_percentiles, parse_fio
 from appliance.samples.model import ActivitySample
 from appliance.store import steps as store
 from appliance.store.read.campaign import select_campaign
+from tests.databases import seal
 from tests.report.database import Disk, make_database
 from tests.report.pages_read import export, find_charts, words_of
-from tests.report.states import BYPASS, COLD, Setup
+from tests.report.states import BYPASS, Setup
 from tests.report.workloads import add_results, add_step, make_results
 
 CAPTURED = Path(__file__).parents[1] / "fixtures/fio/rand-read.json"
@@ -53,15 +54,6 @@ def test_latencies_are_told_up_to_the_longest(one: sqlite3.Connection, tmp_path:
     metrics = {row[0] for row in one.execute("SELECT metric FROM results")}
     assert {"lat_p95_ns", "lat_p999_ns"} <= metrics
     assert "lat_p999_ns" in (folder / "results.csv").read_text(encoding="utf-8")
-
-
-def test_a_buffered_write_has_no_latency_of_the_drives(
-    one: sqlite3.Connection, tmp_path: Path
-) -> None:
-    _measure(one, "rand-write", COLD)
-    folder = export(one, tmp_path)
-    assert re.search(r"rand-write A – 8000 – – – – – 1 cold", words_of(folder))
-    assert "chart-fio-latency" not in (folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_sustained_write_shows_where_the_write_cache_ends(one: sqlite3.Connection) -> None:
@@ -156,3 +148,28 @@ def test_a_first_round_that_was_like_the_last_is_not(one: sqlite3.Connection) ->
     assert _tell_rounds(one, 11, 10, 10, 10, 10, 10).startswith(
         "A: 10.0 MB/s (last 5 of 6 rounds);"
     )
+
+
+_SAME = """\
+version = 1
+[[drive]]
+serial = "A"
+[[workload]]
+kind = "fio"
+tests = ["seq-read"]
+steady_state = true
+same_blocks = true
+"""
+
+
+def test_what_later_rounds_on_the_same_blocks_gain_is_told(
+    one: sqlite3.Connection, tmp_path: Path
+) -> None:
+    one.execute("UPDATE campaign SET plan_toml = ?", (_SAME,))
+    seal(one, "campaign")
+    # Of other blocks so small a difference would be no news.
+    told = _tell_rounds(one, 10, 12, 12, 12, 12, 12)
+    assert told.startswith(
+        "A: 12.0 MB/s (last 5 of 6 rounds of the same blocks; the first was 1.2 times as slow);"
+    )
+    assert "Every round moved the same blocks" in words_of(export(one, tmp_path))

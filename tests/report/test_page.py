@@ -121,6 +121,18 @@ def test_table_has_each_boot_with_three_decimals(report: Path) -> None:
     assert "failed it did not come back within 300 s, 3 times" in words
 
 
+def test_the_parts_of_a_boot_say_what_lay_between_and_leave_empty_columns_out(
+    report: Path,
+) -> None:
+    words = _read(report).words
+    # The loader's time is known of none of them.
+    assert (
+        "Cycle Boot firmware kernel initrd userspace wait session I/O quiet read reads off wake"
+        " skew 1 106.212 1.250 2.500 4.000 57.227 0.200 42.485"
+    ) in words
+    assert "drive °C" not in words
+
+
 def test_charted_boots_stand_apart(report: Path) -> None:
     timed, charted = _read(report).words.split("Charted boots")
     assert "29.870" not in timed

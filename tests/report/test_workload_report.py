@@ -24,7 +24,7 @@ from appliance.workloads.fio import report as fio
 from appliance.workloads.lottery import report as lottery
 from tests.report.database import Disk, make_database
 from tests.report.pages_read import export, find_charts, read_page, words_of
-from tests.report.states import BYPASS, NOT_DROPPED
+from tests.report.states import BYPASS, COLD, NOT_DROPPED
 from tests.report.test_page import HOSTILE
 from tests.report.workloads import (
     MB,
@@ -136,6 +136,26 @@ def test_a_direct_pass_behind_another_is_no_witness_against_the_drive(
     assert "The drive had served 100 % of the files before" in second.text
     assert "they were 10.0 times as fast as those of the mmap pass" in second.text
     assert 'with "direct" as the first pass' in second.text
+
+
+def test_a_pass_through_memory_tells_its_faults(one: sqlite3.Connection) -> None:
+    step = add_step(one, "lottery", "A", position=0)
+    add_results(one, step, make_results("mmap/a", COLD, app=4096.0, hit=0.5, rate_bytes_s=2048.0))
+    add_results(one, step, make_results("mmap/b", COLD, app=4096.0, hit=0.5, rate_bytes_s=2048.0))
+    # Each file is read twice: from the drive, then from RAM, where nothing is missing any more.
+    store.insert_tickets(
+        one,
+        step,
+        [
+            Ticket("mmap", "cold", 1, "a", 1, 2048, 1.0, 8, 2048, 0),
+            Ticket("mmap", "cold", 2, "b", 1, 2048, 1.0, 7, 2048, 0),
+            Ticket("mmap", "warm", 3, "a", 2, 2048, 0.1, 0, 0, 2048),
+            Ticket("mmap", "warm", 4, "b", 2, 2048, 0.1, 0, 0, 2048),
+        ],
+    )
+    told = " ".join(finding.text for finding in find_lottery_findings(one))
+    assert "RAM answered 100 % of the repeats" in told
+    assert "(15 major page faults at the first touches, 0 later)" in told
 
 
 def test_a_drive_that_learns_late_gains_in_the_second_repetition(one: sqlite3.Connection) -> None:

@@ -113,6 +113,23 @@ async def test_page_results_has_what_the_report_has(engine: FakeEngine) -> None:
     assert "  one value each, so no interval: surface, mean speed" in lines
 
 
+async def test_page_results_holds_a_drive_against_itself_in_an_earlier_campaign(
+    engine: FakeEngine,
+) -> None:
+    for name in ("before", "after"):
+        campaign_id = engine.add_campaign(name, state="done", cycles=0, boots={HDD: [], SSHD: []})
+        _scan(engine, campaign_id)
+    async with KaltstartApp(engine.port()).run_test(size=(120, 50)) as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        await finish(pilot, "flow")
+        told = " ".join(text_of(pilot, "#results").split())
+    for drive in (HDD, SSHD):
+        # Both scans have the same figures.
+        assert f"{drive.serial} against itself in campaign 1: " in told
+    assert told.count("no difference larger than") == 2
+
+
 async def test_it_is_read_once_and_not_while_something_is_measured(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

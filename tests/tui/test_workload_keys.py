@@ -40,6 +40,7 @@ COMPANIONS: Mapping[str, PlanTable] = {
     "page_cache": {"memory_max": "64M"},
     "ioengine": {"iodepth": 1},
     "max_rounds": {"steady_state": True},
+    "same_blocks": {"steady_state": True},
     "modes": {"on": "array"},
     "warm_up": {"on": "array", "modes": ("writeback",)},
 }

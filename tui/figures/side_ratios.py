@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparisons of several drives side by side: how many times faster, with the interval. Pure.
 
-Settled boots have a block of their own: see `boot_ratios`.
+Settled boots of one campaign have a block of their own: see `boot_ratios`.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from tui.model.engine_words import name_device
 
 _WORDS = (
     *(N_("began cold"), N_("first touches"), N_("repeats"), N_("all phases"), N_("mean speed")),
-    *(N_("place by place"), N_("over record sizes")),
+    *(N_("place by place"), N_("over record sizes"), N_("settled boots")),
 )
 """Of the engine's names those that are no word of a plan."""
 

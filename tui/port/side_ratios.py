@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparisons of a campaign's drives, by the report's own rules. May block."""
+"""Comparisons of a campaign's drives, by the report's own rules. May block.
 
+Each with the fastest of the campaign, and with itself in the newest earlier one, which may have
+come from another stick.
+"""
+
+from dataclasses import replace
 from pathlib import Path
 
-from appliance.report.ratios import Beside, find_besides
-from appliance.report.sides import BOOTS, PAGE_CACHE, Side, read_sides
-from appliance.store.read.campaign import select_campaign
+from appliance.report.ratios import Beside, compare_sides, find_besides, pair_earlier
+from appliance.report.sides import BOOTS, COLD_START, PAGE_CACHE, Side, read_sides
+from appliance.store.read.campaign import select_campaign, select_earlier
 from tui.charset import one_line
 from tui.figures.side_ratios import SideRatio
 from tui.language import _
@@ -13,14 +18,20 @@ from tui.port.stored import opened
 
 
 def read_side_ratios(database: Path, campaign_id: int) -> tuple[SideRatio, ...]:
-    """All but the settled boots. Raises KaltstartError."""
+    """Of this campaign's drives all but the settled boots. Raises KaltstartError."""
     with opened(database, _("the campaign cannot be read: {reason}")) as connection:
         rows = select_campaign(connection, campaign_id=campaign_id, with_activity=False)
-    return tuple(
-        _convert(one, other, beside)
-        for one, other, beside in find_besides(read_sides(rows))
-        if beside.subject != BOOTS
-    )
+        earlier = select_earlier(connection, rows)
+    sides = read_sides(rows)
+    found = [each for each in find_besides(sides) if each[2].subject != BOOTS]
+    for side, before in pair_earlier(sides, () if earlier is None else read_sides(earlier)):
+        then = _("itself in campaign {number}").format(number=before.campaign_id)
+        found += [
+            (side, replace(before, label=then), beside)
+            for beside in compare_sides(side, before)
+            if beside.ratio is not None
+        ]
+    return tuple(_convert(*each) for each in found)
 
 
 def _convert(one: Side, other: Side, beside: Beside) -> SideRatio:
@@ -31,7 +42,9 @@ def _convert(one: Side, other: Side, beside: Beside) -> SideRatio:
         one=one_line(one.label),
         other=one_line(other.label),
         subject=one_line(beside.subject),
-        state=one_line(beside.one.conditions.get(PAGE_CACHE, "")),
+        state=one_line(
+            beside.one.conditions.get(COLD_START) or beside.one.conditions.get(PAGE_CACHE, "")
+        ),
         counts=(count, count) if places else (len(beside.one.values), len(beside.other.values)),
         value=ratio.value if ratio else 1.0,
         interval=(interval.low, interval.high) if interval else None,

@@ -73,6 +73,7 @@ def take_sample(host: Host, slot: int) -> BootSample:
         kernel_errors=read_kernel_errors(
             [name for block in blocks for name in find_kernel_names(block)]
         ),
+        session_wait_s=from_s - startup.finish_s,
         path="drive" if host.this_boot.esp_partuuid == esp_partuuid(slot) else "stick",
     )
 

@@ -20,10 +20,13 @@ from appliance.workloads.raw_files import seal, sync_folder, unseal, write_durab
 _NAME = "kaltstart/kept-sample.json"
 _MAX_BYTES = 1 << 16
 _MAY_BE_MISSING = frozenset(
-    {"firmware_s", "loader_s", "io_quiet_s", "wake_skew_s", "drive_celsius", "cpu_celsius"}
+    {
+        *("firmware_s", "loader_s", "io_quiet_s", "wake_skew_s", "drive_celsius", "cpu_celsius"),
+        *("session_wait_s", "off_s"),
+    }
 )
 _TEXTS = frozenset({"boot_id", "kernel_errors", "path"})
-_MAY_BE_NEGATIVE = frozenset({"wake_skew_s", "drive_celsius", "cpu_celsius"})
+_MAY_BE_NEGATIVE = frozenset({"wake_skew_s", "off_s", "drive_celsius", "cpu_celsius"})
 _WHOLE = frozenset({"read_bytes", "read_ios"})
 _TOO_LARGE = 1 << 63
 """No column of the database takes a whole number of that size."""

@@ -57,13 +57,11 @@ def store_sample(
     host = context.host
     campaign, cycle, row = due
     # Both by the hardware clock, which may be wrong, but is wrong in the same way twice.
-    skew_s = None
-    if cycle.alarm_at:
-        # Neither a clock that cannot be read nor a time that the stick has spoilt costs the sample.
-        with suppress(StepFailedError, ValueError):
-            started_at = host.power.read_rtc_s() - host.clock.monotonic_s()
-            skew_s = started_at - parse_timestamp(cycle.alarm_at)
-    sample = replace(sample, wake_skew_s=skew_s)
+    sample = replace(
+        sample,
+        wake_skew_s=_find_start(context, cycle.alarm_at),
+        off_s=_find_start(context, cycle.left_at) if cycle.power == "cold" else None,
+    )
     with transaction(context.connection):
         insert_sample(
             context.connection,
@@ -145,6 +143,15 @@ def store_sample(
     if replay is None and not cycle.trained:
         _keep_units(context, campaign, cycle, finish_s=sample.boot_s - (sample.session_s or 0.0))
     return afters[0]
+
+
+def _find_start(context: CampaignContext, since: str | None) -> float | None:
+    """How long after that the kernel started; None where it cannot be told."""
+    # Neither a clock that cannot be read nor a time that the stick has spoilt costs the sample.
+    with suppress(StepFailedError, ValueError):
+        started_at = context.host.power.read_rtc_s() - context.host.clock.monotonic_s()
+        return started_at - parse_timestamp(since) if since else None
+    return None
 
 
 def _keep_reads(context: CampaignContext, cycle: CycleRow, drive: Drive) -> None:

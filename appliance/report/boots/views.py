@@ -96,10 +96,12 @@ PARTS = (
     "kernel",
     "initrd",
     "userspace",
+    "wait",
     "session",
     "I/O quiet",
     "read",
     "reads",
+    "off",
     "wake skew",
     "drive °C",
     "CPU °C",
@@ -193,6 +195,7 @@ def _format_parts(boot: BootRow) -> tuple[str, ...]:
         boot.kernel_s,
         boot.initrd_s,
         boot.userspace_s,
+        boot.session_wait_s,
         boot.session_s,
         boot.io_quiet_s,
     )
@@ -200,6 +203,7 @@ def _format_parts(boot: BootRow) -> tuple[str, ...]:
         *(format_seconds(value) for value in seconds),
         _DASH if boot.read_bytes is None else f"{boot.read_bytes / (1 << 20):.1f} MiB",
         _DASH if boot.read_ios is None else str(boot.read_ios),
+        _DASH if boot.off_s is None else f"{boot.off_s:.0f}",
         _DASH if boot.wake_skew_s is None else f"{boot.wake_skew_s:+.1f}",
         *(
             _DASH if celsius is None else f"{celsius:.0f}"

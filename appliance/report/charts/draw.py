@@ -14,6 +14,7 @@ from appliance.report.charts.svg import (
     Drawing,
     Scale,
     add_box,
+    add_dot,
     add_line,
     add_text,
     find_scale,
@@ -26,6 +27,8 @@ from appliance.statistics import stats
 _ROW = 24
 _BAR = 14
 _HEAD = 26
+_LEAST_OF_BOX = 5
+"""Values: of fewer, quartiles lie between two of them."""
 _LONGEST_BESIDE_PX = 150
 
 
@@ -126,7 +129,8 @@ def draw_boxes(
 ) -> str:
     """Boxes (middle half, median, whiskers at minimum and maximum), each with its median.
 
-    Quartiles are those of `stats`, as in the tables.
+    Quartiles are those of `stats`, as in the tables. Of fewer than five values each is a dot: a box
+    would show more than is known.
     """
     rows = [(group, box) for group, boxes in groups for box in boxes if box.values]
     if not rows:
@@ -151,7 +155,11 @@ def draw_boxes(
         low, high = (100 * scale.place(find(box.values)) for find in (min, max))
         add_line(group, x=(low, high), y=(y, y), classes="whisker")
         quartiles = stats.find_quartiles(box.values)
-        if quartiles is not None:
+        if len(box.values) < _LEAST_OF_BOX:
+            for value in box.values:
+                place = 100 * scale.place(value)
+                add_dot(group, x=place, y=y, radius=4, classes="dot", says=box.text)
+        elif quartiles is not None:
             left, right = (100 * scale.place(value) for value in (quartiles.lower, quartiles.upper))
             add_box(group, x=left, width=right - left, y=y - _BAR / 2, height=_BAR, says=box.text)
         middle = 100 * scale.place(median)

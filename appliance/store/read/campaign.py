@@ -25,7 +25,8 @@ BOOT_TIMES = (
     "campaign_id", "drive_serial", "drive_role", "cycle", "power", "cold_proof", "cold_reason",
     "valid", "charted", "boot_s", "firmware_s", "loader_s", "kernel_s", "initrd_s", "userspace_s",
     "session_s", "io_quiet_s", "read_bytes", "read_ios", "wake_skew_s", "at", "mode", "trained",
-    "drive_celsius", "cpu_celsius", "kernel_errors", "path", "label", "cooling",
+    "drive_celsius", "cpu_celsius", "kernel_errors", "path", "label", "cooling", "session_wait_s",
+    "off_s",
 )  # fmt: skip
 """The columns of the view `boot_times`."""
 
@@ -56,7 +57,7 @@ _BOOTS = """
            iif(c.id IN {damaged}, 'partial', s.page_cache) AS page_cache,
            iif(c.id IN {damaged}, 0, coalesce(s.valid, 0)) AS valid, c.trained,
            s.drive_celsius, s.cpu_celsius, coalesce(s.kernel_errors, '') AS kernel_errors,
-           coalesce(s.path, c.path) AS path,
+           coalesce(s.path, c.path) AS path, s.session_wait_s, s.off_s,
            iif(p.cool = 'none', 'none', coalesce(
                (SELECT iif(k.id IN {coolings}, 'unproven', k.proof) FROM cooling k
                 WHERE k.cycle_id = c.id ORDER BY k.id DESC LIMIT 1), 'unproven')) AS cooling
@@ -176,6 +177,8 @@ class BootRow:
     """stick | drive: whose loader, kernel and initrds it was started with."""
     cooling: str
     """none | proven | unproven: whether the drive was made to forget before it."""
+    session_wait_s: float | None
+    off_s: float | None
 
     @property
     def is_timed(self) -> bool:

@@ -167,7 +167,11 @@ class FioWorkload(Workload):
         return PartResult(results, notes=notes)
 
     def _run_rounds(self, bench: Bench, part: str, variant: FioVariant) -> PartResult:
-        """The test in rounds, each with another random order, all of them given by the seed."""
+        """The test in rounds: each with another random order, or with the first one's blocks again.
+
+        All of them are given by the seed.
+        """
+        same = self._plan.same_blocks
         rounds: list[_Measured] = []
         results: tuple[Result, ...] = ()
         notes: tuple[str, ...] = ()
@@ -175,9 +179,11 @@ class FioWorkload(Workload):
         while len(rounds) < self._plan.max_rounds and not steadiness.steady:
             number = len(rounds) + 1
             this = replace(variant, round=number)
-            state = f"{_drive_state(bench)}; round {number}"
-            seed = self._plan.seed + number - 1
-            done = self._measure(bench, part, this, seed=seed, state=state)
+            state = f"{_drive_state(bench)}; round {number}{' of the same blocks' * same}"
+            seed = self._plan.seed + (0 if same else number - 1)
+            # Time may have ended the first one: a quicker one would go on to other blocks.
+            most_bytes = rounds[0].run.output.io_bytes if rounds and same else 0
+            done = self._measure(bench, part, this, seed=seed, state=state, most_bytes=most_bytes)
             rounds.append(done)
             results += make_results(this, done.run, done.state)
             notes += _notes(done)
@@ -189,10 +195,22 @@ class FioWorkload(Workload):
         return PartResult(results, notes=notes)
 
     def _measure(
-        self, bench: Bench, part: str, variant: FioVariant, *, seed: int, state: str
+        self,
+        bench: Bench,
+        part: str,
+        variant: FioVariant,
+        *,
+        seed: int,
+        state: str,
+        most_bytes: int = 0,
     ) -> _Measured:
-        """One job: set the cache, run, judge what it met. `state` is the drive's own."""
+        """One job: set the cache, run, judge what it met. `state` is the drive's own.
+
+        It ends behind `most_bytes`, if not 0.
+        """
         options, size_bytes = self._options(part)
+        if most_bytes:
+            options += (("io_size", str(most_bytes)),)
         plan = self._plan
         job = FioJob(
             name=str(variant),
@@ -280,7 +298,7 @@ def _sum_up(
     figures: list[tuple[str, float]] = [
         ("bw_bytes_s", sum(run.output.bw_bytes_s for run in runs) / len(runs)),
         ("iops", sum(run.output.iops for run in runs) / len(runs)),
-        *find_percentiles(merge_bins(run.output.bins for run in runs)).items(),
+        *find_percentiles(merge_bins(run.bins for run in runs)).items(),
         ("seconds", sum(run.output.seconds for run in runs)),
     ]
     if read_bytes := sum(run.output.read.io_bytes for run in runs):

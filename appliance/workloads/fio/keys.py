@@ -160,6 +160,13 @@ class FioPlan(WorkloadPlan):
         says="Give up on the steady state after this many rounds.",
         brief="then no steady state",
     )
+    same_blocks: bool = key(
+        flag(),
+        default=False,
+        says="Every round moves the very blocks of the first one: what does the drive learn?",
+        brief="rounds on the same blocks",
+    )
+    """Each in the first one's order, and no more of them than that one reached in its time."""
     modes: tuple[CacheMode, ...] = key(
         each_once(
             one_of("writethrough", "writeback", "writearound"),
@@ -253,10 +260,7 @@ class FioPlan(WorkloadPlan):
                 ("memory_max",),
                 f'is only for page_cache = "bounded", not {show_value(self.page_cache)}',
             )
-        if self.max_rounds != _DEFAULT_MAX_ROUNDS and not self.steady_state:
-            yield Clash(
-                ("max_rounds", "steady_state"), ("max_rounds",), "is only for steady_state = true"
-            )
+        yield from _check_rounds(self)
         yield from _check_speed(self)
         yield from _check_modes(self)
         if not {"ioengine", "iodepth"} & set(dict(self.options)):
@@ -311,6 +315,18 @@ def _check_speed(plan: FioPlan) -> Iterator[Clash]:
             ("tests",),
             f'{min(named)} needs page_cache = "bypass" and numjobs = 1',
         )
+
+
+def _check_rounds(plan: FioPlan) -> Iterator[Clash]:
+    only = "is only for steady_state = true"
+    if plan.max_rounds != _DEFAULT_MAX_ROUNDS and not plan.steady_state:
+        yield Clash(("max_rounds", "steady_state"), ("max_rounds",), only)
+    keys, place = ("same_blocks", "steady_state", "numjobs", "options"), ("same_blocks",)
+    if plan.same_blocks and not plan.steady_state:
+        yield Clash(keys, place, only)
+    if plan.same_blocks and (plan.numjobs != 1 or plan.options):
+        # How far each of several jobs came is not known, nor what a job of one's own draws.
+        yield Clash(keys, place, "needs tests, and numjobs = 1")
 
 
 def _check_modes(plan: FioPlan) -> Iterator[Clash]:

@@ -29,6 +29,7 @@ from appliance.report.charts.plots import Line, draw_lines, make_chart
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.section import Row, Section, Values, all_tellable, compare, say_times
 from appliance.samples.steady_state import WINDOW, judge_rounds
+from appliance.statistics import stats
 from appliance.workloads.fio.keys import FioVariant
 
 NOTE = (
@@ -42,6 +43,12 @@ _SHORTEST_S = 0.5
 """A shorter interval, such as the last one, is no peak."""
 _LONGEST_S = 2.0
 """A longer one, of a recording that was joined for its length, is no second."""
+
+_GAIN = 1.0 + stats.TOLERANCE
+_SAME_BLOCKS = (
+    "Every round moved the same blocks in the same order: what later rounds gain, the drive has"
+    " learned, or its own RAM still holds it."
+)
 
 LATENCIES = {
     "lat_p50_ns": "p50",
@@ -76,11 +83,6 @@ class Test:
         """The mean over the window's valid figures."""
         values = [v for figure in self.window if (v := figure.get(metric)) is not None]
         return sum(values) / len(values) if values else None
-
-    def get_latency(self, metric: str) -> float | None:
-        """A percentile in ns; None where RAM took the requests: a buffered write ends there."""
-        caches = {cache.page_cache for figure in self.window for cache in figure.caches}
-        return None if "write" in self.name and caches - {"bypass"} else self.get(metric)
 
     @property
     def random(self) -> bool:
@@ -150,7 +152,7 @@ def make_block(workload: Workload) -> BlockView:
             *_draw(series, workload.index, metric="bw_bytes_s", title="Sequential tests, MB/s"),
             *_draw(series, workload.index, metric="iops", title="Random tests, IOPS"),
             *_draw_latencies(series, workload.index),
-            *_draw_rounds(series, workload.index),
+            *_draw_rounds(series, workload),
         ),
         tables=(
             TableView(
@@ -179,7 +181,7 @@ def _make_line(label: str, test: Test) -> LineView:
         values=(
             format_rate(test.get("bw_bytes_s")),
             format_number(test.get("iops")),
-            *(format_latency(test.get_latency(metric)) for metric in LATENCIES),
+            *(format_latency(test.get(metric)) for metric in LATENCIES),
             str(len(test.rounds)),
         ),
         cache=view_caches(test.window),
@@ -228,7 +230,7 @@ def _draw_latencies(series: _Series, index: int) -> tuple[ChartView, ...]:
                 tuple(
                     (float(place), value / 1e6, f"{legend.label}, {told}: {format_latency(value)}")
                     for place, (metric, told) in enumerate(LATENCIES.items(), start=1)
-                    if (value := test.get_latency(metric)) is not None
+                    if (value := test.get(metric)) is not None
                 ),
             )
             for legend, own in series
@@ -248,7 +250,11 @@ def _draw_latencies(series: _Series, index: int) -> tuple[ChartView, ...]:
     return tuple(charts)
 
 
-def _draw_rounds(series: _Series, index: int) -> tuple[ChartView, ...]:
+def _repeats_blocks(workload: Workload) -> bool:
+    return workload.keys.get("same_blocks") is True
+
+
+def _draw_rounds(series: _Series, workload: Workload) -> tuple[ChartView, ...]:
     charts: list[ChartView] = []
     for name in dict.fromkeys(t.name for _, own in series for t in own if len(t.rounds) > 1):
         lines = []
@@ -273,12 +279,13 @@ def _draw_rounds(series: _Series, index: int) -> tuple[ChartView, ...]:
         unit = "IOPS" if name.startswith(("rand", "rnd")) else "MB/s"
         svg = draw_lines(
             lines,
-            name=f"fio-rounds-{index}-{len(charts)}",
+            name=f"fio-rounds-{workload.index}-{len(charts)}",
             title=f"{name} over its rounds in {unit}, one line per drive",
             x_title="round",
             y_title=unit,
         )
-        charts += make_chart(f"{name} over its rounds", svg, lines)
+        note = _SAME_BLOCKS if _repeats_blocks(workload) else ""
+        charts += make_chart(f"{name} over its rounds", svg, lines, note=note)
     return tuple(charts)
 
 
@@ -323,26 +330,32 @@ def _judge(workload: Workload) -> Iterable[Finding]:
                 iops, rate = format_number(test.get("iops")), format_rate(test.get("bw_bytes_s"))
                 figure = f"{iops} IOPS" if test.random else f"{rate} MB/s"
                 place = test.mode if several else label
-                told.append((f"{place}: {figure}{_say_rounds(test)}", test.window))
+                rounds = _say_rounds(test, same=_repeats_blocks(workload))
+                told.append((f"{place}: {figure}{rounds}", test.window))
         subject = f"fio, {name}, the array in its cache modes" if several else f"fio, {name}"
         yield compare(subject, told)
 
 
-def _say_rounds(test: Test) -> str:
+def _say_rounds(test: Test, *, same: bool) -> str:
+    """`same`: whether all rounds moved the same blocks."""
     if test.steady is None:
         return ""
-    ran, first = len(test.rounds), _say_first_round(test)
+    ran, first = len(test.rounds), _say_first_round(test, least=_GAIN if same else sustained.DROP)
+    blocks = " of the same blocks" if same else ""
     if test.steady:
-        return f" (last {WINDOW} of {ran} rounds{first})"
+        return f" (last {WINDOW} of {ran} rounds{blocks}{first})"
     mean = f"; mean of the last {WINDOW}" if ran > WINDOW else ""
-    return f" (not steady after {count(ran, 'round')}{mean}{first})"
+    return f" (not steady after {count(ran, 'round')}{blocks}{mean}{first})"
 
 
-def _say_first_round(test: Test) -> str:
-    """What the last rounds hide: the drive was another one before it was as it is now."""
+def _say_first_round(test: Test, *, least: float) -> str:
+    """What the last rounds hide: the drive was another one before it was as it is now.
+
+    By a factor of `least`.
+    """
     metric = "iops" if test.random else "bw_bytes_s"
     first, last = test.rounds[0].get(metric), test.get(metric)
-    if not first or not last or 1 / sustained.DROP < first / last < sustained.DROP:
+    if not first or not last or 1 / least < first / last < least:
         return ""
     return f"; the first was {say_times(first / last).removesuffix(' as')}"
 

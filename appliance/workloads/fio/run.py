@@ -7,7 +7,7 @@ Owns how fio is called and how its figures become rows. Sets no cache.
 import os
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -50,6 +50,16 @@ class FioRun:
     device_write_bytes: int
     problem: str
     """Why the figures are not valid; empty if they are."""
+    is_buffered: bool
+    """Whether a write was over as soon as RAM had it: how long that took is no figure of a drive's.
+
+    The rate is, as the flush at the end is in it.
+    """
+
+    @property
+    def bins(self) -> Mapping[int, int]:
+        """All latencies that are the drive's, as fio's bins; none of a job with buffered writes."""
+        return {} if self.is_buffered and self.output.write.io_bytes else self.output.bins
 
     @property
     def valid(self) -> bool:
@@ -122,6 +132,8 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
         device_read_bytes=after.read_bytes - before.read_bytes,
         device_write_bytes=after.write_bytes - before.write_bytes,
         problem=_find_problem(job, done, output),
+        # With O_SYNC or O_DSYNC the drive has it before the write is over.
+        is_buffered=not job.direct and dict(job.options).get("sync", "0") in {"0", "none"},
     )
 
 
@@ -227,7 +239,7 @@ def make_results(
     figures: list[tuple[str, str, float]] = [
         (whole, "bw_bytes_s", output.bw_bytes_s),
         (whole, "iops", output.iops),
-        *((whole, name, value) for name, value in find_percentiles(output.bins).items()),
+        *((whole, name, value) for name, value in find_percentiles(run.bins).items()),
         (whole, "seconds", output.seconds),
     ]
     if isinstance(variant, FioVariant) and output.read.io_bytes and output.write.io_bytes:
@@ -236,7 +248,11 @@ def make_results(
             figures += [
                 (name, "bw_bytes_s", way.bw_bytes_s),
                 (name, "iops", way.iops),
-                *((name, key, value) for key, value in find_percentiles(way.bins).items()),
+                *(
+                    (name, key, value)
+                    for key, value in find_percentiles(way.bins).items()
+                    if direction == "read" or not run.is_buffered
+                ),
             ]
     figures += [
         (whole, "app_read_bytes", output.read.io_bytes),

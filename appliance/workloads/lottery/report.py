@@ -104,6 +104,10 @@ class Touches:
     """Of the first touches' bytes, how much the drive had served in earlier passes, 0 to 1."""
     files_bytes: int
     """Of all files together."""
+    first_faults: int
+    """Major page faults at the files' first reads: of a pass through memory, what was not there."""
+    later_faults: int
+    """The same of all later ones."""
     proven: bool
     """Whether the drive served all first touches, with nothing of them in RAM before."""
 
@@ -168,6 +172,7 @@ def find_touches(one: Pass) -> Touches | None:
         return None
     asked = sum(ticket.bytes for ticket in repeats)
     served = sum(ticket.device_read_bytes for ticket in repeats)
+    first_faults = sum(ticket.major_faults for ticket in firsts)
     known = sum(min(one.served_before.get(ticket.file, 0), ticket.bytes) for ticket in firsts)
     return Touches(
         firsts=len(firsts),
@@ -178,6 +183,8 @@ def find_touches(one: Pass) -> Touches | None:
         repeat_ram_share=max(0.0, 1.0 - served / asked),
         served_before_share=known / sum(ticket.bytes for ticket in firsts),
         files_bytes=sum(ticket.bytes for ticket in firsts),
+        first_faults=first_faults,
+        later_faults=sum(ticket.major_faults for ticket in one.tickets) - first_faults,
         proven=all(
             ticket.page_cache in {"cold", "bypass"}
             and ticket.device_read_bytes >= ticket.bytes * (1 - DRIVE_SHARE)
@@ -401,7 +408,7 @@ def _judge_pass(
         f" ({format_rate(touches.first_bytes_s)} MB/s, then"
         f" {format_rate(touches.repeat_bytes_s)} MB/s; n = {touches.firsts} and"
         f" {touches.repeats} reads); {_say_start(one)}RAM answered {format_share(share)} of the"
-        " repeats"
+        f" repeats{_say_faults(touches)}"
     )
     if share > DRIVE_SHARE:
         return Finding("flat", label, f"{text}, so this does not show the drive.", is_aside=True)
@@ -442,6 +449,14 @@ def _judge_times(label: str, text: str, times: float, chance: Chance, *, of_byte
     if of_bytes <= _DRIVE_RAM_BYTES:
         text += f", though its own RAM may hold the {format_bytes(of_bytes)} that were read"
     return Finding("gain", label, f"{text}.")
+
+
+def _say_faults(touches: Touches) -> str:
+    """Reads through memory alone make faults: elsewhere there are none to tell."""
+    if not touches.first_faults and not touches.later_faults:
+        return ""
+    first = count(touches.first_faults, "major page fault")
+    return f" ({first} at the first touches, {touches.later_faults} later)"
 
 
 def _percent(share: float) -> str:

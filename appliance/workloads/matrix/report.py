@@ -31,14 +31,16 @@ from appliance.report.charts.draw import Box, draw_boxes
 from appliance.report.figures import Figure, StepFigures, Workload, size_key
 from appliance.report.section import Places, Row, Section, Values, compare
 from appliance.statistics import stats
-from appliance.workloads.matrix.keys import MatrixVariant
+from appliance.workloads.matrix.keys import LIMIT_S, LIMITED, MatrixVariant
 
 NOTE = (
     "Boxes: for the largest file, over all record sizes; box: middle half, line: median, whiskers:"
-    " minimum and maximum. Sizes such as 2x are multiples of the RAM that was free. Heat maps: the"
-    " stronger the colour, the higher the rate (logarithmic, the same for all drives within one"
-    " operation); a dashed frame marks cells that RAM answered at least in part, by the bytes the"
-    " device served."
+    " minimum and maximum; of fewer than five record sizes a dot each instead of a box. Operations"
+    f" that jump ({', '.join(LIMITED)}) end after {LIMIT_S} seconds at the latest: their"
+    " rate is of what they reached by then. Sizes such as 2x are multiples of the RAM that was"
+    " free. Heat maps: the stronger the colour, the higher the rate (logarithmic, the same for all"
+    " drives within one operation); a dashed frame marks cells that RAM answered at least in part,"
+    " by the bytes the device served."
 )
 
 _THROUGH_THE_FILE = frozenset({"write", "rewrite", "read", "reread"})

@@ -35,7 +35,13 @@ from appliance.workloads.fio.file import (
 from appliance.workloads.fio.job import FioJob, Options, size_name
 from appliance.workloads.fio.run import FioRun, judge, make_results, run_fio
 from appliance.workloads.idle_wait import rest_array
-from appliance.workloads.matrix.keys import MatrixPlan, MatrixVariant, Operation
+from appliance.workloads.matrix.keys import (
+    LIMIT_S,
+    LIMITED,
+    MatrixPlan,
+    MatrixVariant,
+    Operation,
+)
 from appliance.workloads.raw_files import keep, seal, unseal
 
 AUTOMATIC_SIZES = {"0.5x": 0.5, "1x": 1.0, "2x": 2.0}
@@ -49,9 +55,6 @@ _MIB = 1 << 20
 _USABLE_SHARE = 0.95
 _DROPPED_BEFORE: frozenset[Operation] = frozenset({"read", "rand-read", "backward", "stride"})
 _WRITING: frozenset[Operation] = frozenset({"write", "rewrite", "rand-write"})
-# These would take hours with small records on a disk; a sample of that length says as much.
-_LIMITED: frozenset[Operation] = frozenset({"rand-read", "rand-write", "backward", "stride"})
-_LIMIT_S = 60
 # IOzone's stride is 17 records: one is read and 16 are left out (iozone.c, STRIDE).
 _LEFT_OUT = 16
 
@@ -243,8 +246,8 @@ def _options(operation: Operation, *, size_bytes: int, record: int) -> Options:
         # Once through the file; for all of its bytes fio would start over, and meet its own pages.
         steps = -(-(size_bytes // record) // (_left_out(size_bytes, record) + 1))
         options += (("io_size", str(steps * record)),)
-    if operation in _LIMITED:
-        options += (("runtime", str(_LIMIT_S)),)
+    if operation in LIMITED:
+        options += (("runtime", str(LIMIT_S)),)
     return options
 
 

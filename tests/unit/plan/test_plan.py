@@ -333,7 +333,7 @@ def test_the_manuals_examples_are_accepted() -> None:
             assert example in text
             parse_plan(text)
         examples += len(rows)
-    assert examples == 21 + 10 + 3 + 16 + 5 + 5 + 10 + 3 + 2 + 2 + 2 + 3 + 1
+    assert examples == 21 + 10 + 3 + 17 + 5 + 5 + 10 + 3 + 2 + 2 + 2 + 3 + 1
 
 
 def _put_into_plan(heading: str, key: str, example: str) -> str:
@@ -346,6 +346,7 @@ def _put_into_plan(heading: str, key: str, example: str) -> str:
         needed = {
             "memory_max": 'page_cache = "bounded"\n',
             "max_rounds": "steady_state = true\n",
+            "same_blocks": "steady_state = true\n",
         }.get(key, "")
         if kind[1] == "sweep" and key not in {"cache_size", "set_sizes"}:
             needed = 'cache_size = "1G"\n'

@@ -184,6 +184,19 @@ def test_a_broken_key_hides_only_what_depends_on_it() -> None:
     assert [line.split(": ")[2] for line in lines] == ["page_cache", "max_rounds"]
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("", "is only for steady_state = true"),
+        ("steady_state = true\nnumjobs = 2", "needs tests, and numjobs = 1"),
+        ('steady_state = true\noptions = { rw = "randread" }', "needs tests, and numjobs = 1"),
+    ],
+)
+def test_the_same_blocks_need_rounds_of_one_known_job(more: str, said: str) -> None:
+    (problem,) = problems_of(f'kind = "fio"\nsame_blocks = true\n{more}')
+    assert problem.endswith(said)
+
+
 def test_a_self_test_knows_two_kinds() -> None:
     (problem,) = problems_of('kind = "selftest"\ntest = "conveyance"')
     assert 'must be "short" or "long"' in problem

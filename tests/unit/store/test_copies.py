@@ -249,7 +249,7 @@ def test_a_copy_is_due_behind_each_sample_of_a_small_database(
             "INSERT INTO boot_sample SELECT 1, boot_id, at, boot_s, firmware_s, loader_s, kernel_s,"
             " initrd_s, userspace_s, session_s, io_quiet_s, read_bytes, read_ios, wake_skew_s,"
             " cold_proof, cold_reason, NULL, NULL, drive_celsius, cpu_celsius, kernel_errors,"
-            " page_cache, path, valid, NULL FROM boot_sample"
+            " session_wait_s, off_s, page_cache, path, valid, NULL FROM boot_sample"
             " WHERE cycle_id = 2"
         )
         assert is_copy_due(connection)

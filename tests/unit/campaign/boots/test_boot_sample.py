@@ -33,6 +33,7 @@ SAMPLE = BootSample(
     read_bytes=300 << 20,
     read_ios=9000,
     wake_skew_s=None,
+    session_wait_s=0.75,
 )
 ALARM = 1_800_000_060.0
 
@@ -73,7 +74,7 @@ def test_a_boot_that_trains_the_drive_is_valid_and_not_timed(world: World) -> No
         1,
         300 << 20,
     )
-    times = {name for name in boot if name.endswith("_s")} - {"wake_skew_s"}
+    times = {name for name in boot if name.endswith("_s")} - {"wake_skew_s", "off_s"}
     assert {boot[name] for name in times} == {None}
     assert "boot_s" in times
     with world.looking() as connection:
@@ -120,6 +121,7 @@ def test_all_of_a_sample_is_stored(world: World) -> None:
     world.now_s = 30.0
     start_measured(world)
     world.counts = {HDD.path: 42}
+    world.context().connection.execute("UPDATE cycle SET left_at = '2027-01-15T08:00:00.000Z'")
     store(world)
     (boot,) = world.boots()
     at = boot.pop("at")
@@ -153,6 +155,8 @@ def test_all_of_a_sample_is_stored(world: World) -> None:
         "path": "stick",
         "label": "",
         "cooling": "none",
+        "session_wait_s": 0.75,
+        "off_s": 67.25,
     }
     with world.looking() as connection:
         after = connection.execute("SELECT power_cycles_after FROM boot_sample").fetchone()[0]

@@ -95,6 +95,15 @@ def test_a_measured_boot_stores_its_sample_and_arms_the_next(booted: World) -> N
     assert boot_s >= 20.5
 
 
+def test_what_lies_between_start_up_and_session_is_stored_and_in_no_time(booted: World) -> None:
+    booted.now_s = 38.9
+    booted.measure()
+    (boot,) = booted.boots()
+    # Start-up was over at 20.5 s.
+    assert boot["session_wait_s"] == pytest.approx(18.4, abs=0.5)
+    assert boot["boot_s"] == pytest.approx(20.5, abs=1)
+
+
 def test_an_alarm_whose_time_the_stick_has_spoilt_costs_no_sample(booted: World) -> None:
     booted.context().connection.execute(
         "UPDATE cycle SET alarm_at = 'q026-11-21T03:20:00.000Z' WHERE state = 'armed'"

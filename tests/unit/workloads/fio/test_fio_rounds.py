@@ -39,6 +39,19 @@ def test_rounds_end_when_steady_and_no_byte_is_counted_twice(lab: FioBench) -> N
     assert seeds == ["7", "8", "9", "10", "11"]
 
 
+def test_rounds_can_move_the_same_blocks_and_no_others(lab: FioBench) -> None:
+    plan = replace(PLAN, tests=("rand-read",), steady_state=True, same_blocks=True)
+    found = run_all(lab, plan)["rand-read"]
+    jobs = [lab.job(f"rand-read_round-{number}") for number in range(1, 6)]
+    assert {option(job, "randseed") for job in jobs} == {"7"}
+    # As far as the first one came, whatever ended it.
+    reached = figures(found.results, "rand-read/round-1")["app_read_bytes"]
+    assert "io_size" not in jobs[0]
+    assert {option(job, "io_size") for job in jobs[1:]} == {str(int(reached))}
+    last = [row for row in found.results if row.variant == "rand-read/round-5"][-1]
+    assert last.cache.drive_state.endswith("; round 5 of the same blocks")
+
+
 def test_rounds_that_never_get_steady_end_at_their_number(lab: FioBench) -> None:
     def alternate() -> None:
         lab.answers["read"] = "tiny-read" if lab.answers["read"] == "seq-read" else "seq-read"

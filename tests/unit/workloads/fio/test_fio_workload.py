@@ -10,6 +10,7 @@ from appliance.errors import StepFailedError
 from appliance.run import Finished
 from appliance.workloads.fio import classic as fio
 from appliance.workloads.fio.classic import FioWorkload
+from appliance.workloads.fio.keys import FioPageCache
 from tests.unit.workloads.fio.fio_bench import FIO_PLAN as PLAN
 from tests.unit.workloads.fio.fio_bench import FIXTURES, FioBench, figures, option, run_all, total
 
@@ -52,6 +53,26 @@ def test_rows_tell_the_drive_from_the_ram(lab: FioBench) -> None:
     cache = rows[0].cache
     assert (cache.page_cache, cache.proof, cache.ballast_bytes) == ("cold", "proven", 0)
     assert cache.drive_state == "first step on it"
+
+
+@pytest.mark.parametrize("page_cache", ["cold", "bypass"])
+def test_a_write_that_ram_took_has_no_latency(lab: FioBench, page_cache: FioPageCache) -> None:
+    """Each returned from RAM; its rate contains the flush at the end."""
+    plan = replace(PLAN, tests=("rand-write",), page_cache=page_cache)
+    found = figures(run_all(lab, plan)["rand-write"].results, "rand-write")
+    assert "iops" in found
+    assert ("lat_p99_ns" in found) is (page_cache == "bypass")
+    rounds = run_all(lab, replace(plan, steady_state=True))["rand-write"].results
+    assert ("lat_p99_ns" in figures(rounds, "rand-write")) is (page_cache == "bypass")
+
+
+@pytest.mark.parametrize("sync", ["0", "dsync"])
+def test_of_a_mixed_job_only_what_reached_the_drive_has_latencies(lab: FioBench, sync: str) -> None:
+    own = (("rw", "randrw"), ("bs", "8K"), ("sync", sync))
+    rows = run_all(lab, replace(PLAN, options=own))["custom"].results
+    has = {name: "lat_p99_ns" in figures(rows, name) for name in ("custom", "custom/write")}
+    assert set(has.values()) == {sync == "dsync"}
+    assert "lat_p99_ns" in figures(rows, "custom/read")
 
 
 def test_a_drive_that_served_little_was_not_read_cold(lab: FioBench) -> None:
@@ -165,7 +186,7 @@ def test_own_options_are_one_part(lab: FioBench) -> None:
     assert option(text, "size") == str(8 << 20)
     rows = found["custom"].results
     assert "lat_p99_ns" in figures(rows, "custom/read")
-    assert "lat_p99_ns" in figures(rows, "custom/write")
+    assert "iops" in figures(rows, "custom/write")
     assert total(rows, "device_read_bytes") + total(rows, "device_write_bytes") == 8 << 20
 
 
