@@ -170,7 +170,7 @@ class DriveList:
 
     def _list(self, *, keep_members: bool) -> None:
         text = list_block_devices()
-        drives = read_drives(text)
+        drives = _read_listed(text)
         contents = parse_contents(text)
         keys = {(drive.name, read_number(drive.name)): drive for drive in drives}
         read = tuple(drive for drive in drives if _is_read(drive.name))
@@ -194,6 +194,11 @@ class DriveList:
         ]
         if carriers:
             self._members |= {drive.path: None for drive in carriers} | _read_members(carriers)
+
+
+def _read_listed(text: str) -> tuple[Drive, ...]:
+    """The drives, each once: a further path to one of them is no row of its own."""
+    return tuple(drive for drive in read_drives(text) if not drive.main_path)
 
 
 def _look(*, with_contents: bool) -> tuple[object, ...]:
@@ -280,7 +285,7 @@ def list_once(asker: DriveQuery | None = None) -> list[dict[str, Any]]:
     Raises StepFailedError.
     """
     text = list_block_devices()
-    drives = read_drives(text)
+    drives = _read_listed(text)
     with suppress(OSError, ValueError):
         known = json.loads(DRIVES.read_text())["drives"]
         return merge_rows(drives, known, stick=_find_stick(drives))

@@ -22,6 +22,8 @@ USB_BUS = "xhci"
 NVME_SLOTS = ("slot1", "slot2", "slot3", "slot4")
 """Where a machine that goes on from a saved one takes NVMe drives: QEMU saves none."""
 _USB_PORTS = 8
+_SECOND_PORT = 64
+"""From this number on a SCSI bus has the second ports of drives."""
 _SATA_PORTS = 6
 """Of a controller, and q35 has one of its own."""
 _STICK_CONTROLLERS = {
@@ -73,7 +75,17 @@ def _devices(drive: ModelledDrive, socket: Path, port: int) -> list[Options]:
         return hot_devices(drive, socket)
     controller: Options = {"driver": _SCSI_CONTROLLERS[drive.bus], "id": drive.bus}
     disks = [device | {"scsi-id": port} for device in hot_devices(drive, socket)]
+    if drive.paths == 2:
+        disks = _connect_twice(disks[0], port)
     return disks if port else [controller, *disks]
+
+
+def _connect_twice(disk: Options, port: int) -> list[Options]:
+    """A drive's two ports: its name and number are the same over both, the port's are not."""
+    wwn = int(str(disk["wwn"]))
+    first = disk | {"share-rw": True, "port_wwn": wwn + 1, "port_index": 1}
+    second = {"id": f"{disk['id']}-b", "scsi-id": _SECOND_PORT + port}
+    return [first, first | second | {"port_wwn": wwn + 2, "port_index": 2}]
 
 
 def chipset_for(drives: Sequence[tuple[ModelledDrive, Path]]) -> str:

@@ -63,6 +63,8 @@ class ModelledDrive:
     """Whether it refuses writes itself; scsi and usb only."""
     namespaces: int = 1
     """Into how many equal namespaces an NVMe drive is cut."""
+    paths: int = 1
+    """2: both its ports are connected, with a WWN; scsi only, and not by DRIVES.toml."""
     name: str = ""
     """Names its files in the out folder."""
 
