@@ -43,6 +43,7 @@ _DRIVE = {
     "transport": "Bus",
     "driver": "Driver",
     "location": "Location",
+    "topology": "Connected through",
     "link": "Link",
     "link_max": "Link at most",
     "scheduler": "Scheduler",

@@ -138,6 +138,8 @@ class StepFigures:
     ranges: tuple[RangeRow, ...]
     devices: Mapping[str, tuple[str, int]]
     """Label and colour of each drive of the campaign by the name it has in `activity`."""
+    topology: str = ""
+    """What leads to its drive, joined by " > "; empty where it was not noted."""
 
     @property
     def dirtiest(self) -> DirtyRow | None:
@@ -180,6 +182,7 @@ def group_workloads(rows: CampaignRows) -> tuple[Workload, ...]:
     slices = _split(rows.workloads.slices)
     ranges = _split(rows.workloads.ranges)
     joined = _join_tables(rows)
+    topologies = {row.drive_serial: row.value for row in rows.conditions if row.name == "topology"}
     groups: dict[tuple[tuple[int, ...], str], list[StepFigures]] = {}
     for step in rows.workloads.steps:
         color, drive = drives.get(step.drive_id or 0, (len(drives), None))
@@ -202,6 +205,7 @@ def group_workloads(rows: CampaignRows) -> tuple[Workload, ...]:
                 slices=tuple(slices.get(step.id, ())),
                 ranges=tuple(ranges.get(step.id, ())),
                 devices=devices,
+                topology=topologies.get(drive.identity, "") if drive else "",
             )
         )
     tables = read_tables(rows.campaign.plan_toml)

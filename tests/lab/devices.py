@@ -52,6 +52,9 @@ def qemu_arguments(drives: Sequence[tuple[ModelledDrive, Path]]) -> list[str]:
     ports = dict.fromkeys(("sata", "ide", *_SCSI_CONTROLLERS), 0)
     if chipset_for(drives) == "pc":
         ports["sata"] = _SATA_PORTS  # it has none of its own
+    for rate in sorted({drive.link_bytes_s for drive, _ in drives} - {0}):
+        group: Options = {"qom-type": "throttle-group", "id": _name_link(rate)}
+        words += ["-object", json.dumps(group | {"limits": {"bps-total": rate}})]
     for drive, socket in drives:
         for block in block_nodes(drive, socket):
             words += ["-blockdev", json.dumps(block)]
@@ -100,6 +103,10 @@ def block_nodes(drive: ModelledDrive, socket: Path) -> list[Options]:
         "driver": "raw", "node-name": name, "discard": "unmap", "read-only": drive.read_only,
         "file": {"driver": "nbd", "server": {"type": "unix", "path": str(socket)}},
     }  # fmt: skip
+    if drive.link_bytes_s:
+        behind = whole | {"node-name": f"{name}-file"}
+        link = {"driver": "throttle", "throttle-group": _name_link(drive.link_bytes_s)}
+        return [behind, link | {"node-name": name, "file": f"{name}-file"}]
     if drive.namespaces == 1:
         return [whole]
     size = drive.size_bytes // drive.namespaces >> 20 << 20
@@ -110,6 +117,10 @@ def block_nodes(drive: ModelledDrive, socket: Path) -> list[Options]:
         }
         for number in range(drive.namespaces)
     ]  # fmt: skip
+
+
+def _name_link(rate: int) -> str:
+    return f"link{rate}"
 
 
 def usb_name(node: str) -> str:

@@ -67,6 +67,7 @@ def list_drive_values(
         "transport": drive.transport,
         "driver": ", ".join(settings.drivers),
         "location": kernel.location,
+        "topology": " > ".join(kernel.topology),
         "link": link.now,
         "link_max": link.drive_max,
         "scheduler": settings.scheduler,

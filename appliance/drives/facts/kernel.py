@@ -9,6 +9,7 @@ from pathlib import Path
 
 from appliance import sysfs
 from appliance.drives.facts.location import read_location
+from appliance.drives.facts.topology import read_topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class KernelTexts:
     """Mb/s."""
     location: str = ""
     """Where it is plugged in, in words."""
+    topology: tuple[str, ...] = ()
+    """What leads to it from the machine on, in words."""
 
 
 def read_kernel_texts(name: str, *, sys: Path = Path("/sys")) -> KernelTexts:
@@ -51,6 +54,7 @@ def read_kernel_texts(name: str, *, sys: Path = Path("/sys")) -> KernelTexts:
         pci_port=(_text(port, "max_link_speed"), _text(port, "max_link_width")),
         usb_speed=_usb_speed(block),
         location=read_location(name, sys=sys),
+        topology=read_topology(name, sys=sys),
     )
 
 

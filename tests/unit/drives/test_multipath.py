@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -111,7 +112,7 @@ def test_what_uses_one_path_uses_the_drive() -> None:
         {"twins": ("/dev/sda", "/dev/sda")},
     ],
 )
-def test_any_difference_leaves_two_drives_that_nobody_writes_to(change: dict[str, object]) -> None:
+def test_any_difference_leaves_two_drives_that_nobody_writes_to(change: dict[str, Any]) -> None:
     first, second = _make_pair()
     pair = [first, replace(second, **change)]
     assert merge_paths([*pair], _PAGES, numbers=_NUMBERS)[0].twins
