@@ -56,6 +56,11 @@ def _never(drive: Drive, stick: Drive | None) -> str:
         return Phrase(N_("is a second path to the drive at {path}"), path=drive.main_path)
     if drive.size_bytes <= 0:
         return explain_no_capacity(drive)
+    return _describe_use(drive)
+
+
+def _describe_use(drive: Drive) -> str:
+    """Who has it now; empty where nobody has."""
     if drive.mountpoints:
         return f"is in use: {_listed(tuple(map(_use, drive.mountpoints)))}"
     if drive.holders:

@@ -331,9 +331,7 @@ def _check_fit(
 
 def _list_drives(drives: Sequence[Drive], *, stick: Drive | None) -> str:
     others = [
-        each
-        for each in drives
-        if not each.main_path and (stick is None or each.path != stick.path)
+        each for each in drives if not each.main_path and (stick is None or each.path != stick.path)
     ]
     if not others:
         return "no drive is"

@@ -105,8 +105,8 @@ def block_nodes(drive: ModelledDrive, socket: Path) -> list[Options]:
     }  # fmt: skip
     if drive.link_bytes_s:
         behind = whole | {"node-name": f"{name}-file"}
-        link = {"driver": "throttle", "throttle-group": _name_link(drive.link_bytes_s)}
-        return [behind, link | {"node-name": name, "file": f"{name}-file"}]
+        link: Options = {"driver": "throttle", "node-name": name, "file": f"{name}-file"}
+        return [behind, link | {"throttle-group": _name_link(drive.link_bytes_s)}]
     if drive.namespaces == 1:
         return [whole]
     size = drive.size_bytes // drive.namespaces >> 20 << 20

@@ -89,6 +89,7 @@ def parse_details(
         took_s=took_s,
         hidden=hidden.sentence if hidden else "",
         sector_bytes=int(number(data.get("logical_block_size")) or 0),
+        volume_driver=kernel.volume_driver,
     )
     return replace(details, findings=found)
 

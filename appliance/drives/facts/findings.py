@@ -11,6 +11,7 @@ from appliance.phrases import N_, Phrase
 _SLOW_ANSWER_S = 15
 _USABLE_SECTORS = frozenset({512, 1024, 2048, 4096})
 _OWN_BUS = frozenset({"sata", "sas", "nvme"})
+_OLD_SAS = frozenset({"1.5 Gb/s", "3.0 Gb/s"})
 _USB2 = frozenset({"480 Mb/s", "12 Mb/s"})
 
 
@@ -26,12 +27,22 @@ def find_findings(
     took_s: float,
     hidden: str,
     sector_bytes: int,
+    volume_driver: str = "",
 ) -> tuple[str, ...]:
     """All findings, the gravest first."""
     return tuple(
         sentence
         for sentence in (
             _capacity(drive, sector_bytes),
+            Phrase(
+                N_(
+                    "a volume of a RAID controller ({driver}): what is measured is the controller "
+                    "with its cache and all disks of the volume"
+                ),
+                driver=volume_driver,
+            )
+            if volume_driver
+            else "",
             _security(security),
             _protection(drive),
             hidden,
@@ -113,7 +124,21 @@ def _link(link: Link) -> str:
         )
     if link.kind == "sata" and link.now == "1.5 Gb/s":
         return N_("connected with 1.5 Gb/s: results above 150 MB/s are not possible here")
-    return ""
+    return _sas_link(link)
+
+
+def _sas_link(link: Link) -> str:
+    """What a SAS drive can is not told, and one of 6 Gb/s on a port of 12 is as it should be."""
+    if link.kind != "sas" or not link.is_slower_than_port or link.now not in _OLD_SAS:
+        return ""
+    return Phrase(
+        N_(
+            "connected with {link}, its port can do {port}, and SAS drives made since 2009 can "
+            "do 6.0 Gb/s: clean the contacts, change the cable or the slot"
+        ),
+        link=link.now,
+        port=link.port_max,
+    )
 
 
 def _cache(drive: Drive, write_cache: str) -> str:

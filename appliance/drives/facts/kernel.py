@@ -10,6 +10,7 @@ from pathlib import Path
 from appliance import sysfs
 from appliance.drives.facts.location import read_location
 from appliance.drives.facts.topology import read_topology
+from appliance.drives.facts.unlisted import find_volume_driver
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,11 @@ class KernelTexts:
     """Mb/s."""
     location: str = ""
     """Where it is plugged in, in words."""
+    volume_driver: str = ""
+    """The driver of the RAID controller whose volume it is; empty: it is none."""
+    sas_port_max: str = ""
+    """What the port of the controller or expander can at most."""
+    sas_now: str = ""
     topology: tuple[str, ...] = ()
     """What leads to it from the machine on, in words."""
 
@@ -55,6 +61,9 @@ def read_kernel_texts(name: str, *, sys: Path = Path("/sys")) -> KernelTexts:
         usb_speed=_usb_speed(block),
         location=read_location(name, sys=sys),
         topology=read_topology(name, sys=sys),
+        volume_driver=find_volume_driver(name, sys=sys),
+        sas_now=_read_sas_rate(block, "negotiated_linkrate"),
+        sas_port_max=_read_sas_rate(block, "maximum_linkrate"),
     )
 
 
@@ -84,6 +93,19 @@ def _ahci_capabilities(block: Path) -> str:
     for above in block.resolve().parents:
         if above.name.startswith("host") and above.name[4:].isdigit():
             return _text(above / "scsi_host" / above.name, "ahci_host_caps")
+    return ""
+
+
+def _read_sas_rate(block: Path, file: str) -> str:
+    """Of the phy that the drive is plugged into: the controller's, or an expander's.
+
+    The port above the drive's end device has a link to it (drivers/scsi/scsi_transport_sas.c,
+    `sas_port_add_phy`). Where the firmware has set a lower maximum, that one.
+    """
+    for above in block.resolve().parents:
+        if above.name.startswith("end_device-"):
+            rates = [_text(phy, f"sas_phy/{phy.name}/{file}") for phy in above.parent.glob("phy-*")]
+            return rates[0] if len(rates) == 1 else ""
     return ""
 
 

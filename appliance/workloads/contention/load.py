@@ -22,7 +22,9 @@ class _Ended(Exception):  # noqa: N818 - no error: the load is no longer wanted
     """The drive keeps one waiting, and nothing more is wanted of it."""
 
 
-def walk_pieces(size_bytes: int, *, first_byte: int, goes_on: Callable[[], bool]) -> Iterator[Piece]:
+def walk_pieces(
+    size_bytes: int, *, first_byte: int, goes_on: Callable[[], bool]
+) -> Iterator[Piece]:
     """Requests from there on, and again from the start behind the drive's end. Pure.
 
     The part of a request at the end is left out: it would be shorter than the others.
@@ -44,7 +46,9 @@ class Load:
         self._ended = threading.Event()
         self._failed: dict[str, str] = {}
         self._threads = {
-            path: threading.Thread(target=self._read, args=(path,), name=f"load {path}", daemon=True)
+            path: threading.Thread(
+                target=self._read, args=(path,), name=f"load {path}", daemon=True
+            )
             for path in paths
         }
 

@@ -11,11 +11,11 @@ from appliance.samples.processor_load import FULL_SHARE
 from appliance.workloads.contention.keys import ContentionVariant
 from appliance.workloads.contention.sharing import LEAST_FALL, Member, Share, find_shares
 
-RULES = (
+RULE = (
     "Contention: a drive falls behind if each of its readings with the others was slower than each"
     f" of its readings alone, the median by {LEAST_FALL:.0%} at least. What drives are said to"
     " share is the last thing that connects all of them; the narrow place is there or between it"
-    " and the drives. Nothing is said of a drive whose cache state is not proven.",
+    " and the drives. Nothing is said of a drive whose cache state is not proven."
 )
 
 
@@ -34,9 +34,7 @@ def _read_rates(step: StepFigures, company: str) -> tuple[float, ...]:
 def make_member(step: StepFigures) -> Member:
     """One drive's readings that count."""
     chain = tuple(filter(None, step.topology.split(" > ")))
-    return Member(
-        step.label, chain, _read_rates(step, "alone"), _read_rates(step, "together")
-    )
+    return Member(step.label, chain, _read_rates(step, "alone"), _read_rates(step, "together"))
 
 
 def _read_rows(step: StepFigures) -> Iterator[Row]:
@@ -110,10 +108,10 @@ def _say_processor(workload: Workload) -> str:
 
 SECTION = Section(
     title="Contention",
-    note="Each drive was read alone, then while all the others were read as well, with O_DIRECT from"
-    " the first sixteenth of the drive.",
+    note="Each drive was read alone, then while all the others were read as well, with O_DIRECT"
+    " from the first sixteenth of the drive.",
     name="contention",
     read_rows=_read_rows,
     judge=_judge,
-    rules=RULES,
+    rules=(RULE,),
 )

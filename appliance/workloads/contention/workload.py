@@ -34,7 +34,7 @@ _STAT = Path("/proc/stat")
 
 
 class ContentionWorkload(Workload):
-    """One step: `alone-1`, `together-1`, `alone-2` …"""
+    """One step: `alone-1`, `together-1`, `alone-2` and so on."""
 
     def __init__(self, plan: ContentionPlan) -> None:
         self._plan = plan
@@ -68,7 +68,7 @@ class ContentionWorkload(Workload):
             load = None
             if variant.company == "together":
                 # Not where another step has read it: of that its cache may hold the end.
-                chance = random.Random(f"{self._plan.seed}/{bench.device}/{part}").random()  # noqa: S311
+                chance = random.Random(f"{self._plan.seed}/{bench.device}/{part}").random()
                 load = stack.enter_context(Load(bench.others, place=_ZONE * (1 + chance)))
                 time.sleep(_RAMP_S)
             ticks = parse_ticks(sysfs.read_text(_STAT))

@@ -22,7 +22,7 @@ def _make_page(unit: bytes, port: bytes, relative: int) -> bytes:
     """As a SAS drive answers: a vendor's text, its unit, the port, its number, the whole device."""
     said = (
         b"\x02\x01\x00\x08SEAGATE "
-        + b"\x01\x03\x00\x08"
+        b"\x01\x03\x00\x08"
         + unit
         + b"\x61\x93\x00\x08"
         + port
