@@ -46,6 +46,7 @@ _DRIVE = {
     "topology": "Connected through",
     "link": "Link",
     "link_max": "Link at most",
+    "link_port_max": "Its port at most",
     "scheduler": "Scheduler",
     "read_ahead_bytes": "Read-ahead",
     "nr_requests": "nr_requests",

@@ -70,6 +70,7 @@ def list_drive_values(
         "topology": " > ".join(kernel.topology),
         "link": link.now,
         "link_max": link.drive_max,
+        "link_port_max": link.port_max,
         "scheduler": settings.scheduler,
         "read_ahead_bytes": _say(settings.read_ahead_bytes),
         "nr_requests": _say(settings.nr_requests),
