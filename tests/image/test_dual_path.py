@@ -32,11 +32,11 @@ cat > /run/plan.toml <<'PLAN'
 cat > /run/paths.py <<'PYTHON'
 import json, subprocess, sys
 from pathlib import Path
+from appliance.drives.probe import read_designators, read_serial
 for block in sorted(Path("/sys/block").glob("sd*")):
-    from appliance.drives.probe import read_serial
     words = (block / "stat").read_text().split()
     print("path", json.dumps([block.name, read_serial(block.name), int(words[4]), int(words[11]),
-          (block / "ro").read_text().strip(), (block / "device/vpd_pg83").read_bytes().hex()]))
+          (block / "ro").read_text().strip(), read_designators(block.name).hex()]))
 command = [sys.executable, "-m", "appliance"]
 rows = json.loads(subprocess.check_output([*command, "drives", "--json"]))["drives"]
 for row in rows:
