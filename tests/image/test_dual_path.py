@@ -38,10 +38,13 @@ for block in sorted(Path("/sys/block").glob("sd*")):
     print("path", json.dumps([block.name, read_serial(block.name), int(words[4]), int(words[11]),
           (block / "ro").read_text().strip(), read_designators(block.name).hex()]))
 command = [sys.executable, "-m", "appliance"]
-rows = json.loads(subprocess.check_output([*command, "drives", "--json"]))["drives"]
-for row in rows:
+listed = json.loads(subprocess.check_output([*command, "drives", "--json"]))
+for each in listed["unlisted"]:
+    print("unlisted", json.dumps([each["place"], each["what"], each["model"], each["serial"]]))
+for row in listed["drives"]:
     keys = ("path", "serial", "offered", "reason", "other_paths", "twins")
-    print("row", json.dumps([row[key] for key in keys]))
+    findings = (row["details"] or {}).get("findings", [])
+    print("row", json.dumps([*[row[key] for key in keys], findings]))
 said = subprocess.run([*command, "check", "/run/plan.toml"], capture_output=True, text=True)
 print("boot", said.returncode, " ".join(said.stderr.split())[:500])
 PYTHON
@@ -66,7 +69,8 @@ def test_a_drive_with_two_paths_is_one_drive(out: Path) -> None:
         agent=_AGENT,
     )
     put_file(setup.stick, "plan.toml", _PLAN)
-    with DriveBay([dual, *twins], folder=out / "drives") as bay:
+    volume = ModelledDrive(serial="RAID-1", bus="raid", size_bytes=64 << 20)
+    with DriveBay([dual, *twins, volume], folder=out / "drives") as bay:
         with Machine(setup, drives=bay.attached(power_on=1)) as machine:
             done = machine.wait_event("campaign-done", timeout_s=PATIENCE_S)
             machine.wait_for(r"lab-agent: over", timeout_s=PATIENCE_S)
@@ -84,7 +88,7 @@ def test_a_drive_with_two_paths_is_one_drive(out: Path) -> None:
 
     assert len(dual_paths) == 2, "QEMU shows the drive twice"
     assert len(listed) == 1
-    path, _, offered, reason, other_paths, doubled = listed[0]
+    path, _, offered, reason, other_paths, doubled, _ = listed[0]
     assert offered, reason
     assert "second path" in reason
     assert doubled == []
