@@ -43,7 +43,7 @@ for each in listed["unlisted"]:
     print("unlisted", json.dumps([each["place"], each["what"], each["model"], each["serial"]]))
 for row in listed["drives"]:
     keys = ("path", "serial", "offered", "reason", "other_paths", "twins")
-    findings = (row["details"] or {}).get("findings", [])
+    findings = (row["details"] or {{}}).get("findings", [])
     print("row", json.dumps([*[row[key] for key in keys], findings]))
 said = subprocess.run([*command, "check", "/run/plan.toml"], capture_output=True, text=True)
 print("boot", said.returncode, " ".join(said.stderr.split())[:500])
