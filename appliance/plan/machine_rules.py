@@ -47,6 +47,15 @@ def find_conflicts(
         for path, times in Counter(found).items()
         if times > 1
     ]
+    conflicts += [
+        _say(
+            f"{_name(number, each)} compares drives with each other; it needs two or more",
+            "workload",
+            number - 1,
+        )
+        for number, each in enumerate(plan.workloads, start=1)
+        if each.reads_others and len(plan.places_of(each)) < 2
+    ]
     if ram_bytes:
         conflicts += _check_ram(plan, ram_bytes)
     return tuple(conflicts)

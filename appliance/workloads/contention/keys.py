@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keys of a contention test in a plan, and the names of its results. Pure."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self, override
 
-from appliance.plan.workloads import Expected, WorkloadPlan, kind_key
+from appliance.plan.workloads import ARRAY, Clash, Expected, WorkloadPlan, kind_key
 from appliance.samples.variants import Variant
 from appliance.toml.fields import InRow, key, whole
+from appliance.toml.values import show_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,12 @@ class ContentionPlan(WorkloadPlan):
     @override
     def writes(self) -> bool:
         return False
+
+    @override
+    def find_clashes(self, given: frozenset[str]) -> Iterator[Clash]:
+        if ARRAY in self.on:
+            told = f"drives are compared with each other; {show_value(ARRAY)} is none of them"
+            yield Clash(("on",), ("on",), told)
 
     @override
     def expect(self, parts: int, *, drive_bytes: int, bytes_s: float) -> Expected:

@@ -37,6 +37,7 @@ BEYOND_SCHEMA = {
     "array-clashes",
     "array-not-released",
     "array-unused",
+    "contention-array",
     "cool-clashes",
     "cool-install",
     "duplicates",
