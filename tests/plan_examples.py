@@ -177,7 +177,6 @@ WORKLOADS = st.one_of(
             ({"kind": "verify", "size": "1G"}, True),
             ({"kind": "sql"}, True),
             ({"kind": "flush"}, True),
-            ({"kind": "contention"}, False),
             ({"kind": "matrix", "operations": ["read"]}, True),
             ({"kind": "lottery"}, True),
             ({"kind": "lottery", "filesystem": "none"}, False),

@@ -74,6 +74,7 @@ class DriveList:
         self._published: object = None
         self._unlisted: tuple[UnlistedDrive, ...] = ()
         self._behind_raid: tuple[UnlistedDrive, ...] = ()
+        self._has_raid_disks = False
         self._raid_question: threading.Thread | None = None
 
     def start(self) -> None:
@@ -162,7 +163,9 @@ class DriveList:
                 return
             self._seen = seen
         with self._lock:
-            if not (self._is_quiet or self._is_looking or self._raid_question) and has_raid_disks():
+            if self._has_raid_disks and not (
+                self._is_quiet or self._is_looking or self._raid_question
+            ):
                 self._raid_question = threading.Thread(
                     target=self._ask_behind_raid, name="ask behind RAID", daemon=True
                 )
@@ -200,7 +203,7 @@ class DriveList:
         keys = {(drive.name, read_number(drive.name)): drive for drive in drives}
         read = tuple(drive for drive in drives if _is_read(drive.name))
         same = set(drives) & set(self._drives) if keep_members else set()
-        self._unlisted = read_unlisted()
+        self._unlisted, self._has_raid_disks = read_unlisted(), has_raid_disks()
         self._members = {
             drive.path: self._members[drive.path] for drive in same if drive.path in self._members
         }
