@@ -12,6 +12,7 @@ _SLOW_ANSWER_S = 15
 _USABLE_SECTORS = frozenset({512, 1024, 2048, 4096})
 _OWN_BUS = frozenset({"sata", "sas", "nvme"})
 _OLD_SAS = frozenset({"1.5 Gb/s", "3.0 Gb/s"})
+_NO_LINK = Link()
 _USB2 = frozenset({"480 Mb/s", "12 Mb/s"})
 
 
@@ -28,6 +29,8 @@ def find_findings(
     hidden: str,
     sector_bytes: int,
     volume_driver: str = "",
+    controller: str = "",
+    controller_link: Link = _NO_LINK,
 ) -> tuple[str, ...]:
     """All findings, the gravest first."""
     return tuple(
@@ -50,6 +53,7 @@ def find_findings(
             if took_s > _SLOW_ANSWER_S
             else "",
             _link(link),
+            _controller_link(controller, controller_link),
             _cache(drive, write_cache),
             _trim(drive, trim=trim, drive_knows_trim=drive_knows_trim),
             _zoned(zoned),
@@ -138,6 +142,20 @@ def _sas_link(link: Link) -> str:
         ),
         link=link.now,
         port=link.port_max,
+    )
+
+
+def _controller_link(controller: str, link: Link) -> str:
+    if not link.is_slower_than_drive:
+        return ""
+    return Phrase(
+        N_(
+            "its controller (PCI {controller}) is connected with {link} although it can do {most}: "
+            "all drives on it share that; try another slot"
+        ),
+        controller=controller,
+        link=link.now,
+        most=link.drive_max,
     )
 
 

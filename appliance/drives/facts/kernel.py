@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import sysfs
-from appliance.drives.facts.location import read_location
+from appliance.drives.facts.location import is_pci_address, read_location
 from appliance.drives.facts.topology import read_topology
 from appliance.drives.facts.unlisted import find_volume_driver
 
@@ -28,6 +28,10 @@ class KernelTexts:
     """The drive's link now (speed, width) and at most (speed, width)."""
     pci_port: tuple[str, str] = ("", "")
     """What the slot can at most: speed, width."""
+    controller: str = ""
+    """The PCI address of the controller that it hangs on; empty for NVMe, which is its own."""
+    controller_pci: tuple[str, str, str, str] = ("", "", "", "")
+    """The controller's link now (speed, width) and at most (speed, width)."""
     usb_speed: str = ""
     """Mb/s."""
     location: str = ""
@@ -45,8 +49,7 @@ def read_kernel_texts(name: str, *, sys: Path = Path("/sys")) -> KernelTexts:
     """The texts of the disk with this kernel name; empty where the kernel has none."""
     block = sys / "block" / name
     pci = _pci_folder(block / "device")
-    link = ("current_link_speed", "current_link_width", "max_link_speed", "max_link_width")
-    now_speed, now_width, max_speed, max_width = (_text(pci, file) for file in link)
+    controller = None if pci else _controller_folder(block)
     # The bridge above is the slot; a drive that hangs on the root complex itself has none.
     port = pci.parent if pci else None
     return KernelTexts(
@@ -56,7 +59,9 @@ def read_kernel_texts(name: str, *, sys: Path = Path("/sys")) -> KernelTexts:
         ata_page=sysfs.read_bytes(block / "device/vpd_pg89"),
         sata_speed=_sata_speed(block),
         ahci_capabilities=_ahci_capabilities(block),
-        pci=(now_speed, now_width, max_speed, max_width),
+        pci=_read_pci(pci),
+        controller=controller.name if controller else "",
+        controller_pci=_read_pci(controller),
         pci_port=(_text(port, "max_link_speed"), _text(port, "max_link_width")),
         usb_speed=_usb_speed(block),
         location=read_location(name, sys=sys),
@@ -77,6 +82,19 @@ def _pci_folder(device: Path) -> Path | None:
         if (folder / "max_link_width").exists():
             return folder.resolve()
     return None
+
+
+def _read_pci(folder: Path | None) -> tuple[str, str, str, str]:
+    return (
+        _text(folder, "current_link_speed"),
+        _text(folder, "current_link_width"),
+        _text(folder, "max_link_speed"),
+        _text(folder, "max_link_width"),
+    )
+
+
+def _controller_folder(block: Path) -> Path | None:
+    return next((each for each in block.resolve().parents if is_pci_address(each.name)), None)
 
 
 def _sata_speed(block: Path) -> str:

@@ -104,6 +104,17 @@ def _pci(kernel: KernelTexts) -> Link:
     )
 
 
+def find_controller_link(kernel: KernelTexts) -> Link:
+    """The link of the controller that a drive hangs on, and what the controller can."""
+    now, most = _lane(*kernel.controller_pci[:2]), _lane(*kernel.controller_pci[2:])
+    return Link(
+        "pci",
+        now=_lane_text(now),
+        drive_max=_lane_text(most),
+        is_slower_than_drive=_is_slower(now, most),
+    )
+
+
 def _lane(speed: str, width: str) -> tuple[float, int]:
     found = _PCI_SPEED.match(speed)
     return (float(found[1]), int(width)) if found and width in _PCI_WIDTHS else (0.0, 0)

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 from appliance import sysfs
+from appliance.drives.facts.location import is_pci_address
 
-_PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _ATA = re.compile(r"ata\d+")
 _EXPANDER = re.compile(r"expander-\d+:\d+")
 _HUB_CLASS = "09"
@@ -33,7 +33,7 @@ def read_topology(name: str, *, sys: Path = Path("/sys")) -> tuple[str, ...]:
 
 
 def _describe(folder: Path) -> str:
-    if _PCI.fullmatch(folder.name):
+    if is_pci_address(folder.name):
         driver = folder / "driver"
         called = driver.resolve().name if driver.exists() else ""
         return f"PCI {folder.name}" + (f" ({called})" if called not in {"", "pcieport"} else "")

@@ -15,13 +15,13 @@ from pathlib import Path
 from appliance import sysfs
 from appliance.drives.asked_identity import parse_identity
 from appliance.drives.facts.health import SMARTCTL, Health, parse_answer, parse_health
+from appliance.drives.facts.location import is_pci_address
 from appliance.errors import KaltstartError
 from appliance.phrases import N_, Phrase
 from appliance.run import run
 
 _TIMEOUT_S = 60
 _MOST_DISKS = 64
-_PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _ADDRESS = re.compile(r"\d+:(\d+):\d+:\d+")
 _STORAGE, _RAID = "0x01", "0x0104"
 """PCI Code and ID Assignment Specification, 1.2: base class, and class with subclass."""
@@ -71,7 +71,7 @@ def _find_controller(device: Path) -> tuple[str, str, str]:
         return "", "", ""
     resolved = device.resolve()
     for folder in resolved.parents:
-        if _PCI.fullmatch(folder.name):
+        if is_pci_address(folder.name):
             return resolved.name, _read_driver(folder), folder.name
     return resolved.name, "", ""
 

@@ -133,6 +133,19 @@ def test_a_sas_link_slower_than_any_drive_of_today_is_a_finding(
     assert sum("its port can do 12.0 Gb/s" in each for each in found) == findings
 
 
+@pytest.mark.parametrize(("lanes", "findings"), [("1", 1), ("8", 0), ("0", 0)])
+def test_a_controller_on_fewer_lanes_than_it_has_is_a_finding(
+    sata: Single, lanes: str, findings: int
+) -> None:
+    speed = "8.0 GT/s PCIe"
+    kernel = replace(
+        sata.kernel, controller="0000:03:00.0", controller_pci=(speed, lanes, speed, "8")
+    )
+    found = [each for each in sata.details(kernel=kernel).findings if "its controller" in each]
+    assert len(found) == findings
+    assert all("PCI 0000:03:00.0" in each and "8.0 GT/s x1 although" in each for each in found)
+
+
 def test_a_volume_of_a_raid_controller_says_so(sata: Single) -> None:
     found = sata.details(kernel=replace(sata.kernel, volume_driver="hpsa")).findings
     assert any("a volume of a RAID controller (hpsa)" in each for each in found)
