@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.drives.facts.kernel import read_kernel_texts
 from appliance.drives.facts.topology import read_topology
 
 
@@ -75,3 +76,27 @@ def test_each_thing_on_the_way_has_its_name(
 
 def test_a_drive_that_is_gone_has_no_way(tmp_path: Path) -> None:
     assert read_topology("sda", sys=tmp_path) == ()
+
+
+def test_a_sas_drive_has_the_rates_of_the_phy_it_is_plugged_into(tmp_path: Path) -> None:
+    phy = f"{_HBA}/host0/phy-0:3"
+    end = f"{_HBA}/host0/port-0:3/end_device-0:3/target0:0:3/0:0:3:0"
+    _lay_out(
+        tmp_path,
+        end,
+        {
+            f"{phy}/sas_phy/phy-0:3/negotiated_linkrate": "3.0 Gbit\n",
+            f"{phy}/sas_phy/phy-0:3/maximum_linkrate": "12.0 Gbit\n",
+            f"{_HBA}/current_link_speed": "8.0 GT/s PCIe\n",
+            f"{_HBA}/current_link_width": "1\n",
+            f"{_HBA}/max_link_speed": "8.0 GT/s PCIe\n",
+            f"{_HBA}/max_link_width": "8\n",
+        },
+        drivers={},
+    )
+    devices = tmp_path / "devices"
+    (devices / f"{_HBA}/host0/port-0:3/phy-0:3").symlink_to(devices / phy)
+    texts = read_kernel_texts("sda", sys=tmp_path)
+    assert (texts.sas_now, texts.sas_port_max) == ("3.0 Gbit", "12.0 Gbit")
+    assert texts.controller == "0000:03:00.0"
+    assert texts.controller_pci == ("8.0 GT/s PCIe", "1", "8.0 GT/s PCIe", "8")
