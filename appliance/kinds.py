@@ -22,6 +22,7 @@ KINDS = (
     "verify",
     "selftest",
     "flush",
+    "contention",
 )
 """In the order of the form and of the report."""
 

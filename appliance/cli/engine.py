@@ -23,16 +23,16 @@ _NOT_FINISHED = 12
 
 def drives(options: argparse.Namespace) -> int:
     """List the drives of this machine."""
-    from appliance.service.drive_lines import describe_row
-    from appliance.service.drive_watch import list_once
+    from appliance.service.drive_lines import describe_row, describe_unlisted
+    from appliance.service.drive_watch import list_once, list_unlisted
 
-    rows = list_once()
+    rows, unlisted = list_once(), list_unlisted()
     if options.json:
-        say_json(drives=rows)
+        say_json(drives=rows, unlisted=unlisted)
         return 0
-    for row in rows:
-        for line in describe_row(row):
-            say(line)
+    lines = [line for row in rows for line in describe_row(row)]
+    for line in (*lines, *(line for row in unlisted for line in describe_unlisted(row))):
+        say(line)
     return 0
 
 

@@ -35,7 +35,9 @@ def find_by_identity(drives: Sequence[Drive], *, serial: str = "", wwn: str = ""
         [
             drive
             for drive in drives
-            if (not serial or drive.serial == serial) and (not wwn or drive.wwn == wwn)
+            if not drive.main_path
+            and (not serial or drive.serial == serial)
+            and (not wwn or drive.wwn == wwn)
         ]
     )
     if not found:

@@ -44,6 +44,10 @@ class Drive:
     """`model` without the vendor's name, which SCSI and USB keep apart from it."""
     twins: tuple[str, ...] = ()
     """Paths of other drives that show the same identity."""
+    main_path: str = ""
+    """Of a further path to the same drive: the path that is used. Empty: that is `path`."""
+    other_paths: tuple[str, ...] = ()
+    """Further paths to this drive, which stay read-only."""
     enclosure_serial: str = ""
     """What the USB bridge or dock gives as the serial number; empty where there is none."""
     serial_doubt: str = ""

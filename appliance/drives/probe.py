@@ -16,6 +16,7 @@ from appliance import sysfs
 from appliance.drives.ata_identify import parse_ata_serial
 from appliance.drives.loops import hang_loops, read_loops, walk_nodes
 from appliance.drives.model import Drive
+from appliance.drives.multipath import merge_paths
 from appliance.drives.serial_number import find_doubt
 from appliance.errors import StepFailedError
 from appliance.run import run
@@ -75,6 +76,12 @@ def read_drives(text: str) -> tuple[Drive, ...]:
         drives,
         {drive.path: read_serial(drive.name) for drive in drives},
         {drive.path: read_ata_serial(drive.name) for drive in drives if drive.transport == "usb"},
+    )
+    twins = [drive for drive in drives if drive.twins]
+    drives = merge_paths(
+        drives,
+        {drive.path: read_designators(drive.name) for drive in twins},
+        numbers={drive.path: int(read_number(drive.name) or 0) for drive in twins},
     )
     return mark_protected(drives)
 
@@ -229,6 +236,11 @@ def _is_twin(drive: Drive, other: Drive) -> bool:
 def read_number(name: str) -> str:
     """The kernel's number of this disk (diskseq); empty for one that has gone."""
     return sysfs.read_text(Path("/sys/block", name, "diskseq"))
+
+
+def read_designators(name: str, *, sys: Path = Path("/sys")) -> bytes:
+    """SCSI's Device Identification page (0x83), as the kernel noted it when it found the disk."""
+    return sysfs.read_bytes(sys / "block" / name / "device/vpd_pg83")
 
 
 def read_serial(name: str, *, sys: Path = Path("/sys")) -> str:

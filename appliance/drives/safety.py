@@ -23,6 +23,9 @@ def may_offer(drive: Drive, *, stick: Drive | None) -> tuple[bool, str]:
     if drive.twins:
         twins = ", ".join(drive.twins)
         remarks.append(Phrase(N_("same identity as {twins}: can only be read"), twins=twins))
+    if drive.other_paths:
+        said = N_("a second path to it, {paths}, stays read-only")
+        remarks.append(Phrase(said, paths=", ".join(drive.other_paths)))
     if drive.serial_doubt:
         said = N_("{what}: released by model and size as well")
         remarks.append(Phrase(said, what=drive.serial_doubt))
@@ -49,8 +52,15 @@ def _never(drive: Drive, stick: Drive | None) -> str:
     same_table = stick is not None and drive.disk_uuid and drive.disk_uuid == stick.disk_uuid
     if same_table or STICK_LABELS & set(drive.partition_labels):
         return N_("this is a Kaltstart stick")
+    if drive.main_path:
+        return Phrase(N_("is a second path to the drive at {path}"), path=drive.main_path)
     if drive.size_bytes <= 0:
         return explain_no_capacity(drive)
+    return _describe_use(drive)
+
+
+def _describe_use(drive: Drive) -> str:
+    """Who has it now; empty where nobody has."""
     if drive.mountpoints:
         return f"is in use: {_listed(tuple(map(_use, drive.mountpoints)))}"
     if drive.holders:

@@ -108,7 +108,9 @@ def unlocked(
         # The name could have passed to another disk before it was opened, and a second one of the
         # same identity could have come; from here on the name cannot pass.
         now = _look_at(now, stick=stick, released_identity=released_identity)
-        check_not_held(now.path)
+        for path in (now.path, *now.other_paths):
+            check_not_held(path)
+        _check_other_paths(now)
         ask_again(now, noted, ask=ask_identity)
         undo.push(partial(_set_read_only, fd, now))
         _set_mark(fd, now, read_only=False)
@@ -130,6 +132,13 @@ def _look_at(drive: Drive, *, stick: Drive | None, released_identity: str) -> Dr
     if not allowed:
         raise RefusedError(f"{now.path} {reason}")
     return now
+
+
+def _check_other_paths(drive: Drive) -> None:
+    """Raises RefusedError unless each further path to `drive` is read-only: one alone writes."""
+    for path in drive.other_paths:
+        if sysfs.read_text(_BLOCK / Path(path).name / "ro") != "1":
+            raise RefusedError(f"{path}, a second path to {drive.path}, is not read-only")
 
 
 def _check_protection(drive: Drive) -> None:

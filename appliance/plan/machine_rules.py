@@ -47,6 +47,15 @@ def find_conflicts(
         for path, times in Counter(found).items()
         if times > 1
     ]
+    conflicts += [
+        _say(
+            f"{_name(number, each)} compares drives with each other; it needs two or more",
+            "workload",
+            number - 1,
+        )
+        for number, each in enumerate(plan.workloads, start=1)
+        if each.reads_others and len(plan.places_of(each)) < 2
+    ]
     if ram_bytes:
         conflicts += _check_ram(plan, ram_bytes)
     return tuple(conflicts)
@@ -168,9 +177,10 @@ def _show_ram(size_bytes: int) -> str:
 
 
 def _find_live(planned: PlannedDrive, drives: Sequence[Drive]) -> list[Drive]:
+    here = [each for each in drives if not each.main_path]
     if planned.serial:
-        return prefer_with_capacity([each for each in drives if each.serial == planned.serial])
-    return prefer_with_capacity([each for each in drives if each.wwn == planned.wwn])
+        return prefer_with_capacity([each for each in here if each.serial == planned.serial])
+    return prefer_with_capacity([each for each in here if each.wwn == planned.wwn])
 
 
 def _check_live(
@@ -215,7 +225,22 @@ def _check_live(
             f"{name} ({printable(drive.path)}) is write-protected by itself; look for a switch on "
             "it or on its case and plug it in anew, or give it only tests that read"
         )
+    yield from _check_paths(plan, planned, drive, name=name)
     yield from _check_fit(plan, planned, drive, root_bytes=root_bytes)
+
+
+def _check_paths(
+    plan: Plan, planned: PlannedDrive, drive: Drive, *, name: str
+) -> Iterator[Problem]:
+    """What a drive with two paths is not used for: the kernel takes either path by a UUID."""
+    is_booted = plan.boot is not None and plan.boot.mode == "install" and planned.is_tested
+    is_member = plan.array is not None and not planned.is_tested
+    if drive.other_paths and (is_booted or is_member):
+        paths = " and ".join(printable(each) for each in (drive.path, *drive.other_paths))
+        what = "an array" if is_member else "a boot test that installs a system"
+        yield _say(
+            f"{name} is reached over {paths}: for {what} take out the cable of all paths but one"
+        )
 
 
 def _explain_sharing(live: Sequence[Drive]) -> str:
@@ -314,7 +339,9 @@ def _check_fit(
 
 
 def _list_drives(drives: Sequence[Drive], *, stick: Drive | None) -> str:
-    others = [each for each in drives if stick is None or each.path != stick.path]
+    others = [
+        each for each in drives if not each.main_path and (stick is None or each.path != stick.path)
+    ]
     if not others:
         return "no drive is"
     shown = ", ".join(

@@ -139,6 +139,8 @@ class WorkloadPlan:
     """Whether it is offered for an array as a whole."""
     loads_machine: ClassVar = True
     """Whether the machine has work with it, or the drive alone."""
+    reads_others: ClassVar = False
+    """Whether it reads the other drives of the same table meanwhile, as a load."""
 
     kind: str
     on: tuple[str, ...] = key(

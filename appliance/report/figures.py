@@ -141,6 +141,8 @@ class StepFigures:
     devices: Mapping[str, tuple[str, int]]
     """Label and colour of each drive of the campaign by the name it has in `activity`."""
     throttling: tuple[ThrottlingRow, ...] = ()
+    topology: str = ""
+    """What leads to its drive, joined by " > "; empty where it was not noted."""
 
     @property
     def dirtiest(self) -> DirtyRow | None:
@@ -186,6 +188,7 @@ def group_workloads(rows: CampaignRows) -> tuple[Workload, ...]:
     ranges = _split(rows.workloads.ranges)
     throttling = _split(rows.workloads.throttling)
     joined = _join_tables(rows)
+    topologies = {row.drive_serial: row.value for row in rows.conditions if row.name == "topology"}
     groups: dict[tuple[tuple[int, ...], str], list[StepFigures]] = {}
     for step in rows.workloads.steps:
         color, drive = drives.get(step.drive_id or 0, (len(drives), None))
@@ -209,6 +212,7 @@ def group_workloads(rows: CampaignRows) -> tuple[Workload, ...]:
                 ranges=tuple(ranges.get(step.id, ())),
                 throttling=tuple(throttling.get(step.id, ())),
                 devices=devices,
+                topology=topologies.get(drive.identity, "") if drive else "",
             )
         )
     tables, keys = read_tables(rows.campaign.plan_toml), read_keys(rows.campaign.plan_toml)

@@ -49,6 +49,7 @@ METRIC_UNITS = {
     "max_slice_bytes_s": "B/s",
     "slow_ranges": "1",
     "sampled_places": "1",
+    "processor_ratio": "1",
 }
 """Every metric of the view `results`, with its unit."""
 

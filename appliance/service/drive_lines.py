@@ -22,6 +22,18 @@ def describe_row(row: dict[str, Any]) -> tuple[str, ...]:
     return (head, *(f"    {printable(line)}" for line in _more(row)))
 
 
+def describe_unlisted(row: dict[str, Any]) -> tuple[str, ...]:
+    """What cannot be in the list: one line for where it is, one for each thing to know."""
+    named = " ".join(filter(None, (row["model"], row["serial"])))
+    lines = [f"not listed: {row['place']}" + (f" {printable(named)}" if named else "")]
+    lines += [f"    {row['what']}", f"    {row['remedy']}"]
+    health = row["health"]
+    if health is not None:
+        verdict = {True: "passed", False: "FAILING", None: "no verdict of its own"}
+        lines.append(f"    health: {verdict[health['passed']]}")
+    return tuple(lines)
+
+
 def _more(row: dict[str, Any]) -> Iterator[str]:
     if row["answer"] != "answered":
         yield ": ".join(filter(None, (row["answer"], row["answer_reason"])))

@@ -21,6 +21,13 @@ from appliance import sysfs
 from appliance.campaign.status import write_json
 from appliance.drives.facts.details import Contents, parse_contents
 from appliance.drives.facts.query import DEADLINE_S, Answer, DriveQuery
+from appliance.drives.facts.unlisted import (
+    UnlistedDrive,
+    ask_behind_raid,
+    has_raid_disks,
+    leave_out_listed,
+    read_unlisted,
+)
 from appliance.drives.model import Drive
 from appliance.drives.probe import list_block_devices, read_drives, read_number
 from appliance.drives.safety import may_offer
@@ -65,6 +72,10 @@ class DriveList:
         self._members: dict[str, Any] = {}
         self._seen: tuple[object, ...] = ()
         self._published: object = None
+        self._unlisted: tuple[UnlistedDrive, ...] = ()
+        self._behind_raid: tuple[UnlistedDrive, ...] = ()
+        self._has_raid_disks = False
+        self._raid_question: threading.Thread | None = None
 
     def start(self) -> None:
         """Begin; returns at once."""
@@ -103,12 +114,17 @@ class DriveList:
                 self._is_stale = True
                 self._asker.ask_again()
 
+    def _ask_behind_raid(self) -> None:
+        """In a thread of its own, once: a controller may take its time."""
+        self._behind_raid = ask_behind_raid()
+
     def _wait_for_answers(self, tell: Progress) -> None:
         """Wait until each drive that was asked has answered or is shown as not answering."""
         give_up_s = time.monotonic() + DEADLINE_S
         while time.monotonic() < give_up_s:
             with self._lock:
-                if not self._asker.is_busy():
+                question = self._raid_question
+                if not self._asker.is_busy() and not (question and question.is_alive()):
                     return
             tell(_ASKED_STILL, 0, 0)
             time.sleep(_POLL_S)
@@ -147,6 +163,13 @@ class DriveList:
                 return
             self._seen = seen
         with self._lock:
+            if self._has_raid_disks and not (
+                self._is_quiet or self._is_looking or self._raid_question
+            ):
+                self._raid_question = threading.Thread(
+                    target=self._ask_behind_raid, name="ask behind RAID", daemon=True
+                )
+                self._raid_question.start()
             self._asker.step(self._keys, may_ask=not self._is_quiet)
             answers = {
                 drive.path: self._asker.answer(key, drive, self._contents[drive.path])
@@ -159,22 +182,28 @@ class DriveList:
         self._publish(answers, stick, looking=looking)
 
     def _publish(self, answers: dict[str, Answer], stick: Stick | None, *, looking: bool) -> None:
+        serials = {drive.serial for drive in self._drives}
+        # A controller has no driver for a moment before it has one.
+        unlisted = () if looking else self._unlisted
+        unlisted += leave_out_listed(self._behind_raid, serials)
         # Composing costs more than comparing, and a campaign may be measuring.
-        content = (self._drives, answers, dict(self._members), stick, looking)
+        content = (self._drives, answers, dict(self._members), stick, looking, unlisted)
         if content != self._published:
             rows = compose_rows(
                 self._drives, answers, self._members, stick=stick.drive if stick else None
             )
-            write_json(DRIVES, {"looking": looking, "drives": rows})
+            found = {"looking": looking, "drives": rows, "unlisted": list(map(asdict, unlisted))}
+            write_json(DRIVES, found)
             self._published = content
 
     def _list(self, *, keep_members: bool) -> None:
         text = list_block_devices()
-        drives = read_drives(text)
+        drives = _read_listed(text)
         contents = parse_contents(text)
         keys = {(drive.name, read_number(drive.name)): drive for drive in drives}
         read = tuple(drive for drive in drives if _is_read(drive.name))
         same = set(drives) & set(self._drives) if keep_members else set()
+        self._unlisted, self._has_raid_disks = read_unlisted(), has_raid_disks()
         self._members = {
             drive.path: self._members[drive.path] for drive in same if drive.path in self._members
         }
@@ -194,6 +223,11 @@ class DriveList:
         ]
         if carriers:
             self._members |= {drive.path: None for drive in carriers} | _read_members(carriers)
+
+
+def _read_listed(text: str) -> tuple[Drive, ...]:
+    """The drives, each once: a further path to one of them is no row of its own."""
+    return tuple(drive for drive in read_drives(text) if not drive.main_path)
 
 
 def _look(*, with_contents: bool) -> tuple[object, ...]:
@@ -280,7 +314,7 @@ def list_once(asker: DriveQuery | None = None) -> list[dict[str, Any]]:
     Raises StepFailedError.
     """
     text = list_block_devices()
-    drives = read_drives(text)
+    drives = _read_listed(text)
     with suppress(OSError, ValueError):
         known = json.loads(DRIVES.read_text())["drives"]
         return merge_rows(drives, known, stick=_find_stick(drives))
@@ -300,6 +334,14 @@ def _find_stick(drives: Sequence[Drive]) -> Drive | None:
         return find_stick(drives).drive
     except StickError:
         return None
+
+
+def list_unlisted() -> list[dict[str, Any]]:
+    """What cannot be in the list, as published by the engine; without one as the kernel has it."""
+    with suppress(OSError, ValueError, KeyError):
+        found: list[dict[str, Any]] = json.loads(DRIVES.read_text())["unlisted"]
+        return found
+    return list(map(asdict, read_unlisted()))
 
 
 def merge_rows(

@@ -126,6 +126,7 @@ def _gather_drive(
         "highest_celsius": _gather_heat(
             select_highest_celsius(connection, campaign_id, drive.drive_id), health
         ),
+        "slow_link": _gather_link(connection, campaign_id, drive),
         **from_steps,
         **bound_figures(
             _gather_boots(select_boot_counts(connection, campaign_id, drive.drive_id)), context
@@ -166,6 +167,24 @@ def _read_context(
         link=", then ".join(links),
         carried=min(known, key=lambda each: each.bytes_s) if is_known else None,
     )
+
+
+def _gather_link(connection: sqlite3.Connection, campaign_id: int, drive: JudgedDriveRow) -> Figure:
+    """Whether its link was slower than both its ends can, at any start of the campaign."""
+    links, drive_max, port_max = (
+        [
+            carried
+            for text in select_condition_values(connection, campaign_id, drive.drive_id, name)
+            if (carried := find_carried(drive.transport, text)) is not None
+        ]
+        for name in ("link", "link_max", "link_port_max")
+    )
+    if not (links and drive_max and port_max):
+        return Figure(None, "what its link, the drive and the port can is not all known")
+    now = min(links, key=lambda each: each.bytes_s)
+    able = min(drive_max[-1], port_max[-1], key=lambda each: each.bytes_s)
+    detail = f"{now.name}; drive and port can do {able.name}"
+    return Figure(float(now.bytes_s < able.bytes_s), detail)
 
 
 def _gather_heat(celsius: float | None, health: Sequence[HealthRow]) -> Figure:

@@ -99,6 +99,7 @@ _ALL: tuple[LimitKind, ...] = (
     ),
     LimitKind("host_write_bytes", "written by hosts so far", "B", counter="host_write_bytes"),
     LimitKind("highest_celsius", "highest temperature", "°C"),
+    LimitKind("slow_link", "link as fast as drive and port allow", "check", is_evidence=False),
     LimitKind("surface_unreadable_bytes", "surface: unreadable", "B"),
     LimitKind("surface_slow_ranges", "surface: slow ranges", "", is_timed=True),
     LimitKind(

@@ -82,6 +82,8 @@ class Bench:
     """By file: the bytes that the device has served for it in the step's stored parts."""
     array: ArrayControl | None = None
     """None: the bench is a single drive."""
+    others: tuple[str, ...] = ()
+    """For a workload that reads the other drives as well: where they are reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,8 @@ class PartResult:
     ranges: tuple[LbaRange, ...] = ()
     notes: tuple[str, ...] = ()
     """For the diary: a drop that left pages, an idle wait that timed out."""
+    beside: int = 0
+    """How many other drives it kept busy itself."""
     keep: Callable[[], None] | None = None
     """Brings onto the stick what the step remembers of this part and all before it: called before
     the part is committed, maybe with others. It reads nothing that the next part changes. Raises

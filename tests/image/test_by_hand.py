@@ -126,8 +126,8 @@ def _compose(monitor: Monitor) -> None:
     monitor.wait_for("warm: restart")
     monitor.press("tab", "ret")
     monitor.wait_for("charts: none")
-    # The mode, nine other tests, Cancel, Continue.
-    monitor.press(*["tab"] * 12)
+    # The mode, ten other tests, Cancel, Continue.
+    monitor.press(*["tab"] * 13)
     monitor.wait_for("> Continue <")
     monitor.press("ret")
 

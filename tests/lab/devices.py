@@ -22,6 +22,8 @@ USB_BUS = "xhci"
 NVME_SLOTS = ("slot1", "slot2", "slot3", "slot4")
 """Where a machine that goes on from a saved one takes NVMe drives: QEMU saves none."""
 _USB_PORTS = 8
+_SECOND_PORT = 64
+"""From this number on a SCSI bus has the second ports of drives."""
 _SATA_PORTS = 6
 """Of a controller, and q35 has one of its own."""
 _STICK_CONTROLLERS = {
@@ -50,6 +52,9 @@ def qemu_arguments(drives: Sequence[tuple[ModelledDrive, Path]]) -> list[str]:
     ports = dict.fromkeys(("sata", "ide", *_SCSI_CONTROLLERS), 0)
     if chipset_for(drives) == "pc":
         ports["sata"] = _SATA_PORTS  # it has none of its own
+    for rate in sorted({drive.link_bytes_s for drive, _ in drives} - {0}):
+        group: Options = {"qom-type": "throttle-group", "id": _name_link(rate)}
+        words += ["-object", json.dumps(group | {"limits": {"bps-total": rate}})]
     for drive, socket in drives:
         for block in block_nodes(drive, socket):
             words += ["-blockdev", json.dumps(block)]
@@ -73,7 +78,17 @@ def _devices(drive: ModelledDrive, socket: Path, port: int) -> list[Options]:
         return hot_devices(drive, socket)
     controller: Options = {"driver": _SCSI_CONTROLLERS[drive.bus], "id": drive.bus}
     disks = [device | {"scsi-id": port} for device in hot_devices(drive, socket)]
+    if drive.paths == 2:
+        disks = _connect_twice(disks[0], port)
     return disks if port else [controller, *disks]
+
+
+def _connect_twice(disk: Options, port: int) -> list[Options]:
+    """A drive's two ports: its name and number are the same over both, the port's are not."""
+    wwn = int(str(disk["wwn"]))
+    first = disk | {"share-rw": True, "port_wwn": wwn + 1, "port_index": 1}
+    second = {"id": f"{disk['id']}-b", "scsi-id": _SECOND_PORT + port}
+    return [first, first | second | {"port_wwn": wwn + 2, "port_index": 2}]
 
 
 def chipset_for(drives: Sequence[tuple[ModelledDrive, Path]]) -> str:
@@ -88,6 +103,10 @@ def block_nodes(drive: ModelledDrive, socket: Path) -> list[Options]:
         "driver": "raw", "node-name": name, "discard": "unmap", "read-only": drive.read_only,
         "file": {"driver": "nbd", "server": {"type": "unix", "path": str(socket)}},
     }  # fmt: skip
+    if drive.link_bytes_s:
+        behind = whole | {"node-name": f"{name}-file"}
+        link: Options = {"driver": "throttle", "node-name": name, "file": f"{name}-file"}
+        return [behind, link | {"throttle-group": _name_link(drive.link_bytes_s)}]
     if drive.namespaces == 1:
         return [whole]
     size = drive.size_bytes // drive.namespaces >> 20 << 20
@@ -98,6 +117,10 @@ def block_nodes(drive: ModelledDrive, socket: Path) -> list[Options]:
         }
         for number in range(drive.namespaces)
     ]  # fmt: skip
+
+
+def _name_link(rate: int) -> str:
+    return f"link{rate}"
 
 
 def usb_name(node: str) -> str:

@@ -63,6 +63,11 @@ class ModelledDrive:
     """Whether it refuses writes itself; scsi and usb only."""
     namespaces: int = 1
     """Into how many equal namespaces an NVMe drive is cut."""
+    paths: int = 1
+    """2: both its ports are connected, with a WWN; scsi only, and not by DRIVES.toml."""
+    link_bytes_s: int = 0
+    """All drives with this rate share it, as those behind a narrow link; 0: it shares nothing. Not
+    by DRIVES.toml."""
     name: str = ""
     """Names its files in the out folder."""
 

@@ -2,7 +2,7 @@
 """An engine made of files: real JSON and a real database in a folder, and answers on demand."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -137,6 +137,7 @@ class FakeEngine:
         arrays: Mapping[Drive, dict[str, object]] | None = None,
         asked: Mapping[Drive, Asked] | None = None,
         looking: bool | None = None,
+        unlisted: Sequence[Mapping[str, object]] = (),
     ) -> None:
         """Write drives.json: the stick and what is mounted are not offered.
 
@@ -151,7 +152,7 @@ class FakeEngine:
             row = asdict(drive) | {"offered": offered, "reason": reason, "array": array}
             rows.append(row | (asked[drive].to_keys() if asked and drive in asked else {}))
         more = {} if looking is None else {"looking": looking}
-        self._write("drives.json", {"drives": rows, **more})
+        self._write("drives.json", {"drives": rows, "unlisted": [*unlisted], **more})
 
     def show_machine(self, **more: object) -> None:
         """Write machine.json."""

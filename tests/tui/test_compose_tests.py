@@ -292,7 +292,7 @@ async def test_the_keys_of_the_image_test_lead_to_one_warm_boot(engine: FakeEngi
         await press(pilot, "2", "n", "space", "tab", "tab", "tab", "ctrl+u", "1")
         await press(pilot, "tab", "ctrl+u", "4", "M", "tab", "enter")
         assert "warm: restart" in drawn(pilot)
-        await press(pilot, *["tab"] * 13, "enter")
+        await press(pilot, *["tab"] * 14, "enter")
         await finish(pilot, "check")
         await release(pilot, HDD.serial[-6:])
         plan = await started_plan(pilot, engine)

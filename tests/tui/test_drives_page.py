@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-from dataclasses import replace
+from dataclasses import asdict, replace
 
+from appliance.drives.facts.unlisted import UnlistedDrive
 from tests.tui.asked import ASKING, DISK_DETAILS, DISK_HEALTH, SILENT, WELL_ASKED, Asked
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, HOSTILE, NO_SERIAL, SSHD, STICK
@@ -60,6 +61,20 @@ async def test_a_list_that_is_not_complete_never_says_that_there_is_no_drive(
         engine.show_drives(looking=False)
         await settle(pilot)
         assert "No drive was found." in drawn(pilot)
+
+
+async def test_what_cannot_be_listed_stands_below_the_list(engine: FakeEngine) -> None:
+    hidden = UnlistedDrive("PCI 0000:00:17.0 (ahci)", "2 NVMe drives\x1b[1m", "set it to AHCI")
+    engine.show_drives(HDD, looking=False, unlisted=[asdict(hidden)])
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        said = text_of(pilot, "#looking")
+        assert "Not in the list: PCI 0000:00:17.0 (ahci): 2 NVMe drives" in said
+        assert "What to do: set it to AHCI." in said
+        assert f"Serial {HDD.serial}" in text_of(pilot, "#details")
+        engine.show_drives(HDD, looking=False)
+        await settle(pilot)
+        assert "Not in the list" not in drawn(pilot)
 
 
 async def test_the_cursor_stays_on_its_drive_when_another_takes_its_name(

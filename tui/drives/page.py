@@ -2,6 +2,7 @@
 """Page 1: all drives of the machine, and why one cannot be used."""
 
 import asyncio
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, override
@@ -15,6 +16,7 @@ from tui.drives.inspect import InspectDialog
 from tui.drives.texts import describe_drive, describe_parting, fit_lines
 from tui.language import N_, _
 from tui.model.drives import ArrayMember, DriveRow
+from tui.model.engine_words import say_unlisted
 from tui.model.inspection import Inspection, find_inspection
 from tui.model.snapshot import Snapshot
 from tui.page import Page
@@ -253,13 +255,17 @@ class DrivesPage(Page):
         button.relabel(_("Dismantle the array"))
         button.display = self._may_take_apart(snapshot)
         looking = self.query_one("#looking", Line)
-        looking.show(_("Still looking for drives ..."))
-        looking.display = snapshot.looking
+        # What cannot be a row stands right below them.
+        below = [_("Still looking for drives ...")] if snapshot.looking else []
+        below += map(say_unlisted, snapshot.unlisted)
+        looking.show("\n".join(below))
+        looking.display = bool(below)
         if drive is None:
             details.show("" if snapshot.looking else _("No drive was found."))
             return
         width = max(40, self.app.size.width - 2)
-        beside = len(self._listed) + 2 + snapshot.looking + button.display
+        lines = sum(len(textwrap.wrap(each, width)) for each in below)
+        beside = len(self._listed) + 2 + lines + button.display
         height = max(_DETAIL_LINES, self.query_one("#body").size.height - beside)
         details.show(fit_lines(describe_drive(drive), width, height))
 

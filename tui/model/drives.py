@@ -10,7 +10,7 @@ from appliance.drives.model import DriveDetails as Details
 from appliance.samples.health import Counter, Health
 from tui.language import N_
 
-__all__ = ["ArrayMember", "Counter", "Details", "DriveRow", "Health"]
+__all__ = ["ArrayMember", "Counter", "Details", "DriveRow", "Health", "UnlistedRow"]
 _SYSTEM_LABELS = frozenset(
     {"efi system partition", "efi system", "microsoft reserved partition", "bios boot partition"}
 )
@@ -34,6 +34,18 @@ class ArrayMember:
     campaign_id: int | None
     explanation: str
     """One sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnlistedRow:
+    """Drives that are here and cannot be rows: behind a RAID controller, or without a driver."""
+
+    place: str
+    what: str
+    remedy: str
+    model: str = ""
+    serial: str = ""
+    health: Health | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from string import Formatter
 from tui.charset import one_line
 from tui.language import N_, _
 from tui.model.campaigns import ARRAY
+from tui.model.drives import UnlistedRow
 from tui.model.snapshot import Event
 
 # As the database has them; they are translated where they are drawn.
@@ -98,6 +99,14 @@ def _say_line(text: str) -> str:
     if text not in _PHRASES:
         return _(text)
     return _tell(*_PHRASES[text])
+
+
+def say_unlisted(row: UnlistedRow) -> str:
+    """Why drives are not in the list, and what to do, for below it."""
+    named = " ".join(filter(None, (row.place, row.model, row.serial)))
+    ill = _("; its health: FAILING") if row.health and row.health.passed is False else ""
+    said = _("Not in the list: {named}: {what}{ill}. What to do: {remedy}.")
+    return said.format(named=named, what=say(row.what), ill=ill, remedy=say(row.remedy))
 
 
 def say_event(event: Event) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tui.model.campaigns import ARRAY, Campaign
-from tui.model.drives import DriveRow
+from tui.model.drives import DriveRow, UnlistedRow
 from tui.model.estimate import TimeLeft
 from tui.model.io_history import Course
 from tui.model.machine import Machine
@@ -70,6 +70,8 @@ class Snapshot:
     drives: tuple[DriveRow, ...] = ()
     looking: bool = True
     """The list of drives is not complete yet."""
+    unlisted: tuple[UnlistedRow, ...] = ()
+    """Drives that are here and cannot be in the list."""
     campaigns: tuple[Campaign, ...] = ()
     """The newest first."""
     events: tuple[Event, ...] = ()

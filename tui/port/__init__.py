@@ -133,6 +133,7 @@ class Port:
                 silent=self._is_silent(),
                 drives=rows,
                 looking=found is None or found.looking,
+                unlisted=found.unlisted if found else (),
                 campaigns=stored.campaigns,
                 events=stored.events,
                 answers=stored.answers,

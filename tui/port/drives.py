@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tui.charset import one_line
-from tui.model.drives import DriveRow, Health
+from tui.model.drives import DriveRow, Health, UnlistedRow
 from tui.port.watch import read_record
 
 
@@ -20,6 +20,7 @@ class DriveList:
     looking: bool
     """The list is not complete yet."""
     drives: tuple[DriveRow, ...]
+    unlisted: tuple[UnlistedRow, ...] = ()
 
 
 def parse_drives(value: dict[str, Any], *, show_size: Callable[[int], str]) -> DriveList:
@@ -27,6 +28,16 @@ def parse_drives(value: dict[str, Any], *, show_size: Callable[[int], str]) -> D
     return DriveList(
         looking=value.get("looking", False),
         drives=tuple(_parse_drive(drive, show_size=show_size) for drive in value["drives"]),
+        unlisted=tuple(
+            read_record(
+                UnlistedRow,
+                each,
+                model=one_line(each["model"]),
+                serial=one_line(each["serial"]),
+                health=_parse_health(each["health"]),
+            )
+            for each in value.get("unlisted", ())
+        ),
     )
 
 

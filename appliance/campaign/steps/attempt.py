@@ -16,7 +16,7 @@ from appliance.arrays.model import ArrayStuckError
 from appliance.arrays.state import COUNTER_TICK_S
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives.conditions import store_memory_errors
-from appliance.campaign.drives.find import noted_identity
+from appliance.campaign.drives.find import find_released_drive, noted_identity
 from appliance.campaign.drives.work import drive_work
 from appliance.campaign.log import record_step
 from appliance.campaign.requests.handlers import PAUSED, STOPPED
@@ -32,6 +32,7 @@ from appliance.campaign.steps.target import OpenSubject, Subject
 from appliance.drive_thread import DriveThread
 from appliance.drives.file_system import release_mounts
 from appliance.errors import KaltstartError, RefusedError, StepFailedError, StickError, blame_of
+from appliance.phrases import N_
 from appliance.plan.workloads import WorkloadPlan
 from appliance.samples.activity import peak_bytes
 from appliance.samples.diskstats import DiskStats, parse_stat
@@ -425,7 +426,9 @@ class StepRun:
     ) -> None:
         """Have it stored, all that was counted in it with it."""
         connection, step = self.context.connection, self.step
-        beside = self._beside[part] = max(self.company.take(step.id), self._find_beside(part))
+        beside = self._beside[part] = max(
+            self.company.take(step.id), self._find_beside(part), result.beside
+        )
         others = self._count_other(result.results)
         insert_recorded = self._recorders.take(part) if self._recorders else None
 
@@ -518,7 +521,28 @@ class StepRun:
             record=partial(record_step, self.context, self.step),
             drive_state=f"after {earlier} earlier steps" if earlier else "first step on it",
             mark_blame="other" if owner.mark in self.earlier_marks else "drive",
+            others=self._find_others() if self.plan.reads_others else (),
         )
+
+    def _find_others(self) -> tuple[str, ...]:
+        """Where the other drives of the same table are; without those that are not to be read."""
+        connection, step = self.context.connection, self.step
+        drives = self._hand.do(self.context.host.drives.find_settled, N_("looking for the drives"))
+        drive_ids = {
+            each.drive_id
+            for each in select_steps(connection, step.campaign_id)
+            if each.workload_index == step.workload_index and each.drive_id != step.drive_id
+        }
+        found = []
+        for row in select_campaign_drives(connection, step.campaign_id):
+            if row.drive_id not in drive_ids:
+                continue
+            with suppress(RefusedError):  # not here, or another one by now
+                drive = find_released_drive(drives, row)
+                is_silent = drive.name in self.context.silent.names
+                if not (is_silent or drive.mountpoints or drive.holders):
+                    found.append(drive.path)
+        return tuple(found)
 
     def _count_earlier(self) -> int:
         connection, campaign_id = self.context.connection, self.step.campaign_id

@@ -61,6 +61,8 @@ class BenchOrder:
     drive_state: str
     mark_blame: Blame
     """Whose fault it is where the drive no longer carries its last mark."""
+    others: tuple[str, ...] = ()
+    """See Bench."""
 
 
 @contextmanager
@@ -127,6 +129,7 @@ def _make_bench(order: BenchOrder, *, device: str, size_bytes: int) -> Bench:
         progress=order.hand.tell,
         read_counters=order.read_counters,
         drive_state=order.drive_state,
+        others=order.others,
     )
 
 

@@ -14,7 +14,7 @@ from appliance.drives.facts.findings import find_findings
 from appliance.drives.facts.health import number, parse_answer, part
 from appliance.drives.facts.hidden_capacity import find_hidden_capacity
 from appliance.drives.facts.kernel import KernelTexts
-from appliance.drives.facts.links import find_link
+from appliance.drives.facts.links import find_controller_link, find_link
 from appliance.drives.loops import walk_nodes
 from appliance.drives.model import Drive, DriveDetails
 from appliance.errors import StepFailedError
@@ -91,6 +91,9 @@ def parse_details(
         hidden=hidden.sentence if hidden else "",
         reset=find_reset(data),
         sector_bytes=int(number(data.get("logical_block_size")) or 0),
+        volume_driver=kernel.volume_driver,
+        controller=kernel.controller,
+        controller_link=find_controller_link(kernel),
     )
     return replace(details, findings=found)
 

@@ -11,6 +11,8 @@ from appliance.phrases import N_, Phrase
 _SLOW_ANSWER_S = 15
 _USABLE_SECTORS = frozenset({512, 1024, 2048, 4096})
 _OWN_BUS = frozenset({"sata", "sas", "nvme"})
+_OLD_SAS = frozenset({"1.5 Gb/s", "3.0 Gb/s"})
+_NO_LINK = Link()
 _USB2 = frozenset({"480 Mb/s", "12 Mb/s"})
 
 
@@ -27,12 +29,24 @@ def find_findings(
     hidden: str,
     reset: str,
     sector_bytes: int,
+    volume_driver: str = "",
+    controller: str = "",
+    controller_link: Link = _NO_LINK,
 ) -> tuple[str, ...]:
     """All findings, the gravest first."""
     return tuple(
         sentence
         for sentence in (
             _capacity(drive, sector_bytes),
+            Phrase(
+                N_(
+                    "a volume of a RAID controller ({driver}): what is measured is the controller "
+                    "with its cache and all disks of the volume"
+                ),
+                driver=volume_driver,
+            )
+            if volume_driver
+            else "",
             _security(security),
             _protection(drive),
             reset,
@@ -41,6 +55,7 @@ def find_findings(
             if took_s > _SLOW_ANSWER_S
             else "",
             _link(link),
+            _controller_link(controller, controller_link),
             _cache(drive, write_cache),
             _trim(drive, trim=trim, drive_knows_trim=drive_knows_trim),
             _zoned(zoned),
@@ -115,7 +130,35 @@ def _link(link: Link) -> str:
         )
     if link.kind == "sata" and link.now == "1.5 Gb/s":
         return N_("connected with 1.5 Gb/s: results above 150 MB/s are not possible here")
-    return ""
+    return _sas_link(link)
+
+
+def _sas_link(link: Link) -> str:
+    """What a SAS drive can is not told, and one of 6 Gb/s on a port of 12 is as it should be."""
+    if link.kind != "sas" or not link.is_slower_than_port or link.now not in _OLD_SAS:
+        return ""
+    return Phrase(
+        N_(
+            "connected with {link}, its port can do {port}, and SAS drives made since 2009 can "
+            "do 6.0 Gb/s: clean the contacts, change the cable or the slot"
+        ),
+        link=link.now,
+        port=link.port_max,
+    )
+
+
+def _controller_link(controller: str, link: Link) -> str:
+    if not link.is_slower_than_drive:
+        return ""
+    return Phrase(
+        N_(
+            "its controller (PCI {controller}) is connected with {link} although it can do {most}: "
+            "all drives on it share that; try another slot"
+        ),
+        controller=controller,
+        link=link.now,
+        most=link.drive_max,
+    )
 
 
 def _cache(drive: Drive, write_cache: str) -> str:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import sysfs
-from appliance.drives.facts.location import read_location
+from appliance.drives.facts.location import is_pci_address, read_location
+from appliance.drives.facts.topology import read_topology
+from appliance.drives.facts.unlisted import find_volume_driver
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +28,28 @@ class KernelTexts:
     """The drive's link now (speed, width) and at most (speed, width)."""
     pci_port: tuple[str, str] = ("", "")
     """What the slot can at most: speed, width."""
+    controller: str = ""
+    """The PCI address of the controller that it hangs on; empty for NVMe, which is its own."""
+    controller_pci: tuple[str, str, str, str] = ("", "", "", "")
+    """The controller's link now (speed, width) and at most (speed, width)."""
     usb_speed: str = ""
     """Mb/s."""
     location: str = ""
     """Where it is plugged in, in words."""
+    volume_driver: str = ""
+    """The driver of the RAID controller whose volume it is; empty: it is none."""
+    sas_port_max: str = ""
+    """What the port of the controller or expander can at most."""
+    sas_now: str = ""
+    topology: tuple[str, ...] = ()
+    """What leads to it from the machine on, in words."""
 
 
 def read_kernel_texts(name: str, *, sys: Path = Path("/sys")) -> KernelTexts:
     """The texts of the disk with this kernel name; empty where the kernel has none."""
     block = sys / "block" / name
     pci = _pci_folder(block / "device")
-    link = ("current_link_speed", "current_link_width", "max_link_speed", "max_link_width")
-    now_speed, now_width, max_speed, max_width = (_text(pci, file) for file in link)
+    controller = None if pci else _controller_folder(block)
     # The bridge above is the slot; a drive that hangs on the root complex itself has none.
     port = pci.parent if pci else None
     return KernelTexts(
@@ -47,10 +59,16 @@ def read_kernel_texts(name: str, *, sys: Path = Path("/sys")) -> KernelTexts:
         ata_page=sysfs.read_bytes(block / "device/vpd_pg89"),
         sata_speed=_sata_speed(block),
         ahci_capabilities=_ahci_capabilities(block),
-        pci=(now_speed, now_width, max_speed, max_width),
+        pci=_read_pci(pci),
+        controller=controller.name if controller else "",
+        controller_pci=_read_pci(controller),
         pci_port=(_text(port, "max_link_speed"), _text(port, "max_link_width")),
         usb_speed=_usb_speed(block),
         location=read_location(name, sys=sys),
+        topology=read_topology(name, sys=sys),
+        volume_driver=find_volume_driver(name, sys=sys),
+        sas_now=_read_sas_rate(block, "negotiated_linkrate"),
+        sas_port_max=_read_sas_rate(block, "maximum_linkrate"),
     )
 
 
@@ -64,6 +82,19 @@ def _pci_folder(device: Path) -> Path | None:
         if (folder / "max_link_width").exists():
             return folder.resolve()
     return None
+
+
+def _read_pci(folder: Path | None) -> tuple[str, str, str, str]:
+    return (
+        _text(folder, "current_link_speed"),
+        _text(folder, "current_link_width"),
+        _text(folder, "max_link_speed"),
+        _text(folder, "max_link_width"),
+    )
+
+
+def _controller_folder(block: Path) -> Path | None:
+    return next((each for each in block.resolve().parents if is_pci_address(each.name)), None)
 
 
 def _sata_speed(block: Path) -> str:
@@ -80,6 +111,19 @@ def _ahci_capabilities(block: Path) -> str:
     for above in block.resolve().parents:
         if above.name.startswith("host") and above.name[4:].isdigit():
             return _text(above / "scsi_host" / above.name, "ahci_host_caps")
+    return ""
+
+
+def _read_sas_rate(block: Path, file: str) -> str:
+    """Of the phy that the drive is plugged into: the controller's, or an expander's.
+
+    The port above the drive's end device has a link to it (drivers/scsi/scsi_transport_sas.c,
+    `sas_port_add_phy`). Where the firmware has set a lower maximum, that one.
+    """
+    for above in block.resolve().parents:
+        if above.name.startswith("end_device-"):
+            rates = [_text(phy, f"sas_phy/{phy.name}/{file}") for phy in above.parent.glob("phy-*")]
+            return rates[0] if len(rates) == 1 else ""
     return ""
 
 

@@ -42,14 +42,19 @@ def find_link(drive: Drive, kernel: KernelTexts, data: Json) -> Link:
     # A SATA drive behind a SAS controller tells its speed itself; the kernel has none for it.
     if kernel.sata_speed or part(data, "interface_speed"):
         return _sata(kernel, data)
-    return _sas(data)
+    return _sas(kernel, data)
 
 
-def _sas(data: Json) -> Link:
+def _sas(kernel: KernelTexts, data: Json) -> Link:
     # Most drives have two ports, and mostly one of them is connected: whichever it is.
     phys = (part(data, port, "phy_0") for port in _SAS_PORTS)
-    now = max(_rate(phy.get("negotiated_logical_link_rate")) for phy in phys)
-    return Link("sas", now=_gbits(now)) if now else Link()
+    said = max(_rate(phy.get("negotiated_logical_link_rate")) for phy in phys)
+    now, port_max = _rate(kernel.sas_now) or said, _rate(kernel.sas_port_max)
+    if not now:
+        return Link()
+    return Link(
+        "sas", now=_gbits(now), port_max=_gbits(port_max), is_slower_than_port=now < port_max
+    )
 
 
 def _sata(kernel: KernelTexts, data: Json) -> Link:
@@ -58,7 +63,7 @@ def _sata(kernel: KernelTexts, data: Json) -> Link:
     drive_max = _rate(part(speeds, "max").get("string")) or _SATA.get(
         parse_identify(kernel.ata_page).speed, 0.0
     )
-    port_max = _ahci_speed(kernel.ahci_capabilities)
+    port_max = _ahci_speed(kernel.ahci_capabilities) or _rate(kernel.sas_port_max)
     return Link(
         "sata",
         now=_gbits(now),
@@ -96,6 +101,17 @@ def _pci(kernel: KernelTexts) -> Link:
         port_max=_lane_text(port),
         is_slower_than_drive=_is_slower(now, most),
         is_slower_than_port=_is_slower(now, port),
+    )
+
+
+def find_controller_link(kernel: KernelTexts) -> Link:
+    """The link of the controller that a drive hangs on, and what the controller can."""
+    now, most = _lane(*kernel.controller_pci[:2]), _lane(*kernel.controller_pci[2:])
+    return Link(
+        "pci",
+        now=_lane_text(now),
+        drive_max=_lane_text(most),
+        is_slower_than_drive=_is_slower(now, most),
     )
 
 

@@ -18,6 +18,11 @@ _ENCLOSURE_LINK = "enclosure_device:"
 """Its slot's name follows (drivers/misc/enclosure.c, `enclosure_link_name`)."""
 
 
+def is_pci_address(name: str) -> bool:
+    """Whether a folder of /sys is called like a PCI function."""
+    return bool(_PCI.fullmatch(name))
+
+
 def read_location(name: str, *, sys: Path = Path("/sys")) -> str:
     """`slot 12, PCI 0000:03:00.0 (mpt3sas), SCSI 0:3:0`; empty where the kernel knows nothing."""
     device = sys / "block" / name / "device"
@@ -53,7 +58,7 @@ def _read_slot(device: Path, above: tuple[Path, ...]) -> str:
 
 def _read_controller(above: tuple[Path, ...]) -> str:
     for folder in above:
-        if _PCI.fullmatch(folder.name):
+        if is_pci_address(folder.name):
             driver = folder / "driver"
             called = f" ({driver.resolve().name})" if driver.exists() else ""
             return f"PCI {folder.name}{called}"

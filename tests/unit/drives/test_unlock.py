@@ -319,6 +319,34 @@ def test_a_twin_that_comes_while_it_is_opened_is_refused(
     assert SETRW not in machine.commands
 
 
+@pytest.mark.parametrize("mark", ["1", "0", ""])
+def test_a_drive_is_written_to_over_one_path_only(machine: Machine, mark: str) -> None:
+    other = Path(machine.drive.path).with_name("other")
+    other.write_bytes(bytes(4096))
+    folder = machine.ro.parents[1] / other.name
+    folder.mkdir()
+    (folder / "ro").write_text(f"{mark}\n")
+    machine.drive = replace(machine.drive, other_paths=(str(other),))
+    if mark == "1":
+        with unlocked_disk(machine) as disk:
+            os.pwrite(disk.fd, b"written", 0)
+        assert other.read_bytes() == bytes(4096)
+        return
+    with (
+        pytest.raises(RefusedError, match=r"a second path to .* is not read-only"),
+        unlocked_disk(machine),
+    ):
+        pytest.fail("unlocked")
+    assert SETRW not in machine.commands
+
+
+def test_the_other_path_is_never_unlocked(machine: Machine) -> None:
+    machine.drive = replace(machine.drive, main_path="/dev/sda")
+    with pytest.raises(RefusedError, match="is a second path to"), unlocked_disk(machine):
+        pytest.fail("unlocked")
+    assert machine.commands == []
+
+
 NOTED = AskedIdentity("WD-WX41A1234567", "0x50014ee2b1234567", "WDC WD10EZEX", 67_108_864)
 
 

@@ -37,6 +37,7 @@ BEYOND_SCHEMA = {
     "array-clashes",
     "array-not-released",
     "array-unused",
+    "contention-array",
     "cool-clashes",
     "cool-install",
     "duplicates",
@@ -51,7 +52,10 @@ BEYOND_SCHEMA = {
 # No data to give to a schema.
 NOT_TOML = {"syntax", "unfinished", "latin-1"}
 
-KINDS = ("fio", "lottery", "matrix", "sweep", "sql", "surface", "verify", "selftest", "flush")
+KINDS = (
+    *("fio", "lottery", "matrix", "sweep", "sql", "surface", "verify", "selftest", "flush"),
+    "contention",
+)
 
 MINIMAL = 'version = 1\n[[drive]]\nserial = "A"\nerase = "A"\n[boot]\n'
 
@@ -333,7 +337,7 @@ def test_the_manuals_examples_are_accepted() -> None:
             assert example in text
             parse_plan(text)
         examples += len(rows)
-    assert examples == 21 + 10 + 3 + 17 + 5 + 5 + 10 + 3 + 2 + 2 + 2 + 3 + 1
+    assert examples == 21 + 10 + 3 + 17 + 5 + 5 + 10 + 3 + 2 + 2 + 2 + 3 + 1 + 2
 
 
 def _put_into_plan(heading: str, key: str, example: str) -> str:

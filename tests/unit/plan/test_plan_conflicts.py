@@ -243,3 +243,29 @@ def test_parts_of_one_drive_are_refused_and_it_is_said_why(transport: str, said:
     pair = [replace(each, serial="S", transport=transport) for each in (HDD, SSD)]
     (line,) = conflicts("=S", drives=(*pair, STICK))
     assert line.endswith(f"report the same serial; take out all but one{said}")
+
+
+def test_drives_that_are_compared_with_each_other_must_be_two() -> None:
+    text = 'version = 1\n[[drive]]\nserial = "LAB-HDD-1"\n{}[[workload]]\nkind = "contention"\n'
+    (line,) = find_conflicts(parse_plan(text.format("")), HERE, stick=STICK)
+    assert str(line) == (
+        "workload 1 (contention) compares drives with each other; it needs two or more"
+    )
+    both = parse_plan(text.format('[[drive]]\nserial = "LAB-SSD-1"\n'))
+    assert find_conflicts(both, HERE, stick=STICK) == ()
+
+
+@pytest.mark.parametrize(
+    ("rest", "refused"),
+    [
+        ("[boot]\n", True),
+        ('[boot]\nmode = "replay"\n', False),
+        ('[[workload]]\nkind = "verify"\n', False),
+    ],
+)
+def test_a_drive_with_two_paths_is_not_booted_from(rest: str, refused: bool) -> None:  # noqa: FBT001
+    dual = replace(HDD, other_paths=("/dev/sdd",))
+    other = replace(HDD, path="/dev/sdd", main_path=HDD.path)
+    plan = parse_plan(f'version = 1\n[[drive]]\nserial = "LAB-HDD-1"\nerase = "LAB-HDD-1"\n{rest}')
+    found = [str(each) for each in find_conflicts(plan, (dual, other, STICK), stick=STICK)]
+    assert [("take out the cable" in each) for each in found] == [True] * refused

@@ -11,11 +11,13 @@ import pytest
 
 from appliance.drives import probe
 from appliance.drives.facts.query import Answer, DriveQuery, RawAnswers
+from appliance.drives.facts.unlisted import UnlistedDrive
 from appliance.drives.model import Drive
+from appliance.drives.probe import read_drives
 from appliance.errors import StepFailedError
 from appliance.progress import tell_nobody
 from appliance.service import drive_watch
-from appliance.service.drive_lines import describe_row
+from appliance.service.drive_lines import describe_row, describe_unlisted
 from appliance.service.drive_watch import DriveList, compose_rows, merge_rows
 from tests.unit.drives.single import FOLDER, Single, load_single
 
@@ -74,6 +76,8 @@ class Machine:
     goes: bool = True
     asked: list[str] = field(default_factory=list)
     may_answer: threading.Event = field(default_factory=threading.Event)
+    unlisted: tuple[UnlistedDrive, ...] = ()
+    behind_raid: tuple[UnlistedDrive, ...] = ()
 
     def plug(self, *names: str) -> None:
         """Have just these drives."""
@@ -121,7 +125,48 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setattr(probe, "read_serial", lambda name: f"SERIAL-{name}")
     monkeypatch.setattr(drive_watch, "read_number", lambda name: f"{name} {machine.changes}")
     monkeypatch.setattr(drive_watch, "_look", lambda **_: (machine.changes,))
+    monkeypatch.setattr(drive_watch, "read_unlisted", lambda: machine.unlisted)
+    monkeypatch.setattr(drive_watch, "has_raid_disks", lambda: bool(machine.behind_raid))
+    monkeypatch.setattr(drive_watch, "ask_behind_raid", lambda: machine.behind_raid)
     return machine
+
+
+def test_what_cannot_be_listed_is_published_once_all_are_found(machine: Machine) -> None:
+    place = "PCI 0000:03:00.0 (megaraid_sas)"
+    machine.unlisted = (UnlistedDrive(place, "it shows volumes", "set it to JBOD"),)
+    behind = UnlistedDrive("/dev/bus/0 megaraid,3", "a disk", "JBOD", serial="BEHIND")
+    machine.may_answer.set()
+    machine.plug("sata-disk")
+    listed = DriveList(DriveQuery(machine.ask))
+    listed.step()
+    assert machine.published()["unlisted"] == [], "a controller may still get its driver"
+    (row,) = machine.published()["drives"]
+    machine.behind_raid = (behind, replace(behind, serial=row["serial"]))
+    listed.all_found(None)
+    listed.step()
+    machine.let_answer()
+    listed.step()
+    found = machine.published()["unlisted"]
+    assert [each["place"] for each in found] == [place, "/dev/bus/0 megaraid,3"]
+    assert found[1]["serial"] == "BEHIND", "one that is shown as a drive, too, is a row"
+    lines = [line for each in found for line in describe_unlisted(each)]
+    assert lines[0] == f"not listed: {place}"
+    assert "not listed: /dev/bus/0 megaraid,3 BEHIND" in lines
+
+
+def test_a_second_path_is_no_row(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.may_answer.set()
+    machine.plug("sata-disk", "usb")
+
+    def read(text: str) -> tuple[Drive, ...]:
+        first, second = read_drives(text)
+        return first, replace(second, main_path=first.path)
+
+    monkeypatch.setattr(drive_watch, "read_drives", read)
+    listed = DriveList(DriveQuery(machine.ask))
+    listed.step()
+    assert len(machine.published()["drives"]) == 1
+    machine.let_answer()
 
 
 def test_the_list_is_published_before_anybody_has_answered(machine: Machine) -> None:

@@ -286,3 +286,23 @@ def test_heat_is_measured_by_what_the_drive_is_made_for(disk: Bench) -> None:
         "50 °C: its own limit is 70 °C, and a remark begins at most "
         "10 °C below"
     )
+
+
+@pytest.mark.parametrize(
+    ("lanes", "outcome", "measured"), [("4", "kept", "passed"), ("2", "remark", "failed")]
+)
+def test_a_link_below_what_both_its_ends_can_is_a_remark(
+    nvme: Bench, lanes: str, outcome: str, measured: str
+) -> None:
+    speed = "8.0 GT/s PCIe"
+    nvme.connect(pci=(speed, lanes, speed, "4"), pci_port=(speed, "16"))
+    nvme.scan(2000)
+    row = row_of(nvme.judge(), "slow_link")
+    assert (row.outcome, row.measured) == (outcome, measured)
+    assert row.detail.startswith(f"PCI Express at 8.0 GT/s x{lanes}; drive and port can do")
+
+
+def test_a_link_whose_ends_are_not_known_is_not_judged(disk: Bench) -> None:
+    disk.connect(sata_speed="3.0 Gbps", ahci_capabilities="")
+    disk.scan(150)
+    assert row_of(disk.judge(), "slow_link").outcome == "not measured"

@@ -123,6 +123,34 @@ def test_a_sas_drive_has_the_link_of_the_port_that_is_connected(
     assert (details.link_now, details.link_max) == ("12.0 Gb/s", "")
 
 
+@pytest.mark.parametrize(("now", "findings"), [("3.0 Gbit", 1), ("6.0 Gbit", 0), ("12.0 Gbit", 0)])
+def test_a_sas_link_slower_than_any_drive_of_today_is_a_finding(
+    sata: Single, now: str, findings: int
+) -> None:
+    # As sas_phy_speed_names in drivers/scsi/scsi_transport_sas.c has them.
+    kernel = replace(sata.kernel, sata_speed="", sas_now=now, sas_port_max="12.0 Gbit")
+    found = sata.details(kernel=kernel).findings
+    assert sum("its port can do 12.0 Gb/s" in each for each in found) == findings
+
+
+@pytest.mark.parametrize(("lanes", "findings"), [("1", 1), ("8", 0), ("0", 0)])
+def test_a_controller_on_fewer_lanes_than_it_has_is_a_finding(
+    sata: Single, lanes: str, findings: int
+) -> None:
+    speed = "8.0 GT/s PCIe"
+    kernel = replace(
+        sata.kernel, controller="0000:03:00.0", controller_pci=(speed, lanes, speed, "8")
+    )
+    found = [each for each in sata.details(kernel=kernel).findings if "its controller" in each]
+    assert len(found) == findings
+    assert all("PCI 0000:03:00.0" in each and "8.0 GT/s x1 although" in each for each in found)
+
+
+def test_a_volume_of_a_raid_controller_says_so(sata: Single) -> None:
+    found = sata.details(kernel=replace(sata.kernel, volume_driver="hpsa")).findings
+    assert any("a volume of a RAID controller (hpsa)" in each for each in found)
+
+
 def test_a_full_speed_sata_link_is_no_finding(sata: Single) -> None:
     kernel = replace(sata.kernel, sata_speed="6.0 Gbps")
     assert sata.details(kernel=kernel, interface_speed=_FAST).findings == ()

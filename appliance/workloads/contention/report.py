@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The section of the contention test: who falls behind when all work. Pure."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from appliance.report.blocks import format_rate
+from appliance.report.boots.findings import Finding
+from appliance.report.figures import StepFigures, Workload
+from appliance.report.section import Row, Section
+from appliance.samples.processor_load import FULL_SHARE
+from appliance.workloads.contention.keys import ContentionVariant
+from appliance.workloads.contention.sharing import LEAST_FALL, Member, Share, find_shares
+
+RULE = (
+    "Contention: a drive falls behind if each of its readings with the others was slower than each"
+    f" of its readings alone, the median by {LEAST_FALL:.0%} at least. What drives are said to"
+    " share is the last thing that connects all of them; the narrow place is there or between it"
+    " and the drives. Nothing is said of a drive whose cache state is not proven."
+)
+
+
+def _read_rates(step: StepFigures, company: str) -> tuple[float, ...]:
+    return tuple(
+        rate
+        for figure in step.figures
+        if isinstance(figure.variant, ContentionVariant)
+        and figure.variant.company == company
+        and figure.is_state_known
+        and bool(figure.beside) == (company == "together")
+        and (rate := figure.get("bw_bytes_s"))
+    )
+
+
+def make_member(step: StepFigures) -> Member:
+    """One drive's readings that count."""
+    chain = tuple(filter(None, step.topology.split(" > ")))
+    return Member(step.label, chain, _read_rates(step, "alone"), _read_rates(step, "together"))
+
+
+def _read_rows(step: StepFigures) -> Iterator[Row]:
+    for company in ("alone", "together"):
+        figures = tuple(
+            each
+            for each in step.figures
+            if isinstance(each.variant, ContentionVariant) and each.variant.company == company
+        )
+        member = make_member(step)
+        rate = member.alone_bytes_s if company == "alone" else member.together_bytes_s
+        yield f"read {company}", "MB/s", False, rate or None, figures
+
+
+def _judge(workload: Workload) -> Iterable[Finding]:
+    members = [make_member(step) for step in workload.steps]
+    measured = [each for each in members if each.is_measured]
+    shares = find_shares(measured)
+    for share in shares:
+        yield Finding("remark", _name(share.members), _describe(share) + _say_processor(workload))
+    if measured and not shares:
+        yield Finding(
+            "flat",
+            "contention",
+            f"no drive is held up by the others: {len(measured)} drives were read alone and all"
+            " together, and none fell behind by more than its own readings differ.",
+        )
+    for each in members:
+        if not each.is_measured:
+            yield Finding(
+                "remark", each.label, "not compared with the others: too few readings that count"
+            )
+
+
+def _name(members: Sequence[Member]) -> str:
+    return ", ".join(each.label for each in members)
+
+
+def _describe(share: Share) -> str:
+    alone = _say_rates([each.alone_bytes_s for each in share.members])
+    if len(share.members) == 1:
+        own = share.members[0]
+        return (
+            f"falls behind when all drives work: alone it reads {alone} MB/s, with the others"
+            f" {format_rate(own.together_bytes_s)} MB/s. Nothing that it has in common with another"
+            " drive explains this."
+        )
+    where = ", ".join(reversed(share.node)) or "nothing but the machine itself"
+    return (
+        f"{len(share.members)} drives behind {where} share {format_rate(share.bytes_s)} MB/s;"
+        f" alone each reads {alone} MB/s."
+    )
+
+
+def _say_rates(rates: Sequence[float]) -> str:
+    low, high = format_rate(min(rates)), format_rate(max(rates))
+    return low if low == high else f"{low} to {high}"
+
+
+def _say_processor(workload: Workload) -> str:
+    busiest = [
+        figure.get("processor_ratio") or 0.0
+        for step in workload.steps
+        for figure in step.figures
+        if isinstance(figure.variant, ContentionVariant) and figure.variant.company == "together"
+    ]
+    if max(busiest, default=0.0) < FULL_SHARE:
+        return ""
+    return " A processor was at its limit meanwhile: it may be what they share."
+
+
+SECTION = Section(
+    title="Contention",
+    note="Each drive was read alone, then while all the others were read as well, with O_DIRECT"
+    " from the first sixteenth of the drive.",
+    name="contention",
+    read_rows=_read_rows,
+    judge=_judge,
+    rules=(RULE,),
+)
