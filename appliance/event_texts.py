@@ -116,6 +116,8 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     N_("reads-recorded"): (N_("{drive} cycle {cycle} charted: {count} reads"),),
     N_("refused"): (_WHAT,),
     N_("rehearsal"): ("",),
+    N_("own-system-armed"): (N_("{drive}: the firmware starts {file}"),),
+    N_("own-system-reported"): (N_("{drive} cycle {cycle}: {system}"),),
     N_("replay-begun"): (N_("{drive} cycle {cycle}"),),
     N_("report"): (_WHAT,),
     N_("report-failed"): (_WHAT,),

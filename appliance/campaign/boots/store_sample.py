@@ -57,8 +57,8 @@ def store_sample(
     host = context.host
     campaign, cycle, row = due
     # Both by the hardware clock, which may be wrong, but is wrong in the same way twice.
-    skew_s = None
-    if cycle.alarm_at:
+    skew_s = sample.wake_skew_s
+    if cycle.alarm_at and skew_s is None and not cycle.starts_installed:
         # Neither a clock that cannot be read nor a time that the stick has spoilt costs the sample.
         with suppress(StepFailedError, ValueError):
             started_at = host.power.read_rtc_s() - host.clock.monotonic_s()
@@ -142,7 +142,7 @@ def store_sample(
         if booted.array is None:  # a list is of one drive
             _keep_reads(context, cycle, booted.drive)
         _keep_chart(context, campaign, cycle)
-    if replay is None and not cycle.trained:
+    if cycle.installs and not cycle.trained:
         _keep_units(context, campaign, cycle, finish_s=sample.boot_s - (sample.session_s or 0.0))
     return afters[0]
 
