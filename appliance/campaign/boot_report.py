@@ -31,7 +31,7 @@ def give_order(order: Order) -> None:
 
     Raises StepFailedError where the firmware does not keep it.
     """
-    sysfs.remove_variable(_EFIVARS / REPORT_VARIABLE)
+    forget()
     content = _KEPT + format_order(order).encode()
     sysfs.write_variable(_EFIVARS / ORDER_VARIABLE, content)
     if sysfs.read_bytes(_EFIVARS / ORDER_VARIABLE) != content:
@@ -44,6 +44,12 @@ def cancel() -> None:
     """No start is to be reported any more. Raises StepFailedError."""
     if (_EFIVARS / ORDER_VARIABLE).exists():
         sysfs.remove_variable(_EFIVARS / ORDER_VARIABLE)
+
+
+def forget() -> None:
+    """No report any more. Raises StepFailedError."""
+    if (_EFIVARS / REPORT_VARIABLE).exists():
+        sysfs.remove_variable(_EFIVARS / REPORT_VARIABLE)
 
 
 def read(token: str) -> BootReport | None:

@@ -117,6 +117,11 @@ def read_report(token: str) -> BootReport | None:
     return boot_report.read(token)
 
 
+def forget_report() -> None:
+    """It is stored, or of no use. Raises StepFailedError."""
+    boot_report.forget()
+
+
 def explain_no_entry(this_boot: ThisBoot, *, path: str = "stick") -> str:
     """Why no boot entry can be set on this machine, with this stick; empty where one can.
 

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from appliance.drives.file_system import mounted
 from appliance.drives.model import Drive
-from appliance.errors import StepFailedError
+from appliance.errors import RefusedError, StepFailedError
 from appliance.phrases import N_, Phrase
 from appliance.run import run
 
@@ -51,7 +51,7 @@ def choose_loader(files: Iterable[str]) -> str:
 
 
 def find_own_loader(drive: Drive) -> OwnLoader:
-    """What starts the system on this drive. Raises StepFailedError where there is nothing."""
+    """What starts the system on this drive. Raises RefusedError where there is nothing."""
     shown = run(["lsblk", "--json", "--output", "PATH,PARTTYPE,PARTUUID", drive.path]).stdout
     esps = [
         (str(each["path"]), str(each["partuuid"]))
@@ -60,24 +60,26 @@ def find_own_loader(drive: Drive) -> OwnLoader:
         if each["parttype"] == _ESP
     ]
     for path, partuuid in esps:
-        with mounted(path, "vfat", read_only=True) as folder:
-            file = choose_loader(_list_files(folder))
+        try:
+            with mounted(path, "vfat", read_only=True) as folder:
+                file = choose_loader(_list_files(folder))
+        except (StepFailedError, OSError) as error:
+            told = N_("the EFI system partition of drive {drive} cannot be read: {what}")
+            raise RefusedError(Phrase(told, drive=drive.identity, what=str(error))) from error
         if file:
             return OwnLoader(str(UUID(partuuid)), f"/{file}")
     if esps:
-        raise StepFailedError(
+        raise RefusedError(
             Phrase(
                 N_("drive {drive} has an EFI system partition without a boot loader that is known"),
                 drive=drive.identity,
             ),
-            blame="other",
         )
-    raise StepFailedError(
+    raise RefusedError(
         Phrase(
             N_("drive {drive} has no EFI system partition: UEFI firmware cannot start its system"),
             drive=drive.identity,
         ),
-        blame="other",
     )
 
 

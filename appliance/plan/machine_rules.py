@@ -47,7 +47,7 @@ def find_conflicts(
         for path, times in Counter(found).items()
         if times > 1
     ]
-    conflicts += find_bystanders(plan, drives)
+    conflicts += find_bystanders(plan, drives, stick=stick)
     if ram_bytes:
         conflicts += _check_ram(plan, ram_bytes)
     return tuple(conflicts)
@@ -285,7 +285,9 @@ def find_doubtful_releases(plan: Plan, drives: Sequence[Drive]) -> tuple[str, ..
     )
 
 
-def find_bystanders(plan: Plan, drives: Sequence[Drive]) -> tuple[Problem, ...]:
+def find_bystanders(
+    plan: Plan, drives: Sequence[Drive], *, stick: Drive | None = None
+) -> tuple[Problem, ...]:
     """Drives that a started system may write to although nobody released them, one by one.
 
     Sticks are none. Empty for plans that start no system but Kaltstart's.
@@ -306,7 +308,7 @@ def find_bystanders(plan: Plan, drives: Sequence[Drive]) -> tuple[Problem, ...]:
         )
         for each in drives
         if each.size_bytes
-        and each.path not in released
+        and each.path not in {*released, stick.path if stick else ""}
         and not STICK_LABELS & set(each.partition_labels)
     )
 

@@ -81,7 +81,7 @@ def _check_replay(boot: Boot, given: Collection[str]) -> Iterator[Problem]:
 
 def _check_installed(boot: Boot, given: Collection[str]) -> Iterator[Problem]:
     """What is only for a system that Kaltstart has made."""
-    if "boot_set" in given:
+    if "boot_set" in given and boot.boot_set_bytes != Boot().boot_set_bytes:
         told = 'is not for path = "installed": the drive\'s own system reads what it reads'
         yield Problem(("boot", "boot_set"), told)
     if "charts" in given and boot.charts != "none":
@@ -89,7 +89,9 @@ def _check_installed(boot: Boot, given: Collection[str]) -> Iterator[Problem]:
         yield Problem(("boot", "charts"), told)
 
 
-def _check_starts(drives: _Drives, *, starts_installed: bool) -> Iterator[Problem]:
+def _check_starts(
+    drives: _Drives, works: Sequence[Work], *, starts_installed: bool
+) -> Iterator[Problem]:
     """Releases for being started: its own system writes to a drive as soon as it runs."""
     for index, each in drives.items():
         identity = _identity_of(each)
@@ -100,12 +102,14 @@ def _check_starts(drives: _Drives, *, starts_installed: bool) -> Iterator[Proble
                 told = 'is only for a [boot] table with path = "installed"'
                 yield Problem((*each.path, "start"), told)
             continue
+        told = (
+            "the drive's own system is started, and no other test of the campaign may write to it"
+        )
         if "erase" in each.given:
-            told = (
-                "must not be given: the drive's own system is started, and a drive is not erased "
-                "in the same campaign"
-            )
-            yield Problem((*each.path, "erase"), told)
+            yield Problem((*each.path, "erase"), f"must not be given: {told}")
+        for cause in find_causes(works, index, _role_of(each)):
+            if isinstance(cause, int):
+                yield Problem(("workload", cause), f"writes to {show_value(identity)}: {told}")
         if "start" not in each.given and _is_tested(each):
             yield Problem(
                 ("drive", index),
@@ -136,15 +140,16 @@ def _check_places(shape: Shape) -> Iterator[Problem]:
         if not has_array and _role_of(each) in MEMBER_ROLES:
             told = f"{show_value(_role_of(each))} is for a plan with an [array] table"
             yield Problem((*each.path, "role"), told)
-    if boot is None or is_known:
-        starts_installed = boot is not None and boot.value.starts_installed
-        yield from _check_starts(drives, starts_installed=starts_installed)
     works: list[Work] = []
     for index, workload in shape.workloads.items():
         if "on" not in workload.broken:
             yield from _check_workload(index, workload, drives, has_array=has_array, works=works)
     works_of_all = list_works(works, installs=installs, has_array=has_array)
-    yield from _check_releases(drives, works_of_all, shape.workloads)
+    starts_installed = boot is not None and is_known and boot.value.starts_installed
+    if boot is None or is_known:
+        yield from _check_starts(drives, works_of_all, starts_installed=starts_installed)
+    if not starts_installed:
+        yield from _check_releases(drives, works_of_all, shape.workloads)
 
 
 def _check_names(drives: _Drives) -> Iterator[Problem]:

@@ -5,6 +5,7 @@ It was started by the firmware, timed itself, and restarted the machine. Its fig
 they answer the order of this very attempt, and if the firmware started the entry it was told to.
 """
 
+from contextlib import suppress
 from functools import partial
 
 from appliance.campaign.boots.attempts import fail_attempt, find_drive_row
@@ -72,6 +73,8 @@ def store_report(context: CampaignContext, campaign_id: int, cycle: CycleRow) ->
             campaign_id=campaign_id,
         )
         store_sample(context, (campaign, cycle, row), BootedDrives(drive), sample)
+    with suppress(StepFailedError):  # the next order removes it
+        context.host.power.forget_report()
     if report is not None and report.stopped:
         raise StoppedByPersonError
 

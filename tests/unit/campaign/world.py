@@ -27,7 +27,7 @@ from appliance.drives.facts.power_cycles import PowerCycles
 from appliance.drives.model import Drive
 from appliance.drives.own_loader import OwnLoader
 from appliance.drives.unlock import Unlocked
-from appliance.errors import KaltstartError, StepFailedError
+from appliance.errors import KaltstartError, RefusedError, StepFailedError
 from appliance.reference_os.install import esp_partuuid, root_partuuid, session_partuuid
 from appliance.report_boot import BootReport
 from appliance.stick.partitions import Stick
@@ -409,7 +409,7 @@ class World:
     def find_own_loader(self, drive: Drive) -> OwnLoader:
         """Of the system on it."""
         if drive.path not in self.own_loaders:
-            raise StepFailedError(f"drive {drive.identity} has no ESP", blame="other")
+            raise RefusedError(f"drive {drive.identity} has no ESP", blame="other")
         return OwnLoader(OWN_ESP, self.own_loaders[drive.path])
 
     def read_content(self, path: str) -> DriveContent:
@@ -465,6 +465,10 @@ class WorldPower:
         """The report, where it answers this order."""
         report = self.world.report
         return report if report is not None and report.token == token else None
+
+    def forget_report(self) -> None:
+        """It is stored."""
+        self.world.report = None
 
     def explain_no_entry(self, this_boot: ThisBoot, *, path: str = "stick") -> str:
         """Why none can be set."""

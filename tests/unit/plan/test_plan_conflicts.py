@@ -243,3 +243,24 @@ def test_parts_of_one_drive_are_refused_and_it_is_said_why(transport: str, said:
     pair = [replace(each, serial="S", transport=transport) for each in (HDD, SSD)]
     (line,) = conflicts("=S", drives=(*pair, STICK))
     assert line.endswith(f"report the same serial; take out all but one{said}")
+
+
+def _installed(*drives: Drive) -> tuple[str, ...]:
+    """Conflicts of a plan that starts the HDD's own system, with these drives here."""
+    table = '[[drive]]\nserial = "LAB-HDD-1"\nstart = "LAB-HDD-1"\n'
+    plan = parse_plan(f'version = 1\n{table}[boot]\npath = "installed"\n')
+    return tuple(map(str, find_conflicts(plan, drives, stick=STICK, root_bytes=1 << 40)))
+
+
+def test_no_drive_may_be_here_that_is_not_released_for_the_started_system() -> None:
+    assert _installed(HDD, STICK) == (), "nor is anything to fit on it"
+    sibling = replace(STICK, path="/dev/sdd", serial="S-2", partition_labels=("KALTSTART",))
+    assert _installed(HDD, STICK, sibling, replace(SSD, size_bytes=0)) == ()
+    (line,) = _installed(HDD, SSD, STICK)
+    assert line.startswith('drive "LAB-SSD-1" (/dev/sdb) is not in the plan')
+    assert "unplug it" in line
+
+
+def test_a_number_that_other_drives_have_does_not_release_a_start() -> None:
+    (line,) = _installed(replace(HDD, serial_doubt="it is an enclosure's"), STICK)
+    assert "beside start, if this is the drive you mean" in line
