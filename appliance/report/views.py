@@ -342,9 +342,12 @@ def _describe_power(boots: Sequence[BootRow]) -> str:
 
 def _describe_path(boots: Sequence[BootRow]) -> str:
     """A campaign's boots have one path; what the stick has spoilt is in no figure."""
-    if not any(boot.path == "drive" for boot in boots):
-        return ""
-    return "the drive's own: boot loader, kernel and initrds were read from it"
+    paths = {boot.path for boot in boots}
+    if "installed" in paths:
+        return "the drive's own system was started, and reported its times itself"
+    if "drive" in paths:
+        return "the drive's own: boot loader, kernel and initrds were read from it"
+    return ""
 
 
 def _describe_page_cache(all_series: Sequence[Series]) -> str:
