@@ -107,6 +107,8 @@ class ReportView:
     """What was sampled in each drive's first and last charted boot."""
     is_replay: bool
     """Whether its boots replayed reads; a campaign's boots have one mode."""
+    is_installed: bool
+    """Whether the drives' own systems were started."""
     replays: tuple[ReplayView, ...]
     start_ups: tuple[StartUpView, ...]
     """Each drive's first boot and a settled one, unit by unit."""
@@ -225,6 +227,7 @@ def make_report(
         ),
         recordings=_chart_recordings(rows, timed, recordings),
         is_replay=any(boot.mode == "replay" for boot in rows.boots),
+        is_installed=any(boot.path == "installed" for boot in rows.boots),
         replays=_view_replays(rows, timed),
         start_ups=_view_start_ups(rows, timed),
         steps=steps,
