@@ -56,6 +56,7 @@ _COUNTDOWN_S = 10
 UNIT = "kaltstart-report-boot.service"
 _UNITS = Path("/etc/systemd/system")
 _PROGRAM = Path("/etc/kaltstart-report-boot.py")
+_SYSTEMD = Path("/run/systemd/system")  # sd_booted(3)
 _MIN_SYSTEMD = 240  # `is-system-running --wait`
 
 
@@ -187,7 +188,7 @@ WantedBy=multi-user.target
 def _install() -> None:
     if os.geteuid():
         raise ReportError("this needs root: run it with sudo")
-    if not Path("/run/systemd/system").is_dir():
+    if not _SYSTEMD.is_dir():
         raise ReportError("this machine does not run systemd")
     version = re.search(r"\d+", _run("systemctl", "--version"))
     if version is None or int(version[0]) < _MIN_SYSTEMD:

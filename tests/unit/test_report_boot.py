@@ -141,3 +141,49 @@ def test_an_entry_that_is_gone_is_not_started(machine: Path) -> None:
     (machine / f"Boot0003-{report_boot._GLOBAL_GUID}").unlink()
     assert report_boot.main(["--report"]) == 0
     assert not (machine / f"BootNext-{report_boot._GLOBAL_GUID}").exists()
+
+
+def test_what_is_installed_is_removed_whole(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def run(*words: str) -> str:
+        asked.append(words)
+        return "systemd 257 (257.13-1)"
+
+    monkeypatch.setattr(report_boot, "_run", run)
+    monkeypatch.setattr(report_boot.os, "geteuid", lambda: 0)
+    for name in ("_SYSTEMD", "_UNITS"):
+        monkeypatch.setattr(report_boot, name, machine)
+    monkeypatch.setattr(report_boot, "_PROGRAM", machine / "program.py")
+    assert report_boot.main(["--install"]) == 0
+    assert "only in a start that Kaltstart has asked for" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    assert f"{machine}/program.py --report" in (machine / report_boot.UNIT).read_text()
+    assert ("systemctl", "enable", report_boot.UNIT) in asked
+    assert report_boot.main(["--remove"]) == 0
+    assert not (machine / report_boot.UNIT).exists()
+    assert not (machine / "program.py").exists()
+    assert ("systemctl", "disable", report_boot.UNIT) in asked
+
+
+@pytest.mark.parametrize(
+    ("missing", "why"), [("_SYSTEMD", "does not run systemd"), ("_EFIVARS", "UEFI firmware")]
+)
+def test_a_machine_that_cannot_report_is_told_why(
+    machine: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    missing: str,
+    why: str,
+) -> None:
+    monkeypatch.setattr(report_boot, "_run", lambda *_: "systemd 257")
+    monkeypatch.setattr(report_boot.os, "geteuid", lambda: 0)
+    for name in ("_SYSTEMD", "_UNITS"):
+        monkeypatch.setattr(report_boot, name, machine)
+    monkeypatch.setattr(report_boot, missing, machine / "absent")
+    assert report_boot.main(["--install"]) == 1
+    assert why in capsys.readouterr().err
+    assert not (machine / report_boot.UNIT).exists()
