@@ -153,7 +153,7 @@ def test_what_is_installed_is_removed_whole(
         return "systemd 257 (257.13-1)"
 
     monkeypatch.setattr(report_boot, "_run", run)
-    monkeypatch.setattr(report_boot.os, "geteuid", lambda: 0)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
     for name in ("_SYSTEMD", "_UNITS"):
         monkeypatch.setattr(report_boot, name, machine)
     monkeypatch.setattr(report_boot, "_PROGRAM", machine / "program.py")
@@ -180,7 +180,7 @@ def test_a_machine_that_cannot_report_is_told_why(
     why: str,
 ) -> None:
     monkeypatch.setattr(report_boot, "_run", lambda *_: "systemd 257")
-    monkeypatch.setattr(report_boot.os, "geteuid", lambda: 0)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
     for name in ("_SYSTEMD", "_UNITS"):
         monkeypatch.setattr(report_boot, name, machine)
     monkeypatch.setattr(report_boot, missing, machine / "absent")

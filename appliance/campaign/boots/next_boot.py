@@ -6,6 +6,7 @@ before power goes, so whatever happens then, the next start knows what was expec
 """
 
 import secrets
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -292,9 +293,13 @@ def _check_bystanders(context: CampaignContext, campaign: CampaignRow) -> None:
 
     Raises StepFailedError: a person must unplug what has come.
     """
-    found = context.host.drives.find_settled()
-    if others := find_bystanders(parse_plan(campaign.plan_toml), found):
-        raise StepFailedError("; ".join(map(str, others)), blame="other")
+    plan = parse_plan(campaign.plan_toml)
+
+    def check(found: Sequence[Drive]) -> None:
+        if others := find_bystanders(plan, found):
+            raise StepFailedError("; ".join(map(str, others)), blame="other")
+
+    await_drive(context.host, check, tell=context.tell)
 
 
 def _cool(
