@@ -121,6 +121,8 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     N_("recording-thinned"): (N_("{rows} rows of activity became parts of longer intervals"),),
     N_("refused"): (_WHAT,),
     N_("rehearsal"): ("",),
+    N_("own-system-armed"): (N_("{drive}: the firmware starts {file}"),),
+    N_("own-system-reported"): (N_("{drive} cycle {cycle}: {system}"),),
     N_("replay-begun"): (N_("{drive} cycle {cycle}"),),
     N_("report"): (_WHAT,),
     N_("report-deleted"): (N_("{folder}; the database keeps the campaign"),),

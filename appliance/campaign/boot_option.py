@@ -24,6 +24,8 @@ _KEPT = (7).to_bytes(4, "little")
 _ACTIVE = 1
 """LOAD_OPTION_ACTIVE (3.1.3): what is not active, some firmware does not start at all."""
 _NAME = "Kaltstart: drive under test"
+OWN_SYSTEM = "Kaltstart: the drive's own system"
+_FILE = f"/{LOADER_FOLDER}/{FIRST_LOADER}"
 _FIRST_NUMBER = 0x80
 _BY_PARTUUID = Path("/dev/disk/by-partuuid")
 _BLOCKS = Path("/sys/class/block")
@@ -41,28 +43,32 @@ class EspPlace:
     partuuid: str
 
 
-def format_option(esp: EspPlace) -> bytes:
+def format_option(esp: EspPlace, *, name: str = _NAME, file: str = _FILE) -> bytes:
     """The content of a Boot#### variable that starts the loader there. Pure.
 
     EFI_LOAD_OPTION (UEFI specification 2.10, 3.1.3) with a hard drive's device path (10.3.5.1) and
     a file's (10.3.5.4). Without optional data, which shim would take for another loader's name.
     """
-    file = _text(f"/{LOADER_FOLDER}/{FIRST_LOADER}".replace("/", "\\"))
+    words = _text(file.replace("/", "\\"))
     path = (
         struct.pack("<BBHIQQ", 4, 1, 42, esp.number, esp.start_block, esp.blocks)
         + UUID(esp.partuuid).bytes_le
         + bytes([2, 2])  # a GPT, and a signature that is a GUID
-        + struct.pack("<BBH", 4, 4, 4 + len(file))
-        + file
+        + struct.pack("<BBH", 4, 4, 4 + len(words))
+        + words
         + struct.pack("<BBH", 0x7F, 0xFF, 4)
     )
-    return _KEPT + struct.pack("<IH", _ACTIVE, len(path)) + _text(_NAME) + path
+    return _KEPT + struct.pack("<IH", _ACTIVE, len(path)) + _text(name) + path
 
 
 def is_own(content: bytes) -> bool:
     """Whether a Boot#### variable of this content is of Kaltstart. Pure."""
-    file = LOADER_FOLDER.replace("/", "\\")
-    return content[10:].startswith(_text(_NAME)) and file.encode("utf-16-le") in content
+    file = LOADER_FOLDER.replace("/", "\\").encode("utf-16-le")
+    named = content[10:]
+    # The file of a drive's own system is that system's; nobody else has an entry of that name.
+    return (named.startswith(_text(_NAME)) and file in content) or named.startswith(
+        _text(OWN_SYSTEM)
+    )
 
 
 def read_esp_place(partuuid: str) -> EspPlace:
@@ -81,9 +87,12 @@ def read_esp_place(partuuid: str) -> EspPlace:
     return EspPlace(number, start // per_block, size // per_block, partuuid)
 
 
-def arm(esp: EspPlace) -> None:
-    """Have the firmware start the loader there next, once. Raises StepFailedError."""
-    wanted = format_option(esp)
+def arm(esp: EspPlace, *, name: str = _NAME, file: str = _FILE) -> int:
+    """Have the firmware start the loader there next, once; the number of its entry.
+
+    Raises StepFailedError.
+    """
+    wanted = format_option(esp, name=name, file=file)
     own = list(_find_own())
     number = own[0] if own else _find_free()
     option = _option(number)
@@ -94,12 +103,13 @@ def arm(esp: EspPlace) -> None:
     sysfs.write_variable(_boot_next(), boot_next)
     if sysfs.read_bytes(option) != wanted or sysfs.read_bytes(_boot_next()) != boot_next:
         raise StepFailedError("the firmware did not keep the boot entry of the drive (BootNext)")
+    return number
 
 
 def disarm() -> None:
     """No such entry any more, and no BootNext that means it. Raises StepFailedError."""
     own = tuple(_find_own())
-    if _read_boot_next() in own:
+    if read_number("BootNext") in own:
         sysfs.remove_variable(_boot_next())
     for number in own:
         sysfs.remove_variable(_option(number))
@@ -107,7 +117,13 @@ def disarm() -> None:
 
 def is_armed() -> bool:
     """Whether the firmware still has to start it: BootNext is deleted when it is followed."""
-    return _read_boot_next() in tuple(_find_own())
+    return read_number("BootNext") in tuple(_find_own())
+
+
+def read_number(name: str) -> int | None:
+    """BootNext or BootCurrent; None where it is not set."""
+    content = sysfs.read_bytes(_EFIVARS / f"{name}-{_GLOBAL_GUID}")
+    return int.from_bytes(content[4:], "little") if len(content) == 6 else None
 
 
 def _text(words: str) -> bytes:
@@ -120,11 +136,6 @@ def _option(number: int) -> Path:
 
 def _boot_next() -> Path:
     return _EFIVARS / f"BootNext-{_GLOBAL_GUID}"
-
-
-def _read_boot_next() -> int | None:
-    content = sysfs.read_bytes(_boot_next())
-    return int.from_bytes(content[4:], "little") if len(content) == 6 else None
 
 
 def _find_own() -> Iterator[int]:

@@ -27,9 +27,11 @@ from appliance.drives.facts.heat import Heat, ask_heat
 from appliance.drives.facts.power_cycles import PowerCycles, read_power_cycles
 from appliance.drives.file_system import detach_mounts, read_file_system_uuid
 from appliance.drives.model import Drive
+from appliance.drives.own_loader import OwnLoader, find_own_loader
 from appliance.drives.probe import find_drives, find_settled_drives, read_number, read_serial
 from appliance.drives.unlock import Unlocked, close_guard, unlocked
 from appliance.machine.memory_errors import read_memory_errors
+from appliance.report_boot import BootReport
 from appliance.samples.temperature import find_sensor
 from appliance.stick.partitions import RUN
 from appliance.turn import Turn
@@ -43,6 +45,9 @@ class Power(Protocol):
     def arm_entry(
         self, this_boot: ThisBoot, entry: str, *, set_uuid: str = "", esp_partuuid: str = ""
     ) -> None: ...
+    def arm_installed(self, this_boot: ThisBoot, loader: OwnLoader, token: str) -> None: ...
+    def read_report(self, token: str) -> BootReport | None: ...
+    def forget_report(self) -> None: ...
     def explain_no_entry(self, this_boot: ThisBoot, *, path: str = "stick") -> str: ...
     def disarm_entry(self, this_boot: ThisBoot) -> None: ...
     def remove_boot_option(self) -> None: ...
@@ -124,6 +129,8 @@ class DriveAccess:
     read_content: Callable[[str], DriveContent]
     read_file_system_uuid: Callable[[str], str]
     read_superblock: ReadSuperblock
+    find_own_loader: Callable[[Drive], OwnLoader]
+    """What a drive's own system is started with. Raises RefusedError, StepFailedError."""
     unlocked: Unlock
     close_guard: Callable[[Drive], None]
     detach_mounts: Callable[[Sequence[str]], None]
@@ -180,6 +187,7 @@ def read_host() -> Host:
             read_content=read_content,
             read_file_system_uuid=read_file_system_uuid,
             read_superblock=read_superblock,
+            find_own_loader=find_own_loader,
             unlocked=unlocked,
             close_guard=close_guard,
             detach_mounts=detach_mounts,

@@ -21,11 +21,13 @@ from typing import NoReturn
 from uuid import UUID
 
 from appliance import sysfs
-from appliance.campaign import boot_option, watchdog
+from appliance.campaign import boot_option, boot_report, watchdog
 from appliance.campaign.grubenv import format_grubenv, parse_grubenv
 from appliance.campaign.this_boot import ThisBoot, read_loader_variable
+from appliance.drives.own_loader import OwnLoader
 from appliance.errors import StepFailedError, StickError
 from appliance.phrases import N_
+from appliance.report_boot import BootReport, Order
 from appliance.run import run
 from appliance.stick.partitions import (
     FAT,
@@ -42,6 +44,16 @@ _SET_VARIABLE = Path("/sys/firmware/efi/efivars/KaltstartSet-0d6ff8a1-6d0b-4b6f-
 """What an initrd that UEFI has started is told: attributes, then the UUID's 16 bytes."""
 _KEPT_VARIABLE = (7).to_bytes(4, "little")
 """Kept without power, for the boot loader and the system (UEFI specification 2.10, 8.2)."""
+_NEED_UEFI = {
+    "drive": N_(
+        'path = "drive" needs UEFI firmware, and this machine was started by BIOS: start it '
+        'from the stick\'s UEFI entry, or choose path = "stick"'
+    ),
+    "installed": N_(
+        'path = "installed" needs UEFI firmware, and this machine was started by BIOS: start it '
+        "from the stick's UEFI entry"
+    ),
+}
 _RTC = Path("/sys/class/rtc/rtc0")
 _ALARM_REGISTERS = Path("/proc/driver/rtc")
 """Shows the alarm's time, set or not, as it was found when the kernel started (drivers/rtc)."""
@@ -84,18 +96,41 @@ def arm_entry(
         raise StepFailedError(f"the firmware did not keep the one-shot boot entry {entry}")
 
 
+def arm_installed(this_boot: ThisBoot, loader: OwnLoader, token: str) -> None:
+    """Have the firmware start the drive's own loader next, once, and its system report that boot.
+
+    Raises StepFailedError when that did not take.
+    """
+    if why := explain_no_entry(this_boot, path="installed"):
+        raise StepFailedError(why)
+    place = boot_option.read_esp_place(loader.esp_partuuid)
+    number = boot_option.arm(place, name=boot_option.OWN_SYSTEM, file=loader.file)
+    back = boot_option.read_number("BootCurrent")
+    boot_report.give_order(Order(token, number, back, loader.esp_partuuid))
+
+
+def read_report(token: str) -> BootReport | None:
+    """What the system that was started with this token has reported; None where nothing is.
+
+    Raises StepFailedError where it has reported why it cannot, or nothing that can be read.
+    """
+    return boot_report.read(token)
+
+
+def forget_report() -> None:
+    """It is stored, or of no use. Raises StepFailedError."""
+    boot_report.forget()
+
+
 def explain_no_entry(this_boot: ThisBoot, *, path: str = "stick") -> str:
     """Why no boot entry can be set on this machine, with this stick; empty where one can.
 
-    `path`: stick | drive, whose loader the firmware is to start.
+    `path`: stick | drive | installed, what the firmware is to start.
     """
     if this_boot.firmware != "bios":
         return ""
-    if path == "drive":
-        return N_(
-            'path = "drive" needs UEFI firmware, and this machine was started by BIOS: start it '
-            'from the stick\'s UEFI entry, or choose path = "stick"'
-        )
+    if path in _NEED_UEFI:
+        return _NEED_UEFI[path]
     kind = read_fat_type()
     if not kind:
         return ""  # not mounted: a plan is only looked at
@@ -122,6 +157,7 @@ def disarm_entry(this_boot: ThisBoot) -> None:
     else:
         try:
             boot_option.disarm()  # first: it needs no program of a stick that may be gone
+            boot_report.cancel()
         finally:
             if read_loader_variable("LoaderEntryOneShot"):
                 run(["bootctl", "set-oneshot", ""])
@@ -162,6 +198,7 @@ def remove_boot_option() -> None:
     Raises StepFailedError.
     """
     boot_option.disarm()
+    boot_report.cancel()
 
 
 def read_selected_entry() -> str:

@@ -76,9 +76,14 @@ def resume_campaign(context: CampaignContext, campaign_id: int) -> None:
     update_max_power_actions(
         context.connection,
         campaign_id,
-        campaign.power_actions + max_power_actions(left, power_offs=verifying),
+        campaign.power_actions
+        + max_power_actions(
+            left,
+            power_offs=verifying,
+            returns=any(cycle.starts_installed for cycle in planned),
+        ),
     )
-    installed = any(cycle.mode == "replay" for cycle in cycles) or all(
+    installed = any(not cycle.installs for cycle in cycles) or all(
         row.installed_at or row.failed_reason
         for row in select_campaign_drives(context.connection, campaign_id)
     )

@@ -75,7 +75,8 @@ def check_plan(text: str, *, host: Host, drives: Sequence[Drive], stick: Stick) 
     Raises PlanError or RefusedError with everything that is wrong.
     """
     plan = parse_plan(text)
-    installs = plan.boot is not None and plan.boot.mode == "install"
+    installs = plan.boot is not None and plan.boot.installs
+    starts_systems = plan.boot is not None and plan.boot.mode == "install"
     boot_set_bytes = plan.boot.boot_set_bytes if plan.boot else 0
     has_esp = plan.boot is not None and plan.boot.path == "drive"
     overhead_bytes = needed_bytes(boot_set_bytes, has_esp=has_esp) - boot_set_bytes
@@ -88,6 +89,7 @@ def check_plan(text: str, *, host: Host, drives: Sequence[Drive], stick: Stick) 
     )
     if installs:
         problems += _find_unbootable(plan, drives)
+    if starts_systems:
         path = plan.boot.path if plan.boot else "stick"
         if no_entry := host.power.explain_no_entry(host.this_boot, path=path):
             problems += (Problem(("boot",), no_entry, kind="conflict"),)
@@ -243,14 +245,15 @@ def start_campaign(
     }
     # An array carries its slot's number too, booted or not.
     is_replay = boot is not None and boot.mode == "replay"
-    needs_slots = (boot is not None and not is_replay) or plan.array is not None
+    installs = boot is not None and boot.installs
+    needs_slots = installs or plan.array is not None
     slots = (
         _free_slots(host, drives, [drive for _, drive in chosen])
         if needs_slots
         else range(1, len(chosen) + 1)
     )
     booted = plan.booted_drives
-    charts = boot.charts if boot and not is_replay else "none"  # a replay starts no other system
+    charts = boot.charts if boot and installs else "none"  # no other system draws any
     cycles = (
         plan_cycles(
             drives=len(booted),
@@ -270,7 +273,11 @@ def start_campaign(
             plan_toml=text,
             plan_sha256=hash_plan(text),
             on_finish=plan.campaign.on_finish,
-            max_power_actions=max_power_actions(len(cycles), power_offs=count_power_offs(plan)),
+            max_power_actions=max_power_actions(
+                len(cycles),
+                power_offs=count_power_offs(plan),
+                returns=boot is not None and boot.starts_installed,
+            ),
             max_attempts=MAX_ATTEMPTS,
             wake_margin_s=boot.wake_margin_s if boot else None,
             settle_s=boot.settle_s if boot else 0,

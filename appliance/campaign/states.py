@@ -63,13 +63,15 @@ def plan_cycles(
     return tuple(PlannedCycle(position, *boot) for position, boot in enumerate(boots))
 
 
-def max_power_actions(cycles: int, *, power_offs: int = 0) -> int:
+def max_power_actions(cycles: int, *, power_offs: int = 0, returns: bool = False) -> int:
     """How often a campaign of so many cycles may restart the machine, whatever happens.
 
-    `power_offs` are those in the middle of steps.
+    `power_offs` are those in the middle of steps. `returns`: the system of each boot restarts the
+    machine itself, which is counted as well.
     """
     # A failed attempt costs two: the measured boot, and the appliance's start after it.
-    return (cycles + power_offs) * MAX_ATTEMPTS * 2 + _SPARE_POWER_ACTIONS
+    of_cycles = cycles * MAX_ATTEMPTS * (3 if returns else 2)
+    return of_cycles + power_offs * MAX_ATTEMPTS * 2 + _SPARE_POWER_ACTIONS
 
 
 def next_cycle(cycles: Sequence[CycleRow]) -> CycleRow | None:

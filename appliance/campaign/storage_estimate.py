@@ -151,7 +151,7 @@ def estimate_storage(plan: Plan, drives: Sequence[Drive]) -> StorageEstimate:
 def _count_boots(boot: Boot) -> tuple[int, int]:
     """Of each drive all boots, and those with a chart."""
     charts = {"none": 0, "first-last": min(2, boot.cycles), "all": boot.cycles}[boot.charts]
-    charts = charts if boot.mode == "install" else 0
+    charts = charts if boot.installs else 0
     return boot.train + boot.cycles + charts, charts
 
 

@@ -26,6 +26,8 @@ class ThisBoot:
     """The machine's UUID by DMI; empty where it tells none of its own."""
     esp_partuuid: str = ""
     """Of the ESP that the boot loader says it came from, lower case; empty on a BIOS machine."""
+    is_boot_next_set: bool = False
+    """Whether it was as this program began: firmware that follows BootNext deletes it first."""
 
 
 def read_this_boot() -> ThisBoot:
@@ -39,6 +41,7 @@ def read_this_boot() -> ThisBoot:
         firmware=_read_firmware(),
         machine=_read_machine(),
         esp_partuuid=read_loader_variable("LoaderDevicePartUUID").lower(),
+        is_boot_next_set=(_EFIVARS / f"BootNext-{_GLOBAL_GUID}").exists(),
     )
 
 

@@ -42,6 +42,7 @@ def compose_plan(
     workloads: Sequence[Mapping[str, object]] = (),
     further: Mapping[str, Mapping[str, object]] | None = None,
     labels: Mapping[str, str] | None = None,
+    release_key: str = "erase",
 ) -> str:
     """The TOML of a campaign on `drives`: a boot test in install mode, then `workloads`.
 
@@ -51,6 +52,7 @@ def compose_plan(
     with, `roles` gives others (cache, backing); all else are targets. `typed` is, by identity, what
     the person typed to release each drive: it goes into the plan as it is, so that `parse_plan`
     refuses a slip; a drive that is not in it is only read. Without `typed` every drive is released.
+    `release_key` is start where the drives' own systems are started.
     A drive whose number may be another's too is named by model and size as well. `further` has
     other keys of `campaign`, `boot` and `array`, by table; `labels` are by identity.
     Raises RefusedError for a drive that no plan can name.
@@ -79,7 +81,7 @@ def compose_plan(
             f"role = {quote(roles.get(drive.identity, role))}",
         ]
         if release is not None:
-            lines.append(f"erase = {quote(release)}")
+            lines.append(f"{release_key} = {quote(release)}")
         if drive.serial_doubt:
             if _can_be_named(drive.model):
                 lines.append(f"model = {quote(drive.model)}")

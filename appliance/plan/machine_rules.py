@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from appliance.drives.model import Drive, prefer_with_capacity
-from appliance.drives.safety import explain_no_capacity
+from appliance.drives.safety import STICK_LABELS, explain_no_capacity
 from appliance.plan.compose import quote
 from appliance.plan.model import MIN_BUCKETS, ArrayPlan, Boot, Plan, PlannedDrive
 from appliance.plan.workloads import ARRAY, WorkloadPlan
@@ -56,6 +56,7 @@ def find_conflicts(
         for number, each in enumerate(plan.workloads, start=1)
         if each.reads_others and len(plan.places_of(each)) < 2
     ]
+    conflicts += find_bystanders(plan, drives, stick=stick)
     if ram_bytes:
         conflicts += _check_ram(plan, ram_bytes)
     return tuple(conflicts)
@@ -120,6 +121,8 @@ def _check_room(plan: Plan, room: _Room, *, root_bytes: int) -> Iterator[Problem
 
 
 def _count_boot_bytes(boot: Boot, root_bytes: int) -> int:
+    if boot.starts_installed:
+        return 0
     if boot.mode == "install":
         return root_bytes + boot.boot_set_bytes + _INSTALL_EXTRA_BYTES
     return 0 if boot.trace else boot.boot_set_bytes  # a trace is compared with the drives itself
@@ -266,7 +269,7 @@ def _check_identity(planned: PlannedDrive, drive: Drive) -> Iterator[Problem]:
         yield _say(f"{name} is a {there}, the plan says {wanted}")
     if planned.size_bytes and planned.size_bytes != drive.size_bytes:
         yield _say(f"{name} has {drive.size_bytes} bytes, the plan says {planned.size_bytes}")
-    if not (planned.released and drive.serial_doubt):
+    if not ((planned.released or planned.may_start) and drive.serial_doubt):
         return
     # A number that other drives have too releases nothing alone.
     needed = []
@@ -277,7 +280,7 @@ def _check_identity(planned: PlannedDrive, drive: Drive) -> Iterator[Problem]:
     if needed:
         yield _say(
             f"{name}: {drive.serial_doubt}; to release it add {' and '.join(needed)} beside "
-            "erase, if this is the drive you mean"
+            f"{'erase' if planned.released else 'start'}, if this is the drive you mean"
         )
 
 
@@ -301,9 +304,37 @@ def find_doubtful_releases(plan: Plan, drives: Sequence[Drive]) -> tuple[str, ..
         f"drive {show_value(planned.identity)}: {drive.serial_doubt}; the plan does not start "
         "automatically: look at the drive, then start it by hand"
         for planned in plan.drives
-        if planned.released
+        if planned.released or planned.may_start
         for drive in _find_live(planned, drives)
         if drive.serial_doubt
+    )
+
+
+def find_bystanders(
+    plan: Plan, drives: Sequence[Drive], *, stick: Drive | None = None
+) -> tuple[Problem, ...]:
+    """Drives that a started system may write to although nobody released them, one by one.
+
+    Sticks are none. Empty for plans that start no system but Kaltstart's.
+    """
+    if plan.boot is None or not plan.boot.starts_installed:
+        return ()
+    released = {
+        each.path
+        for planned in plan.drives
+        if planned.may_start
+        for each in _find_live(planned, drives)
+    }
+    return tuple(
+        _say(
+            f"drive {show_value(each.identity)} ({printable(each.path)}) is not in the plan, and a "
+            "system that is started may write to every drive in the machine: unplug it, or add it "
+            "with start"
+        )
+        for each in drives
+        if each.size_bytes
+        and each.path not in {*released, stick.path if stick else ""}
+        and not STICK_LABELS & set(each.partition_labels)
     )
 
 

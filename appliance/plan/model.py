@@ -118,10 +118,16 @@ class PlannedDrive:
         says="Releases the drive for writing: repeats its serial number, or its WWN if no "
         "serial is given. Absent: read-only tests only.",
     )
+    start: str = key(
+        text("the drive's serial number once more, as a text in quotes", least=0),
+        absent="",
+        says='With path = "installed": releases the drive to be started. Its own system then runs '
+        "and writes to it. Repeats its serial number, or its WWN if no serial is given.",
+    )
     model: str = key(
         text("the drive's model as a text in quotes", most=256),
         absent="",
-        says="The exact model. Needed with erase if the serial number is not the drive's "
+        says="The exact model. Needed with erase or start if the serial number is not the drive's "
         "own: behind USB bridges and docks.",
     )
     size_bytes: int = key(
@@ -150,6 +156,11 @@ class PlannedDrive:
     def released(self) -> bool:
         """Whether the plan releases the drive for writing by repeating its identity."""
         return bool(self.erase) and self.erase == self.identity
+
+    @property
+    def may_start(self) -> bool:
+        """Whether the plan releases it for being started: its own system then writes to it."""
+        return bool(self.start) and self.start == self.identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,11 +192,13 @@ class Boot:
         says="With replay: the file on KALTSTART with the reads to replay instead of the built-in "
         "list.",
     )
-    path: Literal["stick", "drive"] = key(
-        one_of("stick", "drive"),
+    path: Literal["stick", "drive", "installed"] = key(
+        one_of("stick", "drive", "installed"),
         default="stick",
         says="What the firmware starts. stick: boot loader, kernel and initrd are read from the "
-        "stick, and all else from the drive; drive: they are read from the drive too (UEFI only).",
+        "stick, and all else from the drive; drive: they are read from the drive too (UEFI only); "
+        "installed: the drive's own system, which must carry Kaltstart's unit (UEFI only). "
+        "Kaltstart erases nothing then, but that system writes to its drive.",
     )
     charts: Literal["none", "first-last", "all"] = key(
         one_of("none", "first-last", "all"),
@@ -221,6 +234,16 @@ class Boot:
         says="With replay: evict reads other blocks before each boot until the drive has forgotten "
         "those of the boot, and probes whether it has.",
     )
+
+    @property
+    def installs(self) -> bool:
+        """Whether a reference OS is written to each drive."""
+        return self.mode == "install" and self.path != "installed"
+
+    @property
+    def starts_installed(self) -> bool:
+        """Whether each drive's own system is started."""
+        return self.mode == "install" and self.path == "installed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -349,7 +372,7 @@ class Plan:
         """Those with cycles of the boot test: the backing drive's are the array's."""
         if self.boot is None:
             return ()
-        roles = ("backing",) if self.boot.mode == "install" else ()
+        roles = ("backing",) if self.boot.installs else ()
         return tuple(each for each in self.drives if each.is_tested or each.role in roles)
 
     def places_of(self, workload: WorkloadPlan) -> tuple[str, ...]:
@@ -364,7 +387,7 @@ class Plan:
                 Work(index, each.on or None, each.writes)
                 for index, each in enumerate(self.workloads)
             ),
-            installs=self.boot is not None and self.boot.mode == "install",
+            installs=self.boot is not None and self.boot.installs,
             has_array=self.array is not None,
         )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from appliance.errors import RefusedError
 from appliance.plan.compose import compose_plan
-from appliance.plan.machine_rules import find_conflicts
+from appliance.plan.machine_rules import find_bystanders, find_conflicts
 from appliance.plan.model import ArrayPlan, Boot, Campaign, Plan, PlannedDrive
 from appliance.plan.rules import find_contradictions
 from appliance.plan.tables import read_shape
@@ -32,6 +32,7 @@ __all__ = [
     "compose_plan",
     "decode_plan",
     "describe_plan",
+    "find_bystanders",
     "find_conflicts",
     "parse_plan",
     "read_plan",
@@ -118,10 +119,12 @@ def describe_plan(plan: Plan) -> str:
             boots = boots.replace(" boot", " replayed boot")
         if plan.boot.path == "drive":
             boots += " by the drive's own loader"
+        if plan.boot.starts_installed:
+            boots += " of the drive's own system"
         parts.append(f"{boots} of {_list_booted(plan)}" if plan.array else f"{boots} each")
         if plan.boot.train:
             parts.append(f"{plan.boot.train} untimed before them")
-        charts = plan.boot.charts if plan.boot.mode == "install" else "none"
+        charts = plan.boot.charts if plan.boot.installs else "none"
         charted = {"none": 0, "first-last": min(2, cycles), "all": cycles}[charts]
         if charted:
             parts.append(f"{charted} more with a chart")
@@ -130,6 +133,8 @@ def describe_plan(plan: Plan) -> str:
         parts.append(f"{then}{_list_workloads(plan)}")
     erased = [show_value(each.identity) for each in plan.drives if each.released]
     writes = f"erases {', '.join(erased)}" if erased else "writes to no drive"
+    if started := [show_value(each.identity) for each in plan.drives if each.may_start]:
+        writes = f"erases nothing, but the systems on {', '.join(started)} write to them"
     return f"{', '.join(parts)}; {writes}"
 
 

@@ -6,10 +6,10 @@ complained about, so that every mistake is told at once. Must never take a drive
 is not.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from appliance.plan.compose import quote
-from appliance.plan.model import PlannedDrive
+from appliance.plan.model import Boot, PlannedDrive
 from appliance.plan.tables import Shape
 from appliance.plan.workloads import ARRAY, MAX_BOOTED_DRIVES, WorkloadPlan
 from appliance.plan.writes import (
@@ -50,33 +50,81 @@ def _check_boot(shape: Shape) -> Iterator[Problem]:
     if boot.mode == "install":
         if "trace" in given:
             yield Problem(("boot", "trace"), 'is only for mode = "replay"')
-        if "path" in given and boot.path == "drive" and ARRAY in shape.plan.given:
-            told = '"drive" is not for a plan with an [array]: no firmware starts from an array'
-            yield Problem(("boot", "path"), told)
+        if "path" in given and boot.path != "stick" and ARRAY in shape.plan.given:
+            told = "is not for a plan with an [array]: no firmware starts from an array"
+            yield Problem(("boot", "path"), f"{quote(boot.path)} {told}")
+        if boot.starts_installed:
+            yield from _check_installed(boot, given)
         if "cool" in given and boot.cool != "none":
             told = (
                 'is for mode = "replay"; an installed system is read until the machine is off, '
                 "and the drive would know it again"
             )
             yield Problem(("boot", "cool"), told)
-        return
+    else:
+        yield from _check_replay(boot, given)
+
+
+def _check_replay(boot: Boot, given: Collection[str]) -> Iterator[Problem]:
+    """What is only for a system that is started, and what a replay cannot have at once."""
     if "cool" in given and boot.cool != "none" and "train" in given and boot.train:
         told = "makes a drive learn before its boots, and cool makes it forget; leave out one"
         yield Problem(("boot", "train"), told)
     if "charts" in given and boot.charts != "none":
         yield Problem(("boot", "charts"), 'is for mode = "install"; a replay starts no system')
-    if "path" in given and boot.path == "drive":
+    if "path" in given and boot.path != "stick":
         yield Problem(("boot", "path"), 'is for mode = "install"; a replay starts no system')
     if "boot_set" in given and boot.boot_set_bytes > MAX_REPLAYED_BYTES:
         told = f'must be at most "{show_size(MAX_REPLAYED_BYTES)}" with mode = "replay"'
         yield Problem(("boot", "boot_set"), told)
 
 
+def _check_installed(boot: Boot, given: Collection[str]) -> Iterator[Problem]:
+    """What is only for a system that Kaltstart has made."""
+    if "boot_set" in given and boot.boot_set_bytes != Boot().boot_set_bytes:
+        told = 'is not for path = "installed": the drive\'s own system reads what it reads'
+        yield Problem(("boot", "boot_set"), told)
+    if "charts" in given and boot.charts != "none":
+        told = 'is not for path = "installed": the drive\'s own system draws no charts'
+        yield Problem(("boot", "charts"), told)
+
+
+def _check_starts(
+    drives: _Drives, works: Sequence[Work], *, starts_installed: bool
+) -> Iterator[Problem]:
+    """Releases for being started: its own system writes to a drive as soon as it runs."""
+    for index, each in drives.items():
+        identity = _identity_of(each)
+        if not identity or "start" in each.broken:
+            continue
+        if not starts_installed:
+            if "start" in each.given:
+                told = 'is only for a [boot] table with path = "installed"'
+                yield Problem((*each.path, "start"), told)
+            continue
+        told = (
+            "the drive's own system is started, and no other test of the campaign may write to it"
+        )
+        if "erase" in each.given:
+            yield Problem((*each.path, "erase"), f"must not be given: {told}")
+        for cause in find_causes(works, index, _role_of(each)):
+            if isinstance(cause, int):
+                yield Problem(("workload", cause), f"writes to {show_value(identity)}: {told}")
+        if "start" not in each.given and _is_tested(each):
+            yield Problem(
+                ("drive", index),
+                f"{show_value(identity)} is not released for being started: its own system writes "
+                f"to it then; add start = {quote(identity)}",
+                kind="release",
+            )
+
+
 def _check_places(shape: Shape) -> Iterator[Problem]:
     """Every contradiction about the drives, in no order; less where none of them can be read."""
     drives = shape.drives
     boot = shape.boot
-    installs = boot is not None and "mode" not in boot.broken and boot.value.mode == "install"
+    is_known = boot is not None and not boot.broken & {"mode", "path"}
+    installs = boot is not None and is_known and boot.value.installs
     has_array = ARRAY in shape.plan.given
     yield from _check_names(drives)
     for each in drives.values():
@@ -97,7 +145,11 @@ def _check_places(shape: Shape) -> Iterator[Problem]:
         if "on" not in workload.broken:
             yield from _check_workload(index, workload, drives, has_array=has_array, works=works)
     works_of_all = list_works(works, installs=installs, has_array=has_array)
-    yield from _check_releases(drives, works_of_all, shape.workloads)
+    starts_installed = boot is not None and is_known and boot.value.starts_installed
+    if boot is None or is_known:
+        yield from _check_starts(drives, works_of_all, starts_installed=starts_installed)
+    if not starts_installed:
+        yield from _check_releases(drives, works_of_all, shape.workloads)
 
 
 def _check_names(drives: _Drives) -> Iterator[Problem]:
@@ -130,17 +182,18 @@ def _check_names(drives: _Drives) -> Iterator[Problem]:
 
 
 def _check_drive(drive: Reading[PlannedDrive]) -> Iterator[Problem]:
-    key, identity, erase = _key_of(drive), _identity_of(drive), drive.value.erase
+    key, identity = _key_of(drive), _identity_of(drive)
     if not identity:
         return
     if identity != identity.strip(" "):
         yield Problem((*drive.path, key), "must not begin or end with a space")
-    if "erase" in drive.given - drive.broken and erase != identity:
-        yield Problem(
-            (*drive.path, "erase"),
-            f"must repeat the {key} {show_value(identity)} exactly, not {show_value(erase)}",
-            kind="release",
-        )
+    for release, typed in (("erase", drive.value.erase), ("start", drive.value.start)):
+        if release in drive.given - drive.broken and typed != identity:
+            yield Problem(
+                (*drive.path, release),
+                f"must repeat the {key} {show_value(identity)} exactly, not {show_value(typed)}",
+                kind="release",
+            )
 
 
 def _check_members(drives: _Drives) -> Iterator[Problem]:
@@ -159,7 +212,7 @@ def _check_members(drives: _Drives) -> Iterator[Problem]:
 def _check_use(shape: Shape) -> Iterator[Problem]:
     """An array that nothing runs on would be made for nothing."""
     workloads = shape.workloads.values()
-    is_booted = shape.boot is not None and shape.boot.value.mode == "install"
+    is_booted = shape.boot is not None and shape.boot.value.installs
     if is_booted or not workloads or shape.has_unknown_workloads:
         return
     if not any(ARRAY in each.value.on or "on" in each.broken for each in workloads):

@@ -107,6 +107,8 @@ class ReportView:
     """What was sampled in each drive's first and last charted boot."""
     is_replay: bool
     """Whether its boots replayed reads; a campaign's boots have one mode."""
+    is_installed: bool
+    """Whether the drives' own systems were started."""
     replays: tuple[ReplayView, ...]
     start_ups: tuple[StartUpView, ...]
     """Each drive's first boot and a settled one, unit by unit."""
@@ -225,6 +227,7 @@ def make_report(
         ),
         recordings=_chart_recordings(rows, timed, recordings),
         is_replay=any(boot.mode == "replay" for boot in rows.boots),
+        is_installed=any(boot.path == "installed" for boot in rows.boots),
         replays=_view_replays(rows, timed),
         start_ups=_view_start_ups(rows, timed),
         steps=steps,
@@ -342,9 +345,12 @@ def _describe_power(boots: Sequence[BootRow]) -> str:
 
 def _describe_path(boots: Sequence[BootRow]) -> str:
     """A campaign's boots have one path; what the stick has spoilt is in no figure."""
-    if not any(boot.path == "drive" for boot in boots):
-        return ""
-    return "the drive's own: boot loader, kernel and initrds were read from it"
+    paths = {boot.path for boot in boots}
+    if "installed" in paths:
+        return "the drive's own system was started, and reported its times itself"
+    if "drive" in paths:
+        return "the drive's own: boot loader, kernel and initrds were read from it"
+    return ""
 
 
 def _describe_page_cache(all_series: Sequence[Series]) -> str:

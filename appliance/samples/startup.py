@@ -3,15 +3,9 @@
 
 from dataclasses import dataclass
 
-PROPERTIES = (
-    "FirmwareTimestampMonotonic",
-    "LoaderTimestampMonotonic",
-    "InitRDTimestampMonotonic",
-    "UserspaceTimestampMonotonic",
-    "FinishTimestampMonotonic",
-)
-"""Of org.freedesktop.systemd1.Manager, in microseconds; firmware and loader count back from the
-kernel's start, the others forward from it; 0 is not known (org.freedesktop.systemd1(5))."""
+from appliance.report_boot import PROPERTIES
+
+__all__ = ["PROPERTIES", "Startup", "parse_startup"]
 
 
 @dataclass(frozen=True, slots=True)

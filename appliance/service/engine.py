@@ -16,6 +16,7 @@ from appliance.arrays.running import release_arrays
 from appliance.caches.memory_limit import release_bounded
 from appliance.campaign.boots.attempts import settle_armed
 from appliance.campaign.boots.install import prepare
+from appliance.campaign.boots.installed import find_returned, store_report
 from appliance.campaign.boots.next_boot import Outcome, start_next_boot
 from appliance.campaign.boots.rehearsal import begin_trial, continue_trial, end_trial, rehearse
 from appliance.campaign.boots.replay import find_due_replay, measure_replay
@@ -334,7 +335,7 @@ class Appliance:
         count_power_action(self.connection, campaign.id)
         try:
             if campaign.power_actions < campaign.max_power_actions:
-                self._replay_if_due(campaign.id)
+                self._measure_if_due(campaign.id)
             settle_armed(self.context, campaign.id)
         except StoppedByPersonError as error:
             pause(self.context, campaign.id, error.reason)
@@ -371,8 +372,13 @@ class Appliance:
             return
         self._run_campaign(campaign.id)
 
-    def _replay_if_due(self, campaign_id: int) -> None:
+    def _measure_if_due(self, campaign_id: int) -> None:
         """Before anything else is done with a drive. Raises StickError, StoppedByPersonError."""
+        if returned := find_returned(self.context, campaign_id):
+            with self.drives.quiet(self.context.tell) as late:
+                self._machine_drives.record_late(late, campaign_id)
+                store_report(self.context, campaign_id, returned)
+            return
         cycle = find_due_replay(self.context, campaign_id)
         if cycle is None:
             return
@@ -459,7 +465,7 @@ class Appliance:
     def _writes_nothing(self, campaign_id: int) -> bool:
         """Whether its boots leave no trace on a drive by which a later start would know it."""
         cycle = next_cycle(select_cycles(self.connection, campaign_id))
-        return cycle is not None and cycle.mode == "replay"
+        return cycle is not None and not cycle.installs
 
     def _finish(self, campaign_id: int) -> None:
         self.screen.show("finishing", "Reading the drives' health")

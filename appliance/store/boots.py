@@ -55,7 +55,18 @@ class CycleRow:
     trained: bool = False
     """Whether it comes before the timed boots, and is not timed itself."""
     path: str = "stick"
-    """stick | drive: whose loader, kernel and initrds it is to be started with."""
+    """stick | drive: whose loader, kernel and initrds it is to be started with; installed: the
+    drive's own system."""
+
+    @property
+    def installs(self) -> bool:
+        """Whether it needs a reference OS on the drive."""
+        return self.mode == "install" and self.path != "installed"
+
+    @property
+    def starts_installed(self) -> bool:
+        """Whether the drive's own system is started."""
+        return self.mode == "install" and self.path == "installed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +91,8 @@ class BootSample:
     kernel_errors: str = ""
     """What the kernel reported of errors of the drive; empty without one."""
     path: str = "stick"
-    """stick | drive: whose ESP the loader says it came from."""
+    """stick | drive: whose ESP the loader says it came from; installed: all but the boot's number
+    was reported by the drive's own system."""
     session_wait_s: float | None = None
     """From the end of the start-up to the first read of the session: in no other time."""
     off_s: float | None = None

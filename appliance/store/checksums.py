@@ -170,7 +170,7 @@ SEALED = {
             "trained": (0, 1),
             "power": ("warm", "cold"),
             "mode": ("install", "replay"),
-            "path": ("stick", "drive"),
+            "path": ("stick", "drive", "installed"),
         },
         drive="s.drive_id",
         progress=(
@@ -205,7 +205,7 @@ SEALED = {
         {
             "cold_proof": ("unproven", "proven", "warm"),
             "page_cache": _PAGE_CACHE,
-            "path": ("stick", "drive"),
+            "path": ("stick", "drive", "installed"),
             "valid": (0, 1),
         },
         drive="c.drive_id",

@@ -172,7 +172,8 @@ CREATE TABLE wake_trial (
 -- charted: recorded with a boot chart, which perturbs. trained: before the timed ones, and not timed
 -- itself, so that the drive has learned. left_at: when power was asked to go; NULL
 -- while the boot that armed it goes on. path: whose ESP the loader, the kernel and the initrds are
--- to come from; of a replay the stick's, which starts the appliance. celsius_before: of the drive when it was armed. blame: whose fault a failure is (errors.Blame).
+-- to come from (of a replay the stick's, which starts the appliance); 'installed': the drive's own
+-- system is started, and nothing is installed. celsius_before: of the drive when it was armed. blame: whose fault a failure is (errors.Blame).
 CREATE TABLE cycle (
     id INTEGER PRIMARY KEY,
     campaign_id INTEGER NOT NULL REFERENCES campaign (id),
@@ -183,7 +184,7 @@ CREATE TABLE cycle (
     trained INTEGER NOT NULL DEFAULT 0 CHECK (trained IN (0, 1)),
     power TEXT NOT NULL CHECK (power IN ('cold', 'warm')),
     mode TEXT NOT NULL DEFAULT 'install' CHECK (mode IN ('install', 'replay')),
-    path TEXT NOT NULL DEFAULT 'stick' CHECK (path IN ('stick', 'drive')),
+    path TEXT NOT NULL DEFAULT 'stick' CHECK (path IN ('stick', 'drive', 'installed')),
     state TEXT NOT NULL DEFAULT 'planned'
         CHECK (state IN ('planned', 'armed', 'done', 'failed', 'skipped')),
     reason TEXT NOT NULL DEFAULT '',
@@ -207,7 +208,7 @@ CREATE TABLE cycle (
 -- drive_celsius, cpu_celsius: right after the boot; NULL without a sensor. kernel_errors: what the
 -- kernel reported of errors of the drive in it.
 -- Of a replay boot_s is how long its reads took, and the parts of a start-up are NULL.
--- path: whose ESP the loader says it came from.
+-- path: whose ESP the loader says it came from; 'installed': as the drive's own system reported it.
 CREATE TABLE boot_sample (
     cycle_id INTEGER PRIMARY KEY REFERENCES cycle (id),
     boot_id TEXT NOT NULL,
@@ -234,7 +235,7 @@ CREATE TABLE boot_sample (
     off_s REAL,
     page_cache TEXT NOT NULL
         CHECK (page_cache IN ('cold', 'partial', 'warm', 'bypass', 'bounded')),
-    path TEXT NOT NULL DEFAULT 'stick' CHECK (path IN ('stick', 'drive')),
+    path TEXT NOT NULL DEFAULT 'stick' CHECK (path IN ('stick', 'drive', 'installed')),
     valid INTEGER NOT NULL CHECK (valid IN (0, 1)),
     checksum INTEGER
 ) STRICT;

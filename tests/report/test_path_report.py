@@ -54,3 +54,17 @@ def test_boots_of_two_paths_are_not_compared(
     assert ("path stick against drive" in said) == is_refused, said
     assert ("n = 6 and 6" in said) == (not is_refused), said
     connection.close()
+
+
+def test_the_page_says_that_a_drives_own_system_timed_itself(
+    lab: sqlite3.Connection, raw: Path, tmp_path: Path
+) -> None:
+    _start_by(lab, "installed")
+    with lab:
+        lab.execute(
+            "UPDATE boot_sample SET boot_s = 20, firmware_s = 6.5, loader_s = 2.5, checksum = NULL"
+        )
+    page = export_campaign(lab, campaign_id=1, reports=tmp_path / "own", raw=raw)
+    text = (page / "report.html").read_text()
+    assert "the drive&#39;s own system was started, and reported its times itself" in text
+    assert "from power-on to ready 29.000 s" in text

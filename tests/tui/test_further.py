@@ -210,3 +210,21 @@ def test_what_is_no_plain_number_reaches_the_plan_as_it_was_typed(
 def test_an_emptied_value_is_the_default() -> None:
     empty: Mapping[FurtherSetting, PlanValue] = dict.fromkeys(SETTINGS, "")
     assert MoreSettings(DEFAULTS, {"boot": {"wake_margin": 45}}).take(empty).tables == {}
+
+
+async def test_a_drives_own_system_is_released_to_be_started_and_not_erased(
+    engine: FakeEngine,
+) -> None:
+    async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space")
+        await set_further(pilot, path="installed")
+        assert "ARE STARTED, AND WRITE TO THEM" in drawn(pilot)
+        await go_on(pilot)
+        assert "THE SYSTEM ON THIS DRIVE IS STARTED" in drawn(pilot)
+        assert "erase" not in drawn(pilot)
+        await release(pilot, HDD.serial[-6:])
+        plan = await started_plan(pilot, engine)
+        assert plan["boot"]["path"] == "installed"
+        assert not {"charts", "boot_set"} & plan["boot"].keys()
+        assert (plan["drive"][0]["start"], "erase" in plan["drive"][0]) == (HDD.serial, False)

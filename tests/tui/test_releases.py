@@ -24,7 +24,7 @@ from tui.port.compose import compose_text
 from tui.port.plans import release_in
 from tui.port.releases import find_released
 
-_ASKED_FOR = re.compile(r'add erase = "([^"]*)"')
+_ASKED_FOR = re.compile(r'add (?:erase|start) = "([^"]*)"')
 
 
 def read_example(path: Path) -> PlanExample:
@@ -66,6 +66,7 @@ def compose(example: PlanExample) -> ComposedCampaign:
             for table, _ in example.workloads
         ),
         array=example.array,
+        further={"boot": {"path": path}} if (path := (example.boot or {}).get("path")) else {},
     )
 
 

@@ -76,7 +76,7 @@ SETTINGS = (
     FurtherSetting(
         "boot",
         "path",
-        N_("stick: its loader and kernel start the drive; drive: the drive's own (UEFI)."),
+        N_("drive: its own copy of loader and kernel; installed: its own system (UEFI)."),
     ),
     FurtherSetting(
         "boot",

@@ -65,6 +65,9 @@ class PlannedDrive:
     identity: str
     role: str
     released: bool
+    """For being erased."""
+    may_start: bool = False
+    """Released for its own system to be started."""
 
 
 @dataclass(frozen=True, slots=True)

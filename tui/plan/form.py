@@ -34,7 +34,7 @@ from tui.plan.on_finish import AtTheEnd
 from tui.plan.workload_row import Place, TestRow, WorkloadRow, find_places
 from tui.plan.workload_rows import BootRow, KindRow
 from tui.port.keys import read_kinds
-from tui.port.releases import Work, is_written, list_composed
+from tui.port.releases import Work, is_written, list_composed, starts_installed
 from tui.widgets.choice import Choice
 from tui.widgets.dialog import FormDialog
 from tui.widgets.field import Field
@@ -154,6 +154,7 @@ class CampaignForm(FormDialog[ComposedCampaign]):
     def _take_further(self, further: MoreSettings | None) -> None:
         if further is not None:
             self.query_one(FurtherLine).take(further)
+            self._show_what_it_does()
 
     def on_data_table_row_selected(self) -> None:
         """Enter."""
@@ -314,12 +315,18 @@ class CampaignForm(FormDialog[ComposedCampaign]):
         """All that would be done, complete or not."""
         return list_composed(
             (row.read() for row in self.query(WorkloadRow) if row.on),
-            installs=self.query_one(BootRow).installs,
+            installs=self.query_one(BootRow).installs and not self._starts_installed(),
             has_array=roles.has_members(self._roles),
         )
 
+    def _starts_installed(self) -> bool:
+        further = self.query_one(FurtherLine).further.tables
+        return self.query_one(BootRow).installs and starts_installed({}, further)
+
     def _describe_loss(self) -> str:
         """What is lost for good once it is released; empty where nothing is."""
+        if self._starts_installed():
+            return _("THE SYSTEMS ON THE DRIVES ARE STARTED, AND WRITE TO THEM.")
         works = self._list_works()
         written = [
             number

@@ -22,7 +22,7 @@ from tui.page import Page
 from tui.plan.compose import ComposeActions, ComposeDialog, FormCheck
 from tui.plan.saved_plans import keep_plan, load_plan
 from tui.plan.template_picker import TemplatesDialog, to_campaign
-from tui.port.releases import find_released
+from tui.port.releases import find_released, starts_installed
 from tui.start.release import ReleaseDialog, describe_loss
 from tui.start.start import find_change, find_now, start_composed
 from tui.times.step_times import StepTime, describe_times, list_times
@@ -127,8 +127,12 @@ class PlanPage(Page):
     async def _start(self, plan: StickPlan) -> None:
         erased = [drive for drive in plan.drives if drive.released]
         drives = self.kaltstart.snapshot.drives
+        started = [drive for drive in plan.drives if drive.may_start]
         text = _('Start "{name}"?').format(name=plan.name) + "\n\n"
-        if erased:
+        if started:
+            text += _("THE SYSTEMS ON THESE DRIVES ARE STARTED, AND WRITE TO THEM:") + "\n"
+            text += "\n".join(f"  {_describe_live(drive, drives)}" for drive in started)
+        elif erased:
             text += _("EVERYTHING ON THESE DRIVES WILL BE LOST, FOR GOOD:") + "\n"
             text += "\n".join(_describe_erased(drive, drives) for drive in erased)
         else:
@@ -183,8 +187,11 @@ class PlanPage(Page):
         ask = Ask(_(" Estimated duration "), text, (), cancel=_("Close"))
         await self.app.push_screen_wait(ask)
 
-    async def _release(self, released: Sequence[DriveRow]) -> bool:
-        """Whether somebody released each of them, one by one."""
+    async def _release(self, released: Sequence[DriveRow], *, starts: bool = False) -> bool:
+        """Whether somebody released each of them, one by one.
+
+        `starts`: to be started, not to be erased.
+        """
         app = self.kaltstart
         for number, drive in enumerate(released, 1):
             if self._is_changed([drive]):
@@ -195,6 +202,7 @@ class PlanPage(Page):
                 number=number,
                 count=len(released),
                 others=app.snapshot.drives,
+                starts=starts,
             )
             if not await self.app.push_screen_wait(dialog):
                 app.say(_(_NOT_RELEASED))
@@ -244,7 +252,7 @@ class PlanPage(Page):
     async def _release_composed(self, composed: ComposedCampaign) -> str:
         """Empty once each drive it writes to was released, else why it was not."""
         is_done = not self._is_changed(composed.drives) and await self._release(
-            find_released(composed)
+            find_released(composed), starts=starts_installed(composed.boot, composed.further)
         )
         # Nothing said would mean that all are.
         return "" if is_done else self.kaltstart.message or _(_NOT_RELEASED)
@@ -287,6 +295,8 @@ def describe_plan(snapshot: Snapshot) -> str:
 
 def _describe_planned(drive: PlannedDrive, live: tuple[DriveRow, ...]) -> str:
     does = _("WILL BE ERASED") if drive.released else _("read only")
+    if drive.may_start:
+        does = _("ITS SYSTEM RUNS AND WRITES TO IT")
     return f"{_describe_live(drive, live)}, {name_role(drive.role)}, {does}"
 
 

@@ -4,7 +4,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tui.language import _
 from tui.model.draft import ComposedCampaign
@@ -19,8 +19,15 @@ from tui.widgets.dialog import Ask
 if TYPE_CHECKING:
     from tui.app import KaltstartApp
 
-type Release = Callable[[Sequence[DriveRow]], Awaitable[bool]]
-"""Whether somebody released each of them, one by one."""
+
+class Release(Protocol):
+    """Whether somebody released each of them, one by one; `starts`: not to be erased."""
+
+    def __call__(self, released: Sequence[DriveRow], *, starts: bool) -> Awaitable[bool]:
+        """Ask for each of them."""
+        ...
+
+
 type Compose = Callable[[Outline, FormCheck], Awaitable[None]]
 """Lets somebody adjust it in the form, and start what comes of it."""
 
@@ -69,7 +76,7 @@ async def load_plan(app: "KaltstartApp", *, release: Release, compose: Compose) 
     ]
     answer = await app.push_screen_wait(_ask_what(plan, written))
     if answer == "start":
-        if await release([each for found in written for each in found]):
+        if await release([each for found in written for each in found], starts=plan.starts):
             toml = await app.call_port(partial(app.port.release_in, plan.toml, plan.raw_released))
             await app.ask_engine("start", {"plan_toml": toml})
     elif answer == "adjust":

@@ -12,7 +12,7 @@ from appliance.problem import Problem
 from tui.charset import one_line
 from tui.model.draft import ComposedCampaign, Mistake
 from tui.model.drives import DriveRow
-from tui.port.releases import find_released
+from tui.port.releases import find_released, starts_installed
 
 
 def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
@@ -20,12 +20,16 @@ def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
 
     Not `released`: to be kept, until somebody releases them.
     """
+    starts, boot = starts_installed(composed.boot, composed.further), composed.boot
+    if starts and boot is not None:  # another system draws no charts, and reads what it reads
+        boot = {key: each for key, each in boot.items() if key not in {"charts", "boot_set"}}
     return compose_plan(
         name=composed.name,
         on_finish=composed.on_finish,
         drives=[_to_drive(drive) for drive in composed.drives],
         roles=composed.roles,
-        boot=composed.boot,
+        boot=boot,
+        release_key="start" if starts else "erase",
         array=composed.array,
         workloads=composed.workloads,
         further=composed.further,

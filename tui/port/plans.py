@@ -3,7 +3,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,8 @@ class SavedPlan:
     """What is wrong and where; empty where nothing is."""
     raw_released: tuple[str, ...] = ()
     """The drives it writes to or releases itself, by identity: somebody must release each."""
+    starts: bool = False
+    """Whether their own systems are started, and nothing is erased."""
 
 
 def list_plans(folder: Path) -> tuple[str, ...]:
@@ -63,7 +65,7 @@ def read_kept_plan(folder: Path, name: str) -> SavedPlan:
     except KaltstartError as error:
         found = error.problems
     try:
-        own_releases = _find_identities(text, key="erase")
+        own_releases = _find_identities(text, key=_release_key(tomllib.loads(text)))
         plan = parse_plan(release_in(text, _find_identities(text)), name=name)
     except ValueError as error:
         return SavedPlan(shown, text, problems=_show(found) or _reasons(error))
@@ -72,11 +74,13 @@ def read_kept_plan(folder: Path, name: str) -> SavedPlan:
         real = {(each.path, each.text) for each in error.problems}
         own = [each for each in found if (each.path, each.text) in real]
         return SavedPlan(shown, text, problems=_show(own) or _reasons(error))
-    written = {each.identity for each in plan.written_drives}
+    starts = plan.boot is not None and plan.boot.starts_installed
+    written = {each.identity for each in (plan.drives if starts else plan.written_drives)}
     return SavedPlan(
         shown,
         text,
         summary=one_line(describe_plan(plan).partition(";")[0]),
+        starts=starts,
         raw_released=tuple(
             each.identity for each in plan.drives if each.identity in {*written, *own_releases}
         ),
@@ -91,6 +95,7 @@ def release_in(toml: str, identities: tuple[str, ...]) -> str:
     if not identities:
         return toml
     wanted = tomllib.loads(toml)
+    key = _release_key(wanted)
     tables: list[dict[str, Any]] = [each for each in wanted["drive"] if isinstance(each, dict)]
     headers = -1
     lines: list[str] = []
@@ -101,16 +106,23 @@ def release_in(toml: str, identities: tuple[str, ...]) -> str:
         headers += 1
         table = tables[headers] if headers < len(tables) else {}
         identity = table.get("serial") or table.get("wwn")
-        if identity in identities and "erase" not in table:
-            lines.append(f"erase = {quote(str(identity))}")
+        if identity in identities and key not in table:
+            lines.append(f"{key} = {quote(str(identity))}")
     for table in tables:
         identity = table.get("serial") or table.get("wwn")
         if identity in identities:
-            table.setdefault("erase", identity)
+            table.setdefault(key, identity)
     released = "\n".join(lines) + "\n"
     if tomllib.loads(released) != wanted:
         raise ValueError(_("its drives must each have a table of their own: [[drive]]"))
     return released
+
+
+def _release_key(plan: Mapping[str, Any]) -> str:
+    """What a drive of this plan is released with."""
+    boot = plan.get("boot")
+    starts = isinstance(boot, dict) and boot.get("path") == "installed"
+    return "start" if starts else "erase"
 
 
 def _find_identities(toml: str, *, key: str = "") -> tuple[str, ...]:

@@ -3,12 +3,25 @@
 
 from collections.abc import Iterable
 
-from appliance.plan.writes import Work, does_table_write, find_causes, list_works
-from tui.model.draft import ComposedCampaign, PlanTable
+from appliance.plan.writes import (
+    TESTED_ROLES,
+    Work,
+    does_table_write,
+    find_causes,
+    list_works,
+)
+from tui.model.draft import ComposedCampaign, FurtherTables, PlanTable
 from tui.model.drives import DriveRow
 from tui.model.roles import Role
 
-__all__ = ["Work", "does_table_write", "find_released", "is_written", "list_composed"]
+__all__ = [
+    "Work",
+    "does_table_write",
+    "find_released",
+    "is_written",
+    "list_composed",
+    "starts_installed",
+]
 
 
 def list_composed(
@@ -27,8 +40,17 @@ def is_written(works: Iterable[Work], drive: DriveRow, role: Role) -> bool:
     return bool(find_causes(works, drive.raw_identity, role))
 
 
+def starts_installed(boot: PlanTable | None, further: FurtherTables) -> bool:
+    """Whether each drive's own system is started: that writes to the drive, and needs a release."""
+    path = further.get("boot", {}).get("path")
+    return boot is not None and boot.get("mode") != "replay" and path == "installed"
+
+
 def find_released(composed: ComposedCampaign) -> tuple[DriveRow, ...]:
     """The drives that a person must release; the plan releases no other."""
+    if starts_installed(composed.boot, composed.further):
+        roles = composed.roles
+        return tuple(each for each in composed.drives if roles[each.raw_identity] in TESTED_ROLES)
     works = list_composed(
         composed.workloads,
         installs=composed.boot is not None and composed.boot.get("mode") != "replay",

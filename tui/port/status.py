@@ -37,6 +37,7 @@ def _parse_stick_plan(value: dict[str, Any]) -> StickPlan:
                 identity=one_line(drive.get("serial") or drive.get("wwn", "")),
                 role=drive.get("role", "target"),
                 released=bool(drive.get("erase")),
+                may_start=bool(drive.get("start")),
             )
             for drive in drives
         ),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releasing one drive for writing: what will be lost, and typing its serial number.
+"""Releasing one drive, to be erased or started: what is on it, and typing its serial number.
 
 Never skipped, and never answered by anything but typing.
 """
@@ -110,17 +110,28 @@ class ReleaseDialog(ScrolledDialog[bool]):
     ]
 
     def __init__(
-        self, drive: DriveRow, *, number: int, count: int, others: Iterable[DriveRow]
+        self,
+        drive: DriveRow,
+        *,
+        number: int,
+        count: int,
+        others: Iterable[DriveRow],
+        starts: bool = False,
     ) -> None:
+        """`starts`: its own system is to be started, and nothing is erased."""
         title = _(" Release drive {number} of {count} ")
         super().__init__(title.format(number=number, count=count))
         self._drive = drive
+        self._starts = starts
         self._wanted = required_text(drive, others)
 
     @override
     def compose_box(self) -> ComposeResult:
         length = len(self._wanted)
-        yield Line(_("EVERYTHING ON THIS DRIVE WILL BE LOST, FOR GOOD:"), classes="title")
+        told = _("EVERYTHING ON THIS DRIVE WILL BE LOST, FOR GOOD:")
+        if self._starts:
+            told = _("THE SYSTEM ON THIS DRIVE IS STARTED, AND WRITES TO IT:")
+        yield Line(told, classes="title")
         yield Line(describe_identity(self._drive), classes="gap")
         with VerticalScroll(id="text", can_focus=False):
             yield Line(describe_loss(self._drive))
@@ -140,7 +151,8 @@ class ReleaseDialog(ScrolledDialog[bool]):
         yield Line(id="problem")
         with Horizontal(classes="buttons"):
             yield Choice(_("Cancel"), id="cancel")
-            yield Choice(_("Release and erase"), id="release")
+            release = _("Release") if self._starts else _("Release and erase")
+            yield Choice(release, id="release")
             yield Line(_("PgUp/PgDn: everything on it"), id="more")
 
     def on_key(self, event: events.Key) -> None:

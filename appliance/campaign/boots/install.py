@@ -45,7 +45,7 @@ def prepare(
     to_boot = {
         cycle.drive_id: cycle.path
         for cycle in select_cycles(context.connection, campaign_id)
-        if cycle.state == "planned" and cycle.mode == "install"
+        if cycle.state == "planned" and cycle.installs
     }
     for path in set(to_boot.values()):
         # Somebody formatted KALTSTART while the campaign was paused, or took it to another machine.

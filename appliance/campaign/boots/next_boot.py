@@ -5,6 +5,8 @@ The same code runs in the appliance and at the end of each measured boot. A cycl
 before power goes, so whatever happens then, the next start knows what was expected.
 """
 
+import secrets
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -30,8 +32,10 @@ from appliance.drive_thread import DriveSilentError
 from appliance.drives.facts.power_cycles import PowerCycles
 from appliance.drives.identity import DriveAbsentError
 from appliance.drives.model import Drive
+from appliance.drives.own_loader import OwnLoader
 from appliance.errors import KaltstartError, RefusedError, StepFailedError
 from appliance.phrases import N_, Phrase
+from appliance.plan.read import find_bystanders, parse_plan
 from appliance.reference_os.install import entry_name, esp_partuuid
 from appliance.store.boots import (
     CycleRow,
@@ -84,7 +88,7 @@ def start_next_boot(context: CampaignContext, campaign_id: int) -> Outcome:
             return outcome
         row = find_drive_row(context, cycle)
         try:
-            departure = _look(context, cycle, row)
+            departure = _look(context, campaign, cycle, row)
         except (RefusedError, DriveSilentError) as error:
             _fail(context, cycle, row, error)
             continue
@@ -229,12 +233,18 @@ class _Departure:
     power_cycles: PowerCycles
     cache_power_cycles: int | None
     celsius: float | None
+    loader: OwnLoader | None
+    """Of the drive's own system, where that is started."""
 
 
-def _look(context: CampaignContext, cycle: CycleRow, row: CampaignDriveRow) -> _Departure:
+def _look(
+    context: CampaignContext, campaign: CampaignRow, cycle: CycleRow, row: CampaignDriveRow
+) -> _Departure:
     """The drives of the next boot, and their counts. Raises RefusedError, StepFailedError."""
-    campaign_id, is_replay = cycle.campaign_id, cycle.mode == "replay"
-    array = None if is_replay else select_booted_array(context.connection, campaign_id, row)
+    campaign_id = campaign.id
+    array = select_booted_array(context.connection, campaign_id, row) if cycle.installs else None
+    if cycle.starts_installed:
+        _check_bystanders(context, campaign)
     members = [
         (row, await_drive(context.host, partial(find_released_drive, row=row), tell=context.tell))
     ]
@@ -247,7 +257,7 @@ def _look(context: CampaignContext, cycle: CycleRow, row: CampaignDriveRow) -> _
     with drive_work(context, campaign_id, members, tell=context.tell) as hand:
         booted = (
             BootedDrives(members[0][1])
-            if is_replay
+            if not cycle.installs
             else await_drive(
                 context.host,
                 partial(
@@ -260,6 +270,10 @@ def _look(context: CampaignContext, cycle: CycleRow, row: CampaignDriveRow) -> _
                 hand=hand,
             )
         )
+        loader = None
+        if cycle.starts_installed:
+            find = partial(context.host.drives.find_own_loader, booted.drive)
+            loader = hand.do(find, N_("looking for its boot loader"))
         counts = [
             hand.do(
                 partial(context.host.drives.read_power_cycles, drive),
@@ -270,7 +284,22 @@ def _look(context: CampaignContext, cycle: CycleRow, row: CampaignDriveRow) -> _
         celsius = hand.do(
             partial(context.host.drives.read_celsius, booted.all[0]), "reading its temperature"
         )
-    return _Departure(booted, counts[0], counts[1].count if len(counts) > 1 else None, celsius)
+    cache_count = counts[1].count if len(counts) > 1 else None
+    return _Departure(booted, counts[0], cache_count, celsius, loader)
+
+
+def _check_bystanders(context: CampaignContext, campaign: CampaignRow) -> None:
+    """See that the system to be started can write to no drive but released ones.
+
+    Raises StepFailedError: a person must unplug what has come.
+    """
+    plan = parse_plan(campaign.plan_toml)
+
+    def check(found: Sequence[Drive]) -> None:
+        if others := find_bystanders(plan, found):
+            raise StepFailedError("; ".join(map(str, others)), blame="other")
+
+    await_drive(context.host, check, tell=context.tell)
 
 
 def _cool(
@@ -324,6 +353,33 @@ def _fail(
     )
 
 
+def _arm_entry(
+    context: CampaignContext,
+    cycle: CycleRow,
+    row: CampaignDriveRow,
+    departure: _Departure,
+    entry: str,
+) -> None:
+    """Have firmware and loader start what is due. Raises KaltstartError where that did not take."""
+    power, array, loader = context.host.power, departure.booted.array, departure.loader
+    if loader is not None:
+        power.arm_installed(context.this_boot, loader, entry)
+        record(
+            context,
+            "own-system-armed",
+            drive=row.identity,
+            file=loader.file,
+            campaign_id=cycle.campaign_id,
+        )
+    elif cycle.installs:  # of a replay the appliance is the loader's default
+        power.arm_entry(
+            context.this_boot,
+            entry,
+            set_uuid=array.set_uuid if array else "",
+            esp_partuuid=esp_partuuid(row.slot) if cycle.path == "drive" else "",
+        )
+
+
 def _arm_and_leave(
     context: CampaignContext,
     campaign: CampaignRow,
@@ -331,9 +387,9 @@ def _arm_and_leave(
     row: CampaignDriveRow,
     departure: _Departure,
 ) -> Outcome:
-    array = departure.booted.array
-    is_replay = cycle.mode == "replay"
-    entry = "" if is_replay else entry_name(row.slot, charted=cycle.charted)
+    entry = entry_name(row.slot, charted=cycle.charted) if cycle.installs else ""
+    if cycle.starts_installed:
+        entry = secrets.token_hex(8)  # by which its report is known
     # Of a stick that does not let go of it the next start could not tell whose it is.
     pass_over_kept(context, campaign.id, "the boot that left it is not waited for")
     with transaction(context.connection):
@@ -347,6 +403,8 @@ def _arm_and_leave(
             celsius_before=departure.celsius,
         )
         count_power_action(context.connection, campaign.id)
+        if cycle.starts_installed:  # and the restart with which its system returns
+            count_power_action(context.connection, campaign.id)
         record(
             context,
             "cycle-armed",
@@ -357,13 +415,7 @@ def _arm_and_leave(
             level="info",
         )
     try:
-        if not is_replay:  # the appliance is the loader's default
-            context.host.power.arm_entry(
-                context.this_boot,
-                entry,
-                set_uuid=array.set_uuid if array else "",
-                esp_partuuid=esp_partuuid(row.slot) if cycle.path == "drive" else "",
-            )
+        _arm_entry(context, cycle, row, departure, entry)
     except KaltstartError as error:
         pause(context, campaign.id, str(error))
         return Outcome.PAUSED

@@ -57,11 +57,12 @@ def store_sample(
     host = context.host
     campaign, cycle, row = due
     # Both by the hardware clock, which may be wrong, but is wrong in the same way twice.
-    sample = replace(
-        sample,
-        wake_skew_s=_find_start(context, cycle.alarm_at),
-        off_s=_find_start(context, cycle.left_at) if cycle.power == "cold" else None,
-    )
+    if not cycle.starts_installed:  # else this kernel is the appliance's, one start later
+        sample = replace(
+            sample,
+            wake_skew_s=_find_start(context, cycle.alarm_at),
+            off_s=_find_start(context, cycle.left_at) if cycle.power == "cold" else None,
+        )
     with transaction(context.connection):
         insert_sample(
             context.connection,
@@ -140,7 +141,7 @@ def store_sample(
         if booted.array is None:  # a list is of one drive
             _keep_reads(context, cycle, booted.drive)
         _keep_chart(context, campaign, cycle)
-    if replay is None and not cycle.trained:
+    if cycle.installs and not cycle.trained:
         _keep_units(context, campaign, cycle, finish_s=sample.boot_s - (sample.session_s or 0.0))
     return afters[0]
 

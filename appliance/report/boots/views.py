@@ -185,7 +185,17 @@ def _describe_drive_state(boot: BootRow, own: Sequence[BootRow]) -> str:
     }.get((boot.power, boot.cold_proof), boot.cold_proof)
     earlier = "no earlier boot" if before == 0 else f"{before} earlier boot{'s' * (before > 1)}"
     cooled = {"proven": "; made to forget, proven", "unproven": "; cooling unproven"}
-    return f"{power}; {earlier}{cooled.get(boot.cooling, '')}"
+    return f"{power}; {earlier}{cooled.get(boot.cooling, '')}{_describe_whole_start(boot)}"
+
+
+def _describe_whole_start(boot: BootRow) -> str:
+    """Of a drive's own system all of its start, if it reported the parts before the kernel."""
+    parts = (boot.firmware_s, boot.loader_s, boot.boot_s)
+    if boot.path != "installed" or None in parts:
+        return ""
+    since = "power-on" if boot.power == "cold" else "the restart"
+    whole_s = sum(each for each in parts if each is not None)
+    return f"; from {since} to ready {format_seconds(whole_s)} s"
 
 
 def _format_parts(boot: BootRow) -> tuple[str, ...]:

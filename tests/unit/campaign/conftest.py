@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from appliance import drive_thread
-from appliance.campaign import boot_option, pending_pause, start_records
+from appliance.campaign import boot_option, boot_report, pending_pause, start_records
 from appliance.campaign.boots import measured_boot, store_sample
 from appliance.campaign.boots import sample as boot_sample
 from appliance.drives import deadlines
@@ -23,6 +23,7 @@ def no_paths_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(pending_pause, "_NOTE", tmp_path / "run/pause-due")
     monkeypatch.setattr(start_records, "_VARIABLE", tmp_path / "efivars/started")
     monkeypatch.setattr(boot_option, "_EFIVARS", tmp_path / "efivars")
+    monkeypatch.setattr(boot_report, "_EFIVARS", tmp_path / "efivars")
     monkeypatch.setattr(deadlines, "_BLOCK", tmp_path / "block")
 
 

@@ -26,9 +26,11 @@ from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.facts.heat import Heat
 from appliance.drives.facts.power_cycles import PowerCycles
 from appliance.drives.model import Drive
+from appliance.drives.own_loader import OwnLoader
 from appliance.drives.unlock import Unlocked
-from appliance.errors import KaltstartError, StepFailedError
+from appliance.errors import KaltstartError, RefusedError, StepFailedError
 from appliance.reference_os.install import esp_partuuid, root_partuuid, session_partuuid
+from appliance.report_boot import BootReport
 from appliance.stick.partitions import Stick
 from appliance.store.boots import CycleRow, insert_cycle, select_cycles
 from appliance.store.campaigns import (
@@ -59,6 +61,8 @@ HDD = Drive(
     physical_block_bytes=4096,
 )
 SSD = replace(HDD, path="/dev/sdb", serial="LAB-SSD-1", wwn="0x5000000000000002", rotational=False)
+OWN_ESP = "0f0f0f0f-2222-4333-8444-555555555555"
+"""Of the system that a drive carries."""
 STICK = Stick(
     replace(HDD, path="/dev/sdc", serial="STICK-1", wwn="", removable=True),
     "/dev/sdc1",
@@ -127,6 +131,13 @@ class World:
     loader: dict[str, str] = field(default_factory=dict)
     boot_next: str = ""
     """The ESP on a drive whose loader the firmware is to start next."""
+    order: str = ""
+    """The token of what the drive's own system is to report."""
+    report: BootReport | None = None
+    own_loaders: dict[str, str] = field(default_factory=dict)
+    """By path, the loader of the system on a drive."""
+    keeps_boot_next: bool = False
+    """Whether BootNext was still set as this boot began."""
     esp_partuuid: str = ""
     """The ESP that the loader of the boot that runs now came from."""
     stuck: bool = False
@@ -226,7 +237,7 @@ class World:
                     released_model=drive.model,
                     released_size_bytes=drive.size_bytes,
                 )
-                if state == "running" and mode == "install":
+                if state == "running" and mode == "install" and path != "installed":
                     update_installed(
                         connection, self.campaign_id, ids[-1], install_uuid=install_uuid(slot)
                     )
@@ -303,7 +314,12 @@ class World:
         """In the boot that runs now."""
         return Host(
             this_boot=ThisBoot(
-                self.boot_id, slot, charted, self.firmware, esp_partuuid=self.esp_partuuid
+                self.boot_id,
+                slot,
+                charted,
+                self.firmware,
+                esp_partuuid=self.esp_partuuid,
+                is_boot_next_set=self.keeps_boot_next,
             ),
             power=WorldPower(self),
             clock=self.clock,
@@ -358,6 +374,7 @@ class World:
             read_content=self.read_content,
             read_file_system_uuid=lambda _: "",
             read_superblock=self.read_superblock,
+            find_own_loader=self.find_own_loader,
             unlocked=self.unlocked,
             detach_mounts=lambda devices: self.detached.append(list(devices)),
             close_guard=lambda drive: self.log.append(f"close {drive.path}"),
@@ -395,6 +412,12 @@ class World:
             has_pattern=path in self.patterned,
             filled=tables & self.filled,
         )
+
+    def find_own_loader(self, drive: Drive) -> OwnLoader:
+        """Of the system on it."""
+        if drive.path not in self.own_loaders:
+            raise RefusedError(f"drive {drive.identity} has no ESP", blame="other")
+        return OwnLoader(OWN_ESP, self.own_loaders[drive.path])
 
     def read_content(self, path: str) -> DriveContent:
         """The same, and signatures."""
@@ -438,9 +461,25 @@ class WorldPower:
         self.world.log.append(f"arm {entry}")
         self.world.entry = entry
 
+    def arm_installed(self, _this_boot: ThisBoot, loader: OwnLoader, token: str) -> None:
+        """Order a report of the drive's own system."""
+        self.world.happen("arm_installed")
+        self.world.log.append(f"order {loader.file}")
+        self.world.order = token
+        self.world.boot_next = loader.esp_partuuid
+
+    def read_report(self, token: str) -> BootReport | None:
+        """The report, where it answers this order."""
+        report = self.world.report
+        return report if report is not None and report.token == token else None
+
+    def forget_report(self) -> None:
+        """It is stored."""
+        self.world.report = None
+
     def explain_no_entry(self, this_boot: ThisBoot, *, path: str = "stick") -> str:
         """Why none can be set."""
-        if path == "drive" and this_boot.firmware == "bios":
+        if path != "stick" and this_boot.firmware == "bios":
             return "no UEFI"
         return self.world.no_entry
 
@@ -450,7 +489,7 @@ class WorldPower:
         self.world.log.append("disarm")
         if self.world.stuck:
             raise StepFailedError("the one-shot boot entry is still set")
-        self.world.entry = self.world.boot_next = ""
+        self.world.entry = self.world.boot_next = self.world.order = ""
 
     def remove_boot_option(self) -> None:
         """No entry for a drive."""

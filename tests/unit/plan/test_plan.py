@@ -42,9 +42,11 @@ BEYOND_SCHEMA = {
     "cool-install",
     "duplicates",
     "erase-differs",
+    "installed-clashes",
     "not-released",
     "path-clashes",
     "replay-clashes",
+    "start-without-boot",
     "verify-array",
     "workload-clashes",
     "workload-not-released",
@@ -254,6 +256,14 @@ def test_describe_plan_says_whose_loader_starts_the_boots() -> None:
     )
 
 
+def test_describe_plan_says_that_a_started_system_writes() -> None:
+    text = MINIMAL.replace("erase", "start") + 'path = "installed"\ncycles = 4\n'
+    assert describe_plan(parse_plan(text)) == (
+        "1 drive, 4 cold boots of the drive's own system each; erases nothing, but the systems on "
+        '"A" write to them'
+    )
+
+
 def test_describe_plan_names_the_workloads_in_their_order() -> None:
     kinds = ["lottery", "fio", "sweep", "sql"]
     tables = [f'[[workload]]\nkind = "{kind}"\n' for kind in kinds]
@@ -337,7 +347,7 @@ def test_the_manuals_examples_are_accepted() -> None:
             assert example in text
             parse_plan(text)
         examples += len(rows)
-    assert examples == 21 + 10 + 3 + 17 + 5 + 5 + 10 + 3 + 2 + 2 + 2 + 3 + 1 + 2
+    assert examples == 22 + 10 + 3 + 17 + 5 + 5 + 10 + 3 + 2 + 2 + 2 + 3 + 1 + 2
 
 
 def _put_into_plan(heading: str, key: str, example: str) -> str:
@@ -363,6 +373,8 @@ def _put_into_plan(heading: str, key: str, example: str) -> str:
         return f"{head}{table_name[0]}\n{example}\n"
     if key in {"wwn", "role", "model", "size", "label"}:
         return minimal.replace("[boot]", f"{example}\n[boot]")
+    if key == "start":
+        minimal, example = minimal.replace('erase = "WD-WX41A"', example), 'path = "installed"'
     needed = 'mode = "replay"\n' if key in {"trace", "cool"} else ""
     return minimal if key in {"serial", "erase"} else f"{minimal}{needed}{example}\n"
 

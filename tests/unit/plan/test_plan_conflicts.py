@@ -269,3 +269,24 @@ def test_a_drive_with_two_paths_is_not_booted_from(rest: str, refused: bool) -> 
     plan = parse_plan(f'version = 1\n[[drive]]\nserial = "LAB-HDD-1"\nerase = "LAB-HDD-1"\n{rest}')
     found = [str(each) for each in find_conflicts(plan, (dual, other, STICK), stick=STICK)]
     assert [("take out the cable" in each) for each in found] == [True] * refused
+
+
+def _installed(*drives: Drive) -> tuple[str, ...]:
+    """Conflicts of a plan that starts the HDD's own system, with these drives here."""
+    table = '[[drive]]\nserial = "LAB-HDD-1"\nstart = "LAB-HDD-1"\n'
+    plan = parse_plan(f'version = 1\n{table}[boot]\npath = "installed"\n')
+    return tuple(map(str, find_conflicts(plan, drives, stick=STICK, root_bytes=1 << 40)))
+
+
+def test_no_drive_may_be_here_that_is_not_released_for_the_started_system() -> None:
+    assert _installed(HDD, STICK) == (), "nor is anything to fit on it"
+    sibling = replace(STICK, path="/dev/sdd", serial="S-2", partition_labels=("KALTSTART",))
+    assert _installed(HDD, STICK, sibling, replace(SSD, size_bytes=0)) == ()
+    (line,) = _installed(HDD, SSD, STICK)
+    assert line.startswith('drive "LAB-SSD-1" (/dev/sdb) is not in the plan')
+    assert "unplug it" in line
+
+
+def test_a_number_that_other_drives_have_does_not_release_a_start() -> None:
+    (line,) = _installed(replace(HDD, serial_doubt="it is an enclosure's"), STICK)
+    assert "beside start, if this is the drive you mean" in line

@@ -157,6 +157,7 @@ def campaigns(draw: st.DrawFn) -> Paused:
             charted=False,
             power="cold",
             mode=plan.boot.mode if plan.boot else "install",
+            path=plan.boot.path if plan.boot else "stick",
             state=draw(st.sampled_from(("planned", "armed", "done", "failed", "skipped"))),
             attempts=0,
             entry="",
@@ -191,6 +192,8 @@ def still_written(campaign: Paused) -> set[int]:
         drive = drives[cycle.drive_id]
         if cycle.state not in {"planned", "armed"} or cycle.mode == "replay":
             continue
+        if cycle.path == "installed":
+            continue  # what its system writes is not the campaign's
         if drive.role == "backing":
             written |= members
         elif drive.installed_at is None and not drive.failed_reason:

@@ -78,7 +78,7 @@ def test_reads_of_a_replay_that_reset_the_machine_are_counted_and_end(
         raise OffError
 
     counted: list[int] = []
-    monkeypatch.setattr(Appliance, "_replay_if_due", reset)
+    monkeypatch.setattr(Appliance, "_measure_if_due", reset)
     limit = world.campaign().max_power_actions
     for _ in range(limit + 3):
         if world.campaign().state != "paused":

@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Report how long a system's own start took to Kaltstart, and return to the stick.
+
+One file for any Linux with systemd and Python 3.8 on a UEFI machine: copied from KALTSTART, it
+needs nothing beside it and imports nothing of Kaltstart. Its unit does nothing unless Kaltstart has
+left an order in the firmware, and removes that order before anything else: one order is one report
+and one restart at most. Nothing is written to the stick.
+
+The appliance takes the pure functions from here: there is one form of order and report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import hashlib
+import os
+import re
+import select
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Callable, NamedTuple, Sequence
+
+_GUID = "0d6ff8a1-6d0b-4b6f-9a55-2f1f6e1c7a34"  # Kaltstart's own
+_GLOBAL_GUID = "8be4df61-93ca-11d2-aa0d-00e098032b8c"
+ORDER_VARIABLE = f"KaltstartOrder-{_GUID}"
+REPORT_VARIABLE = f"KaltstartReport-{_GUID}"
+VERSION = 1
+PROPERTIES = (
+    "FirmwareTimestampMonotonic",
+    "LoaderTimestampMonotonic",
+    "InitRDTimestampMonotonic",
+    "UserspaceTimestampMonotonic",
+    "FinishTimestampMonotonic",
+)
+"""Of org.freedesktop.systemd1.Manager, in microseconds; firmware and loader count back from the
+kernel's start, the others forward from it; 0 is not known (org.freedesktop.systemd1(5))."""
+MAX_REPORT_BYTES = 1024
+"""Some firmware keeps no larger variable."""
+
+_NOBODY = "-"
+_EFIVARS = Path("/sys/firmware/efi/efivars")
+_ATTRIBUTES = (7).to_bytes(4, "little")  # kept without power, for boot and system
+_FS_IOC_SETFLAGS = 0x4008_6602  # linux/fs.h
+_BY_PARTUUID = Path("/dev/disk/by-partuuid")
+_BLOCKS = Path("/sys/class/block")
+_RTC = Path("/sys/class/rtc/rtc0/since_epoch")
+_KEYBOARDS = Path("/dev/input/by-path")
+_KEY_EVENT = struct.Struct("llHHi")  # struct input_event, linux/input.h
+_EV_KEY = 1
+_COUNTDOWN_S = 10
+
+UNIT = "kaltstart-report-boot.service"
+_UNITS = Path("/etc/systemd/system")
+_PROGRAM = Path("/etc/kaltstart-report-boot.py")
+_SYSTEMD = Path("/run/systemd/system")  # sd_booted(3)
+_MIN_SYSTEMD = 240  # `is-system-running --wait`
+
+
+class ReportError(Exception):
+    """What is wrong, and what to do."""
+
+
+class Order(NamedTuple):
+    """What Kaltstart leaves for the next start: a report with this token, then the way back."""
+
+    token: str
+    option: int
+    """Number of the boot entry that the firmware is to start."""
+    back: int | None
+    """Number of the entry the stick was started by; None where the firmware did not say."""
+    esp_partuuid: str
+    """Of the drive that is started."""
+
+
+class BootReport(NamedTuple):
+    """What a started system said of its start."""
+
+    token: str
+    error: str
+    """Why there are no figures; empty where there are."""
+    option: int | None
+    """Number of the boot entry in the order."""
+    booted: int | None
+    """Number of the boot entry that the firmware started (BootCurrent)."""
+    boot_id: str
+    system: str
+    """Its name, and a part of a hash of its machine ID."""
+    times: str
+    """`systemctl show`'s lines for PROPERTIES."""
+    stat: str
+    """The drive's line of counts from /sys/class/block/X/stat."""
+    started_at_s: float | None
+    """When the kernel started, by the hardware clock, in that clock's seconds since the epoch."""
+    stopped: bool
+    """Whether a key was pressed before the restart."""
+
+
+def format_order(order: Order) -> str:
+    """One line. Pure."""
+    back = _NOBODY if order.back is None else f"{order.back:04X}"
+    return f"{VERSION} {order.token} {order.option:04X} {back} {order.esp_partuuid}"
+
+
+def parse_order(text: str) -> Order:
+    """What `format_order` made. Pure. Raises ReportError."""
+    found = re.fullmatch(
+        rf"{VERSION} ([0-9a-f]+) ([0-9A-F]{{4}}) ([0-9A-F]{{4}}|-) ([0-9a-f-]{{36}})", text
+    )
+    if not found:
+        raise ReportError(f"this is no order of version {VERSION}: {text!r}")
+    back = None if found[3] == _NOBODY else int(found[3], 16)
+    return Order(found[1], int(found[2], 16), back, found[4])
+
+
+def format_report(report: BootReport) -> str:
+    """Lines of `key=value`. Pure."""
+    option, booted = (
+        "" if each is None else f"{each:04X}" for each in (report.option, report.booted)
+    )
+    started = "" if report.started_at_s is None else f"{report.started_at_s:.3f}"
+    lines = [
+        f"kaltstart={VERSION}",
+        f"token={report.token}",
+        f"error={_one_line(report.error)[:200]}",
+        f"option={option}",
+        f"booted={booted}",
+        f"boot_id={report.boot_id}",
+        f"system={_one_line(report.system)[:100]}",
+        f"stat={_one_line(report.stat)}",
+        f"started_at_s={started}",
+        f"stopped={int(report.stopped)}",
+        *report.times.split(),
+    ]
+    return "\n".join(lines)
+
+
+def parse_report(text: str) -> BootReport:
+    """What `format_report` made. Pure. Raises ReportError."""
+    fields = dict(line.partition("=")[::2] for line in text.splitlines())
+    if fields.get("kaltstart") != str(VERSION):
+        raise ReportError(f"it is of version {fields.get('kaltstart', 'none')!r}, not {VERSION}")
+    try:
+        return BootReport(
+            token=fields["token"],
+            error=fields["error"],
+            option=int(fields["option"], 16) if fields["option"] else None,
+            booted=int(fields["booted"], 16) if fields["booted"] else None,
+            boot_id=fields["boot_id"],
+            system=fields["system"],
+            times="\n".join(f"{name}={fields.get(name, '')}" for name in PROPERTIES),
+            stat=fields["stat"],
+            started_at_s=float(fields["started_at_s"]) if fields["started_at_s"] else None,
+            stopped=fields["stopped"] == "1",
+        )
+    except (KeyError, ValueError) as error:
+        raise ReportError(f"a line is missing or spoilt: {error}") from error
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+# On the machine whose start is reported -----------------------------------------------------------
+
+
+def format_unit() -> str:
+    """The unit that reports. Pure.
+
+    Before start-up has finished only the shell runs, and that only if there is an order.
+    """
+    wait = "timeout 1800 systemctl is-system-running --wait > /dev/null"
+    report = f"exec {sys.executable or '/usr/bin/python3'} {_PROGRAM} --report"
+    return f"""\
+[Unit]
+Description=Kaltstart: report this start and return to the stick
+ConditionPathExists={_EFIVARS / ORDER_VARIABLE}
+[Service]
+ExecStart=/bin/sh -c "{wait}; {report}"
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def _install() -> None:
+    if os.geteuid():
+        raise ReportError("this needs root: run it with sudo")
+    if not _SYSTEMD.is_dir():
+        raise ReportError("this machine does not run systemd")
+    version = re.search(r"\d+", _run("systemctl", "--version"))
+    if version is None or int(version[0]) < _MIN_SYSTEMD:
+        raise ReportError(f"systemd is older than {_MIN_SYSTEMD}")
+    if not _EFIVARS.is_dir():
+        raise ReportError(
+            "this system was not started by UEFI firmware: it cannot be told to return"
+        )
+    _PROGRAM.write_text(Path(__file__).read_text())
+    (_UNITS / UNIT).write_text(format_unit())
+    _run("systemctl", "daemon-reload")
+    _run("systemctl", "enable", UNIT)
+    print(f"{UNIT} is installed. It acts only in a start that Kaltstart has asked for.")
+    print("To remove it: the same program with --remove.")
+
+
+def _remove() -> None:
+    if (_UNITS / UNIT).exists():
+        _run("systemctl", "disable", UNIT)
+        (_UNITS / UNIT).unlink()
+    if _PROGRAM.exists():
+        _PROGRAM.unlink()
+
+
+def _report() -> None:
+    """Take the order, report, and return: once, since the order is gone by then."""
+    path = _EFIVARS / ORDER_VARIABLE
+    order_text = path.read_bytes()[len(_ATTRIBUTES) :].decode(errors="replace")
+    _remove_variable(path)
+    if path.exists():
+        raise ReportError("the firmware keeps the order: without a restart, which could be endless")
+    order = parse_order(order_text)
+    try:
+        report = _collect(order)
+    except (ReportError, OSError, ValueError) as error:
+        report = BootReport(order.token, str(error), None, None, "", "", "", "", None, False)
+    _write_variable(_EFIVARS / REPORT_VARIABLE, format_report(report).encode())
+    if _is_key_pressed(_COUNTDOWN_S):
+        report = report._replace(stopped=True)
+        _write_variable(_EFIVARS / REPORT_VARIABLE, format_report(report).encode())
+        _say("Kaltstart: a key was pressed. This system keeps running; the campaign pauses.")
+        return
+    if order.back is not None and (_EFIVARS / f"Boot{order.back:04X}-{_GLOBAL_GUID}").exists():
+        _write_variable(_EFIVARS / f"BootNext-{_GLOBAL_GUID}", order.back.to_bytes(2, "little"))
+    _run("systemctl", "reboot")
+
+
+def _collect(order: Order) -> BootReport:
+    """The figures of this start. Raises ReportError, OSError, ValueError."""
+    monotonic_s = time.monotonic()
+    rtc_s = int(_RTC.read_text()) if _RTC.exists() else None
+    part = (_BY_PARTUUID / order.esp_partuuid).resolve(strict=True)
+    disk = (_BLOCKS / part.name).resolve(strict=True).parent
+    times = _run("systemctl", "show", *(f"--property={name}" for name in PROPERTIES))
+    if not re.search(r"^FinishTimestampMonotonic=[1-9]", times, re.MULTILINE):
+        raise ReportError("start-up did not finish within half an hour")
+    current = (_EFIVARS / f"BootCurrent-{_GLOBAL_GUID}").read_bytes()
+    return BootReport(
+        token=order.token,
+        error="",
+        option=order.option,
+        booted=int.from_bytes(current[4:6], "little"),
+        boot_id=Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+        system=_name_system(),
+        times=times,
+        stat=(disk / "stat").read_text(),
+        started_at_s=None if rtc_s is None else rtc_s - monotonic_s,
+        stopped=False,
+    )
+
+
+def _name_system() -> str:
+    release = Path("/etc/os-release").read_text()
+    name = re.search(r'^PRETTY_NAME="?([^"\n]*)', release, re.MULTILINE)
+    machine = hashlib.sha256(Path("/etc/machine-id").read_bytes()).hexdigest()[:12]
+    return f"{name[1] if name else 'Linux'}, Linux {os.uname().release}, machine {machine}"
+
+
+def _is_key_pressed(within_s: int) -> bool:
+    """Whether somebody presses a key of a keyboard before the restart."""
+    devices = []
+    for path in sorted(_KEYBOARDS.glob("*-kbd")):
+        try:
+            devices.append(os.open(str(path), os.O_RDONLY | os.O_NONBLOCK))
+        except OSError:
+            continue
+    try:
+        for left_s in range(within_s, 0, -1):
+            _say(f"Kaltstart: reported. Back to the stick in {left_s} s. Any key stops it.")
+            end_s = time.monotonic() + 1
+            while (wait_s := end_s - time.monotonic()) > 0:
+                ready, _, _ = select.select(devices, [], [], wait_s)
+                if any(_has_key(each) for each in ready):
+                    return True
+    finally:
+        for each in devices:
+            os.close(each)
+    return False
+
+
+def _has_key(device: int) -> bool:
+    try:
+        events = os.read(device, 64 * _KEY_EVENT.size)
+    except OSError:
+        return False
+    whole = len(events) - len(events) % _KEY_EVENT.size
+    return any(
+        kind == _EV_KEY and value for _, _, kind, _, value in _KEY_EVENT.iter_unpack(events[:whole])
+    )
+
+
+def _say(text: str) -> None:
+    try:
+        with Path("/dev/console").open("w") as console:
+            console.write(f"{text}\r\n")
+    except OSError:
+        pass
+    print(text, flush=True)
+
+
+def _write_variable(path: Path, content: bytes) -> None:
+    _unprotect(path)
+    # In one write(): each is a SetVariable() of its own (fs/efivarfs/file.c).
+    fd = os.open(str(path), os.O_WRONLY | os.O_CREAT, 0o644)
+    try:
+        os.write(fd, _ATTRIBUTES + content)
+    finally:
+        os.close(fd)
+
+
+def _remove_variable(path: Path) -> None:
+    _unprotect(path)
+    path.unlink()
+
+
+def _unprotect(path: Path) -> None:
+    """The kernel marks variables that it does not know as immutable."""
+    try:
+        fd = os.open(str(path), os.O_RDONLY)
+    except FileNotFoundError:
+        return
+    try:
+        fcntl.ioctl(fd, _FS_IOC_SETFLAGS, struct.pack("l", 0))
+    finally:
+        os.close(fd)
+
+
+def _run(*command: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except FileNotFoundError as error:
+        raise ReportError(f"{command[0]} is not on this machine") from error
+    except subprocess.CalledProcessError as error:
+        raise ReportError(f"{' '.join(command)}: {error.stderr.strip()}") from error
+    return done.stdout
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Install the unit, remove it, or, started by the unit, report."""
+    parser = argparse.ArgumentParser(
+        prog="report-boot.py",
+        description="Let this system report its own start to Kaltstart ([boot] path ="
+        ' "installed") and return to the stick. Exit codes: 0 done, 1 it cannot be done.',
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--install", action="store_const", const=_install, dest="do")
+    what.add_argument("--remove", action="store_const", const=_remove, dest="do")
+    what.add_argument(
+        "--report", action="store_const", const=_report, dest="do", help=argparse.SUPPRESS
+    )
+    do: Callable[[], None] = parser.parse_args(arguments).do
+    try:
+        do()
+    except (ReportError, OSError) as error:
+        print(f"report-boot.py: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

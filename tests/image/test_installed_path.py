@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`path = "installed"`: the drive's own system is started, reports its start, and returns."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.lab.campaign import Result, Trial, run_campaign
+from tests.lab.drives import ModelledDrive
+from tests.lab.own_system import make_own_system
+from tests.lab.requestlog import parse_requests
+
+_PLAN = """\
+version = 1
+[campaign]
+name = "Own system"
+autostart = true
+on_finish = "poweroff"
+[[drive]]
+serial = "LAB-1"
+start = "LAB-1"
+[boot]
+path = "installed"
+cycles = {cycles}
+power = {power}
+wake_margin = 60
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("firmware", ["uefi", "secureboot"])
+def test_a_drives_own_system_reports_its_start_and_returns(out: Path, firmware: str) -> None:
+    drive = ModelledDrive(serial="LAB-1", name="LAB-1", file=make_own_system(_file(out)))
+    plan = _PLAN.format(cycles=2, power='["cold", "warm"]')
+    trial = Trial(
+        out=out, plan=plan, drives=[drive], firmware=firmware, from_start=True, looks_real=True
+    )
+    result = run_campaign(trial)
+
+    assert result.ok, f"{result.outcome}: {result.reason}"
+    boots = _boots(result)
+    print(*boots, sep="\n")
+    assert [(boot["path"], boot["valid"], boot["power"]) for boot in boots] == [
+        ("installed", 1, "cold"),
+        ("installed", 1, "warm"),
+    ]
+    for boot in boots:
+        assert all(boot[name] for name in ("boot_s", "firmware_s", "loader_s", "userspace_s"))
+        assert int(str(boot["read_bytes"])) > 1 << 20
+    told = [text for name, text in _events(result) if name == "own-system-reported"]
+    assert len(told) == 2
+    assert all("Own System 1" in each for each in told)
+    _check_writes(out)
+    _check_variables(out)
+
+
+@pytest.mark.long
+def test_a_system_without_the_unit_is_named_and_left_alone(out: Path) -> None:
+    """It does not return: whoever switches the machine off and on gets the campaign's reason."""
+    file = make_own_system(_file(out), reports=False)
+    drive = ModelledDrive(serial="LAB-1", name="LAB-1", file=file, bus="raid")
+    plan = _PLAN.format(cycles=1, power='"cold"')
+    result = run_campaign(Trial(out=out, plan=plan, drives=[drive], from_start=True))
+
+    # The firmware has no driver for this controller: it starts the stick instead, each time.
+    assert result.outcome == "done", f"{result.outcome}: {result.reason}"
+    done = result.lines_of("campaign-done")[-1].fields
+    assert (done["samples"], done["failed"]) == ("0", "1")
+    failed = [text for name, text in _events(result) if name == "attempt-failed"]
+    assert len(failed) == 3
+    assert all("did not report" in each for each in failed)
+    _check_variables(out)
+
+
+def _file(out: Path) -> Path:
+    out.mkdir(parents=True, exist_ok=True)
+    return out.parent / f"{out.name}-own.raw"
+
+
+def _boots(result: Result) -> list[dict[str, object]]:
+    assert result.database is not None
+    with closing(sqlite3.connect(result.database)) as connection:
+        connection.row_factory = sqlite3.Row
+        query = "SELECT * FROM boot_times ORDER BY cycle"
+        return [dict(row) for row in connection.execute(query)]
+
+
+def _events(result: Result) -> list[tuple[str, str]]:
+    assert result.database is not None
+    with closing(sqlite3.connect(result.database)) as connection:
+        return list(connection.execute("SELECT event, detail FROM events ORDER BY seq"))
+
+
+def _check_writes(out: Path) -> None:
+    """From outside: the system wrote to its /var, and nobody wrote anywhere else."""
+    drives = out / "drives"
+    places = [
+        each.offset
+        for each in parse_requests((drives / "LAB-1.log").read_text())
+        if each.kind not in {"Read", "Flush", "Block"}
+    ]
+    var = 1 + 288
+    print("writes:", len(places), json.dumps(sorted({place >> 20 for place in places})))
+    assert places, "the system that was started writes to its own drive"
+    assert min(places) >= var << 20
+
+
+def _check_variables(out: Path) -> None:
+    """Nothing that Kaltstart's is left to be started, or to be reported."""
+    variables = (out / "firmware-variables.fd").read_bytes()
+    alive = b"\x3f"
+    for words in ("Kaltstart: the drive's own system", "KaltstartOrder", "KaltstartReport"):
+        name = f"{words}\0".encode("utf-16-le")
+        places = [at for at in range(len(variables)) if variables.startswith(name, at)]
+        headers = [variables.rfind(b"\xaa\x55", 0, at) for at in places]
+        # VARIABLE_HEADER of EDK2: StartId 0x55AA, then the state; 0x3F is a variable that is there.
+        assert all(variables[header + 2 : header + 3] != alive for header in headers), words

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A drive with a small Linux of its own: it starts by itself, and writes to its drive.
+
+Made of the image's root, so that no other system has to be fetched: without Kaltstart's units, with
+an ESP, a loader and a name of its own, and a /var on the drive. Whether it carries the unit that
+reports its start is the caller's choice.
+"""
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+from appliance.report_boot import UNIT, format_unit
+from tests.lab.campaign import IMAGE, REPO
+from tests.lab.stick import find_partition, find_partitions
+
+PARTUUIDS = {
+    "esp": "0f0f0f0f-0001-4000-8000-000000000001",
+    "root": "0f0f0f0f-0001-4000-8000-000000000002",
+    "var": "0f0f0f0f-0001-4000-8000-000000000003",
+}
+_TYPES = {
+    "esp": "c12a7328-f81f-11d2-ba4b-00a0c93ec93b",
+    "root": "4f68bce3-e8cd-4db1-96e7-fbcaf984b709",
+    "var": "0fc63daf-8483-4772-8e79-3d69d8477de4",
+}
+_MIB = 1 << 20
+_ESP_BYTES, _VAR_BYTES = 288 * _MIB, 64 * _MIB
+_OPTIONS = (
+    "rootfstype=erofs systemd.volatile=overlay console=ttyS0,115200 loglevel=4 systemd.gpt_auto=0 "
+    "rd.systemd.gpt_auto=0 systemd.swap=0 cryptomgr.notests audit=0 panic=30"
+)
+_READY = """\
+[Unit]
+Description=Say that this system is up
+[Service]
+Type=oneshot
+ExecStart=/bin/sh -c "date > /var/lib/own/started-$(cat /proc/sys/kernel/random/boot_id); sync"
+[Install]
+WantedBy=multi-user.target
+"""
+READY_UNIT = "own-system.service"
+
+
+def make_own_system(
+    drive: Path, *, image: Path = IMAGE, reports: bool = True, loader: str = "EFI/own/shimx64.efi"
+) -> Path:
+    """The content of a drive with its own system, as a sparse file."""
+    with tempfile.TemporaryDirectory(dir=drive.parent) as temporary:
+        folder = Path(temporary)
+        parts = {
+            "esp": _make_esp(folder, image, loader),
+            "root": _make_root(folder, image, reports=reports),
+            "var": _make_var(folder),
+        }
+        table, at = ["label: gpt"], _MIB
+        places: dict[str, int] = {}
+        for name, part in parts.items():
+            places[name] = at
+            blocks = -(-part.stat().st_size // _MIB) * 2048
+            table.append(
+                f"start={at // 512}, size={blocks}, type={_TYPES[name]}, uuid={PARTUUIDS[name]}"
+            )
+            at += blocks * 512
+        drive.unlink(missing_ok=True)
+        with drive.open("wb") as file:
+            file.truncate(at + _MIB)
+        _run("sfdisk", "--quiet", drive, text="\n".join(table) + "\n")
+        for name, part in parts.items():
+            _run(
+                "dd", f"if={part}", f"of={drive}", "bs=1M", "conv=notrunc,sparse", "status=none",
+                f"seek={places[name] // _MIB}",
+            )  # fmt: skip
+    return drive
+
+
+def _copy_out(image: Path, name: str, target: Path) -> Path:
+    part = find_partition(image, name)
+    assert part is not None, f"{image} has no partition {name}"
+    _run(
+        "dd", f"if={image}", f"of={target}", "bs=1M", "conv=sparse", "status=none",
+        "iflag=skip_bytes,count_bytes", f"skip={part.offset_bytes}", f"count={part.size_bytes}",
+    )  # fmt: skip
+    return target
+
+
+def _make_esp(folder: Path, image: Path, loader: str) -> Path:
+    source = find_partition(image, "esp")
+    assert source is not None
+    theirs = f"{image}@@{source.offset_bytes}"
+    files = folder / "esp"
+    files.mkdir()
+    for name in ("EFI", "kaltstart"):
+        _run("mcopy", "-s", "-n", "-i", theirs, f"::/{name}", files)
+    own = files / loader
+    own.parent.mkdir(parents=True, exist_ok=True)
+    (files / "EFI/BOOT/BOOTX64.EFI").rename(own)
+    for each in sorted((files / "EFI/BOOT").iterdir()):
+        each.rename(own.parent / each.name)
+    (files / "EFI/BOOT").rmdir()
+    names = sorted(str(each.relative_to(files)) for each in (files / "kaltstart").rglob("*"))
+    kernel = next(each for each in names if each.endswith("/vmlinuz"))
+    initrds = [each for each in names if each.endswith((".zst", ".initrd"))]
+    entries = files / "loader/entries"
+    entries.mkdir(parents=True)
+    (files / "loader/loader.conf").write_text("timeout 0\n")
+    (entries / "own.conf").write_text(
+        f"title Own system\nlinux /{kernel}\n"
+        + "".join(f"initrd /{each}\n" for each in initrds)
+        + f"options root=PARTUUID={PARTUUIDS['root']} {_OPTIONS}\n"
+    )
+    fat = folder / "esp.fat"
+    with fat.open("wb") as file:
+        file.truncate(_ESP_BYTES)
+    _run("mkfs.vfat", "-F", "32", "-s", "8", fat)
+    _run("mcopy", "-s", "-n", "-i", fat, *sorted(files.iterdir()), "::/")
+    return fat
+
+
+def _make_root(folder: Path, image: Path, *, reports: bool) -> Path:
+    tree, erofs = folder / "root", folder / "root.erofs"
+    name = next(each.name for each in find_partitions(image) if each.name.startswith("root"))
+    _run("fsck.erofs", f"--extract={tree}", _copy_out(image, name, erofs))
+    units = tree / "etc/systemd/system"
+    for each in sorted((*units.rglob("kaltstart-*"), *units.rglob("*.wants/kaltstart*"))):
+        each.unlink(missing_ok=True)
+    for each in sorted((tree / "usr/lib/systemd/system-generators").glob("*kaltstart*")):
+        each.unlink()
+    (tree / "usr/lib/os-release").write_text('ID=own\nPRETTY_NAME="Own System 1"\n')
+    (tree / "etc/machine-id").write_text("0f0f0f0f0f0f4000800000000000000f\n")
+    (tree / "etc/fstab").write_text(f"PARTUUID={PARTUUIDS['var']} /var/lib ext4 defaults 0 0\n")
+    (units / READY_UNIT).write_text(_READY)
+    wants = units / "multi-user.target.wants"
+    wants.mkdir(parents=True, exist_ok=True)
+    enabled = [READY_UNIT]
+    if reports:
+        program = (REPO / "appliance/report_boot.py").read_text()
+        (tree / "etc/kaltstart-report-boot.py").write_text(program)
+        (units / UNIT).write_text(format_unit())
+        enabled.append(UNIT)
+    for unit in enabled:
+        (wants / unit).unlink(missing_ok=True)
+        (wants / unit).symlink_to(f"../{unit}")
+    erofs.unlink()
+    _run("mkfs.erofs", "--quiet", "-zlz4", erofs, tree)
+    return erofs
+
+
+def _make_var(folder: Path) -> Path:
+    var, tree = folder / "var.ext4", folder / "var"
+    (tree / "own").mkdir(parents=True)
+    with var.open("wb") as file:
+        file.truncate(_VAR_BYTES)
+    _run("mke2fs", "-q", "-t", "ext4", "-d", tree, var)
+    return var
+
+
+def _run(*words: str | Path, text: str = "") -> None:
+    done = subprocess.run(
+        [str(word) for word in words], input=text, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{words[0]}: {done.stderr.strip() or done.stdout.strip()}"

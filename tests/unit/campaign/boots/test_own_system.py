@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`path = "installed"`: the drive's own system is started, and its report is the sample."""
+
+from dataclasses import replace
+
+import pytest
+
+from appliance.campaign.boots.attempts import settle_armed
+from appliance.campaign.boots.installed import find_returned, store_report
+from appliance.campaign.boots.next_boot import Outcome, start_next_boot
+from appliance.campaign.steps.attempt import StoppedByPersonError
+from appliance.report_boot import BootReport
+from tests.unit.campaign.world import HDD, OWN_ESP, SSD, World, arm_and_start_anew
+
+PLAN = """
+version = 1
+[[drive]]
+serial = "LAB-HDD-1"
+start = "LAB-HDD-1"
+[boot]
+path = "installed"
+"""
+TIMES = """\
+FirmwareTimestampMonotonic=9000000
+LoaderTimestampMonotonic=2500000
+InitRDTimestampMonotonic=3000000
+UserspaceTimestampMonotonic=8000000
+FinishTimestampMonotonic=20500000
+"""
+STAT = "400 10 65536 900 50 0 800 20 0 700 920 0 0 0 0"
+
+
+@pytest.fixture
+def started(world: World) -> World:
+    """A machine whose drive's own system was due, and that runs the appliance again."""
+    _make(world)
+    world.counts[HDD.path] = 7
+    arm_and_start_anew(world)
+    world.counts[HDD.path] = 8
+    return world
+
+
+def _make(world: World, *, cycles: int = 2) -> None:
+    world.make_campaign([HDD], path="installed", released=False, plan_toml=PLAN, cycles=cycles)
+    world.drives = (HDD,)
+    world.own_loaders[HDD.path] = "/EFI/debian/shimx64.efi"
+
+
+def _report(world: World) -> BootReport:
+    token = world.cycles()[0].entry
+    return BootReport(
+        token, "", 0x80, 0x80, "boot-own", "Debian", TIMES, STAT, world.kernel_started_at, False
+    )
+
+
+def _settle(world: World) -> None:
+    context = world.context()
+    cycle = find_returned(context, world.campaign_id)
+    assert cycle is not None
+    store_report(context, world.campaign_id, cycle)
+
+
+def test_the_firmware_is_told_and_both_power_actions_are_counted(world: World) -> None:
+    _make(world)
+    before = world.campaign().power_actions
+    assert start_next_boot(world.context(), 1) is Outcome.LEAVING
+    assert "order /EFI/debian/shimx64.efi" in world.log
+    assert not any(line.startswith("arm ") for line in world.log)
+    assert (world.boot_next, len(world.order)) == (OWN_ESP, 16)
+    (row, cycles) = world.power_rows[-1]
+    assert row.power_actions == before + 2, "the power-off, and the restart that follows from it"
+    assert (cycles[0].state, cycles[0].entry) == ("armed", world.order)
+    assert not world.unlockings, "nothing is written to the drive"
+
+
+def test_each_attempt_has_a_token_of_its_own(world: World) -> None:
+    _make(world)
+    tokens = set()
+    for number in range(2):
+        world.boot_id = f"boot-{number}"
+        assert start_next_boot(world.context(), 1) is Outcome.LEAVING
+        tokens.add(world.order)
+        world.boot_id = f"boot-{number}-back"
+        _settle(world)
+    assert len(tokens) == 2
+
+
+def test_a_report_is_a_sample_told_by_the_installed_system(started: World) -> None:
+    started.report = _report(started)
+    _settle(started)
+    (boot,) = started.boots()
+    assert (boot["path"], boot["valid"], boot["boot_s"]) == ("installed", 1, 20.5)
+    assert (boot["firmware_s"], boot["loader_s"], boot["session_s"]) == (6.5, 2.5, None)
+    assert (boot["read_bytes"], boot["cold_proof"]) == (65536 * 512, "proven")
+    assert ("own-system-reported", "LAB-HDD-1 cycle 1: Debian") in started.events()
+    assert started.report is None, "it is stored"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"booted": 2}, "did not follow BootNext"),
+        ({"booted": None}, "did not follow BootNext"),
+        ({"times": "FinishTimestampMonotonic="}, "lacks its figures"),
+        ({"stat": "1 2"}, "lacks its figures"),
+        ({"token": "another"}, "did not report"),
+    ],
+)
+def test_a_report_that_proves_nothing_is_no_sample(
+    started: World, change: dict[str, str | int | None], why: str
+) -> None:
+    started.report = _report(started)._replace(**change)  # type: ignore[arg-type]
+    _settle(started)
+    assert started.boots() == []
+    cycle = started.cycles()[0]
+    assert (cycle.state, cycle.attempts) == ("planned", 1)
+    assert why in cycle.reason
+
+
+@pytest.mark.parametrize(
+    ("is_set", "why"), [(True, "did not follow BootNext"), (False, "did not report")]
+)
+def test_firmware_that_ignores_boot_next_is_told_from_a_silent_system(
+    started: World, *, is_set: bool, why: str
+) -> None:
+    started.keeps_boot_next = is_set
+    _settle(started)
+    assert why in started.cycles()[0].reason
+
+
+def test_a_system_that_never_answers_is_given_up_after_three_attempts(world: World) -> None:
+    _make(world, cycles=1)
+    for number in range(3):
+        world.boot_id = f"boot-{number}"
+        assert start_next_boot(world.context(), 1) is Outcome.LEAVING
+        world.boot_id = f"boot-{number}-back"
+        _settle(world)
+    assert start_next_boot(world.context(), 1) is Outcome.FINISHED
+    assert world.states() == ["failed"]
+    assert "did not report" in world.drive_rows()[0].failed_reason
+
+
+def test_a_key_in_the_installed_system_pauses_after_its_sample(started: World) -> None:
+    started.report = _report(started)._replace(stopped=True)
+    with pytest.raises(StoppedByPersonError):
+        _settle(started)
+    assert len(started.boots()) == 1
+
+
+def test_a_drive_that_has_come_since_is_not_left_to_the_system(world: World) -> None:
+    _make(world)
+    world.drives = (HDD, replace(SSD, size_bytes=1 << 30))
+    assert start_next_boot(world.context(), 1) is Outcome.PAUSED
+    assert "LAB-SSD-1" in world.campaign().reason
+    assert (world.order, world.boot_next) == ("", "")
+
+
+def test_a_drive_without_a_loader_fails_and_starts_nothing(world: World) -> None:
+    _make(world, cycles=1)
+    world.own_loaders.clear()
+    assert start_next_boot(world.context(), 1) is Outcome.FINISHED
+    assert "no ESP" in world.cycles()[0].reason
+
+
+def test_a_restarted_engine_takes_the_order_back(world: World) -> None:
+    _make(world)
+    start_next_boot(world.context(), 1)
+    context = world.context()
+    assert find_returned(context, 1) is None, "this very boot gave the order"
+    settle_armed(context, 1)
+    assert (world.order, world.cycles()[0].state) == ("", "planned")
