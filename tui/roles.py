@@ -7,9 +7,10 @@ console's own shades are in `mkosi.extra/usr/share/kaltstart/console/palette`.
 """
 
 import re
+from dataclasses import replace
 
 from rich.text import Text
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES
 
 from tui.charset import drawable_lines
 
@@ -21,27 +22,23 @@ QUIET = "bright_black"
 ACCENT = "cyan"
 """Titles, keys, bars of charts."""
 
-THEME = Theme(
+_TEXTUALS = BUILTIN_THEMES["ansi-dark"]
+THEME = replace(
+    _TEXTUALS,
     name="kaltstart",
-    ansi=True,
-    primary=f"ansi_{ACCENT}",
-    secondary=f"ansi_{ACCENT}",
+    success=f"ansi_{GOOD}",
     warning=f"ansi_{WARNING}",
     error=f"ansi_{BAD}",
-    success=f"ansi_{GOOD}",
     accent=f"ansi_{ACCENT}",
-    foreground="ansi_default",
-    background="ansi_default",
-    surface="ansi_default",
-    panel="ansi_default",
-    boost="ansi_default",
     variables={
+        **_TEXTUALS.variables,
         "good": f"ansi_{GOOD}",
         "bad": f"ansi_{BAD}",
         "busy": f"ansi_{BUSY}",
         "quiet": f"ansi_{QUIET}",
     },
 )
+"""With them styles say `$good`, `$warning`, `$bad`, `$busy`, `$quiet` and `$accent`."""
 
 SIGNS = {"+": GOOD, "!": WARNING, "×": BAD, "»": BUSY}
 """At the start of a line, and what the line is then."""
