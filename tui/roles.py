@@ -7,6 +7,7 @@ console's own shades are in `mkosi.extra/usr/share/kaltstart/console/palette`.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 from rich.text import Text
@@ -43,19 +44,39 @@ THEME = replace(
 SIGNS = {"+": GOOD, "!": WARNING, "×": BAD, "»": BUSY}
 """At the start of a line, and what the line is then."""
 
-_SIGN = re.compile(rf"^ *([{re.escape(''.join(SIGNS))}])(?= )", re.MULTILINE)
+_SIGN = re.compile(rf"^ *([{re.escape(''.join(SIGNS))}]) .*", re.MULTILINE)
+_NAME = re.compile(r"^ *[^\s:][^:\n]{1,24}:(?= )", re.MULTILINE)
+_HEAD = re.compile(r"(?:\A|\n\n)([^\n]+)")
 _PICTURE = re.compile("[▀▁▂▃▄▅▆▇█▌▐]+")
 _AXIS = re.compile("[─│┌┐└┘├┤┬┴┼·]+")
 
 
-def paint(text: str) -> Text:
-    """`text` with its signs, bars and axes in their colours; nothing else in it has a meaning."""
+def paint(text: str, *, has_heads: bool = False, has_names: bool = False) -> Text:
+    """`text` with its signs, bars and axes in their colours.
+
+    `has_heads`: the first line of each paragraph is its title. `has_names`: what stands before the
+    colon that a line begins with names the rest.
+    """
     text = drawable_lines(text)
     painted = Text(text)
-    for match in _SIGN.finditer(text):
-        painted.stylize(f"bold {SIGNS[match[1]]}", match.start(1), match.end(1))
-    for match in _PICTURE.finditer(text):
-        painted.stylize(ACCENT, *match.span())
+    if has_heads:
+        for match in _HEAD.finditer(text):
+            painted.stylize(f"bold {ACCENT}", *match.span(1))
+    if has_names:
+        for match in _NAME.finditer(text):
+            painted.stylize(QUIET, *match.span())
     for match in _AXIS.finditer(text):
         painted.stylize(QUIET, *match.span())
+    for match in _PICTURE.finditer(text):
+        painted.stylize(ACCENT, *match.span())
+    for match in _SIGN.finditer(text):
+        painted.stylize(SIGNS[match[1]], match.start(1), match.end())
     return painted
+
+
+def paint_keys(keys: Iterable[tuple[str, str]], separator: str) -> Text:
+    """Keys, and what each does."""
+    return Text(separator).join(
+        Text.assemble((drawable_lines(key), f"bold {ACCENT}"), f" {drawable_lines(label)}")
+        for key, label in keys
+    )

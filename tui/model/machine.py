@@ -33,6 +33,8 @@ type Lines = tuple[tuple[str, str], ...]
 class Machine:
     """The machine and the stick in it."""
 
+    name: str
+    """Its maker and model; empty where it tells none."""
     at: str
     """Its time, UTC."""
     keyboard: str
@@ -76,6 +78,7 @@ def parse_machine(value: dict[str, Any], *, show_size: Callable[[int], str]) -> 
     layouts = tuple((key, _(title)) for key, title in value["layouts"].items())
     languages = tuple((key, name) for key, name in value["languages"].items())
     return Machine(
+        name=_name_machine(value),
         at=value["at"],
         keyboard=value["keyboard"],
         layouts=layouts,
@@ -90,8 +93,12 @@ def parse_machine(value: dict[str, Any], *, show_size: Callable[[int], str]) -> 
     )
 
 
+def _name_machine(value: dict[str, Any]) -> str:
+    return one_line(" ".join(filter(None, (value["vendor"], value["model"]))))
+
+
 def _find_hardware(value: dict[str, Any]) -> Lines:
-    model = one_line(" ".join(filter(None, (value["vendor"], value["model"]))))
+    model = _name_machine(value)
     serial = (
         _(", serial {serial}").format(serial=one_line(value["serial"])) if value["serial"] else ""
     )
