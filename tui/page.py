@@ -158,7 +158,11 @@ class Page(Screen[None]):
     def show_all(self) -> None:
         """The page and its surroundings."""
         app, snapshot = self.kaltstart, self.kaltstart.snapshot
-        self.query_one("#header", Line).show(self._header(snapshot))
+        header = self.query_one("#header", Line)
+        header.show(self._header(snapshot))
+        is_refused = snapshot.status is not None and snapshot.status.phase == "refused"
+        header.set_class(snapshot.busy, "busy")
+        header.set_class(is_refused or snapshot.silent, "bad")
         banner = self.query_one("#banner", Line)
         text = describe_trouble(snapshot)
         if snapshot.countdown is not None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from rich.text import Text
 from textual.theme import BUILTIN_THEMES
 
-from tui.charset import drawable_lines
+from tui.charset import BARS, BOX, ENDS, HALVES, drawable_lines
 
 GOOD, WARNING, BAD = "green", "yellow", "red"
 BUSY = "magenta"
@@ -41,14 +41,14 @@ THEME = replace(
 )
 """With them styles say `$good`, `$warning`, `$bad`, `$busy`, `$quiet` and `$accent`."""
 
-SIGNS = {"+": GOOD, "!": WARNING, "×": BAD, "»": BUSY}
+SIGNS = {"+": GOOD, "!": WARNING, "×": BAD, "»": BUSY, "¼": ACCENT}
 """At the start of a line, and what the line is then."""
 
 _SIGN = re.compile(rf"^ *([{re.escape(''.join(SIGNS))}]) .*", re.MULTILINE)
 _NAME = re.compile(r"^ *[^\s:][^:\n]{1,24}:(?= )", re.MULTILINE)
 _HEAD = re.compile(r"(?:\A|\n\n)([^\n]+)")
-_PICTURE = re.compile("[▀▁▂▃▄▅▆▇█▌▐]+")
-_AXIS = re.compile("[─│┌┐└┘├┤┬┴┼·]+")
+_PICTURE = re.compile(f"[{BARS}{HALVES}{ENDS}]+")
+_AXIS = re.compile(f"[{BOX}·]+")
 
 
 def paint(text: str, *, has_heads: bool = False, has_names: bool = False) -> Text:
