@@ -10,13 +10,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
-from tui.drives.rows import Cells, lay_out
+from tui.drives.rows import Cells, draw_temperatures, lay_out
 from tui.drives.texts import describe_drive, describe_parting, fit_lines
 from tui.language import N_, _, ngettext
 from tui.model.drives import ArrayMember, DriveRow
 from tui.model.snapshot import Snapshot
 from tui.page import Page, entitle
-from tui.roles import paint, paint_keys
+from tui.roles import ACCENT, paint, paint_keys
 from tui.widgets.choice import Choice
 from tui.widgets.dialog import Ask
 from tui.widgets.line import Line
@@ -275,6 +275,10 @@ class DrivesPage(Page):
             if not _is_hindered(snapshot):
                 ways = [(f"{_(key) if len(key) > 1 else key:8}", _(what)) for key, what in _WAYS]
                 shown.append("\n\n").append_text(paint_keys(ways, "\n"))
+            warm = draw_temperatures(snapshot.drives, self._list_columns() - _FRAME)
+            if warm:
+                shown.append("\n\n").append(_("Temperature"), f"bold {ACCENT}").append("\n")
+                shown.append_text(warm).right_crop()
             if snapshot.campaigns:
                 shown.append("\n\n").append_text(paint(_list_campaigns(snapshot), has_heads=True))
         line.show(shown)

@@ -12,10 +12,15 @@ from rich.text import Text
 from tui.charset import drawable, shorten
 from tui.language import N_, _
 from tui.model.drives import DriveRow
-from tui.roles import GOOD, QUIET, SIGNS
+from tui.roles import BAD, GOOD, QUIET, SIGNS, WARNING
+from tui.widgets.figures import draw_bar
 
 _DEVICE, _SIZE, _OFFERED = 8, 9, 7
 _LEAST_MODEL, _LEAST_LINK = 12, 11
+_WARM_CELSIUS = 10.0
+"""So close to its limit a drive is warm."""
+_USUAL_LIMIT_CELSIUS = 70.0
+"""The end of the bar of a drive that tells no limit."""
 _ANSWERS = (N_("asking"), N_("not answering"))
 
 
@@ -116,3 +121,24 @@ def _tell_content(drive: DriveRow) -> str:
         return _("array")
     systems = drive.details.file_systems if drive.details else ()
     return ", ".join(systems or drive.partitions) or _("no label")
+
+
+def draw_temperatures(drives: Sequence[DriveRow], width: int) -> Text:
+    """A bar for each drive that tells its temperature, up to the limit that it tells; no title."""
+    drawn = Text()
+    for drive in drives:
+        celsius = drive.health.temperature_celsius if drive.health else None
+        if drive.health is None or celsius is None:
+            continue
+        limit = drive.health.limit_celsius or 0.0
+        is_hot = bool(limit) and celsius >= limit
+        is_warm = bool(limit) and celsius >= limit - _WARM_CELSIUS
+        role = BAD if is_hot else WARNING if is_warm else GOOD
+        sign = "×" if is_hot else "!" if is_warm else "+"
+        most = _("limit {celsius:.0f} °C").format(celsius=limit) if limit else ""
+        space = max(8, width - len(most) - _DEVICE - 13)
+        bar = draw_bar(celsius, limit or _USUAL_LIMIT_CELSIUS, space)
+        drawn.append(f"{sign} ", role).append(f"{shorten(drive.device, _DEVICE):{_DEVICE}} ")
+        drawn.append(f"{celsius:3.0f} °C  ").append(f"{bar:{space}}", role)
+        drawn.append(f"  {most}".rstrip() + "\n", QUIET)
+    return drawn
