@@ -15,8 +15,8 @@ _GREETING = """\
   \x1b[1mKaltstart {version}\x1b[0m\r
   The stick was found. Looking for drives, and loading the interface ...\r
 """
-"""Until the first page; in English, as the language is on the stick. The initrd says the same of the
-stick itself (mkosi.images/initrd/mkosi.extra/usr/lib/kaltstart/greet)."""
+"""Until the first page; in English, as the language is on the stick. The initrd greets before it
+(mkosi.images/initrd/mkosi.extra/usr/lib/kaltstart/greet)."""
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ _WIDE = 100
 _FRAME = 4
 """Columns of a panel beside its text: lines and padding."""
 # The details have at least these lines, and more where the table leaves some.
-_DETAIL_LINES = 7
+_DETAIL_LINES = 5
 _LISTED_CAMPAIGNS = 6
 
 
@@ -67,6 +67,7 @@ class DrivesPage(Page):
         super().__init__()
         self._listed: tuple[DriveRow, ...] = ()
         self._cells = Cells((), (), 1)
+        self._table_lines = 0
         self._inspecting = False
         self._news = asyncio.Event()
         """There is another snapshot, or the page was left, or is seen again."""
@@ -248,7 +249,8 @@ class DrivesPage(Page):
         self.query_one("#listed").styles.width = self._list_columns()
         room = place.height if is_wide else place.height - _DETAIL_LINES - 3
         cells = lay_out(drives, self._list_columns() - _FRAME, room - 3)
-        table.styles.height = max(4, min(room, len(drives) * cells.lines + 3))
+        self._table_lines = max(4, min(room, len(drives) * cells.lines + 3))
+        table.styles.height = self._table_lines
         count = len(drives)
         entitle(table, ngettext("{count} drive", "{count} drives", count).format(count=count))
         if cells == self._cells:
@@ -301,7 +303,7 @@ class DrivesPage(Page):
         if size.width >= _WIDE:
             width -= self._list_columns()
         else:
-            height -= round(self.query_one(Table).styles.height.value) + 1
+            height -= self._table_lines + 1
         height = max(_DETAIL_LINES, height - 2 - button.display)
         text = fit_lines(describe_drive(drive), max(30, width), height)
         details.show(paint(text, has_names=True))
@@ -328,19 +330,21 @@ def _tell_next(snapshot: Snapshot) -> str:
     status, paused = snapshot.status, snapshot.paused
     if status is None or status.phase == "starting":
         return "» " + _("Starting: the engine opens the stick and looks for drives ...")
-    if snapshot.looking:
-        return "» " + _("Still looking for drives ...")
-    if status.phase == "refused":
-        return "× " + _("Nothing can be started: see above.")
-    if snapshot.busy:
-        return "» " + _("A campaign is running: 3 shows it.")
-    if paused is not None:
-        return "! " + _("Campaign {id} is paused: 3 shows it, r resumes it.").format(id=paused.id)
-    if status.plan.state == "valid":
-        return "+ " + _("The stick has a plan: 2 shows it, s starts it.")
-    if status.plan.state == "invalid":
-        return "! " + _("The plan on the stick has mistakes: 2 shows them.")
-    return "+ " + _("Ready. Enter inspects all drives, and only reads; 2: a plan of your own.")
+    going_on = _("Campaign {id} is paused: 3 shows it, r resumes it.")
+    states = (
+        (snapshot.looking, "»", _("Still looking for drives ...")),
+        (status.phase == "refused", "×", _("Nothing can be started: see above.")),
+        (snapshot.busy, "»", _("A campaign is running: 3 shows it.")),
+        (paused is not None, "!", going_on.format(id=paused.id if paused else "")),
+        (status.plan.state == "valid", "+", _("The stick has a plan: 2 shows it, s starts it.")),
+        (
+            status.plan.state == "invalid",
+            "!",
+            _("The plan on the stick has mistakes: 2 shows them."),
+        ),
+    )
+    ready = _("Ready. Enter inspects all drives, and only reads; 2: a plan of your own.")
+    return next((f"{sign} {told}" for holds, sign, told in states if holds), f"+ {ready}")
 
 
 def _has_no_work(snapshot: Snapshot) -> bool:

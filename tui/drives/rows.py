@@ -51,6 +51,8 @@ def lay_out(drives: Sequence[DriveRow], width: int, height: int) -> Cells:
         widths = {_("Device"): _DEVICE, _("Model, serial"): column, f"{_('Size'):>8}": _SIZE}
         widths |= {_("Health"): health, _("Link, on it"): link, _("Offered"): _OFFERED}
     else:
+        health += 1
+        rest -= 1
         model = min(model, max(_LEAST_MODEL, rest * 5 // 10))
         widths = {_("Device"): _DEVICE, _("Model"): model, _("Serial"): rest - model - 1}
         widths |= {f"{_('Size'):>8}": _SIZE, _("Health"): health, _("Offered"): _OFFERED}
@@ -58,6 +60,7 @@ def lay_out(drives: Sequence[DriveRow], width: int, height: int) -> Cells:
     for drive, told in zip(drives, healths, strict=True):
         offered = _("yes") if drive.offered else _("NO")
         size = f"{drive.size:>8}"
+        cells: tuple[tuple[str, str], ...]
         if is_double:
             cells = (
                 (drive.device, drive.bus),

@@ -114,7 +114,9 @@ class MachinePage(Page):
             facts.show(_("The engine has not reported on the machine yet."))
             return
         width = max(40, self.app.size.width - 4)
-        facts.show(_paint_facts(machine.describe(width, is_past=snapshot.busy)))
+        is_dense = self.app.size.height < _TALL
+        told = machine.describe(width, is_past=snapshot.busy, is_dense=is_dense)
+        facts.show(_paint_facts(told))
 
     def action_keyboard(self) -> None:
         """Choose what the keys mean."""

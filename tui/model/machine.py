@@ -47,8 +47,11 @@ class Machine:
     """In groups."""
     versions: Lines
 
-    def describe(self, width: int, *, is_past: bool = False) -> str:
-        """All of it in lines of `width` columns. `is_past`: a campaign has the machine since."""
+    def describe(self, width: int, *, is_past: bool = False, is_dense: bool = False) -> str:
+        """All of it in lines of `width` columns, an empty one between groups unless `is_dense`.
+
+        `is_past`: a campaign has the machine since.
+        """
         blocks = (
             [shorten(_("As of {time} UTC, before the campaign:").format(time=self.at[-5:]), width)]
             if is_past
@@ -60,7 +63,7 @@ class Machine:
         ]
         programs = [f"{name} {version}" for name, version in self.versions]
         blocks.append("\n".join(_fill(_("Versions"), programs, width)))
-        return "\n\n".join(blocks)
+        return ("\n" if is_dense else "\n\n").join(blocks)
 
 
 def _fill(name: str, texts: list[str], width: int) -> list[str]:

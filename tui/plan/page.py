@@ -96,8 +96,8 @@ class PlanPage(Page):
         self.query_one("#plan", Line).show(painted)
         ways = self.query_one("#ways", Line)
         entitle(ways, _("What to do next"))
-        has_plan = snapshot.status.plan.state == "valid"
-        ways.show(paint_keys([(key, _(what)) for key, what in _WAYS if has_plan or key != "s"], "\n"))
+        offered = _WAYS if snapshot.status.plan.state == "valid" else _WAYS[1:]
+        ways.show(paint_keys([(key, _(what)) for key, what in offered], "\n"))
         ways.display = not snapshot.busy and snapshot.status.phase != "refused"
 
     def action_start(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paths through which engine and interface communicate. Imports next to nothing: start-up needs it."""
+"""The paths through which engine and interface communicate. Imports little: start-up needs it."""
 
 import os
 from contextlib import suppress

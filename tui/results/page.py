@@ -269,7 +269,7 @@ def draw_verdict(campaign: Campaign, width: int) -> Text:
     """The worst of the campaign's verdicts in large letters, and of how many drives it is that."""
     if not campaign.is_judged or campaign.judging_problem:
         return Text()
-    found = [
+    found: list[str] = [
         each.depth if (each.verdict, each.depth) == ("accept", "quick look") else each.verdict
         for each in campaign.verdicts
     ]

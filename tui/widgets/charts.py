@@ -23,7 +23,7 @@ UNKNOWN = "·"
 # Each has a half that is short to write, too.
 _STEPS = (1, 1.2, 1.5, 2, 3, 4, 5, 6, 8, 10)
 _NARROWEST_BOX = 32
-_LEFT, _RIGHT = HALVES[1:]
+_LEFT, _RIGHT = HALVES[1], HALVES[2]
 
 
 @dataclass(frozen=True, slots=True)
