@@ -266,7 +266,7 @@ def _may_ask(snapshot: Snapshot) -> bool:
 
 
 def draw_verdict(campaign: Campaign, width: int) -> Text:
-    """The worst of the campaign's verdicts in large letters, and of how many drives it is that."""
+    """The worst of the campaign's verdicts in large letters, and on how many drives it is."""
     if not campaign.is_judged or campaign.judging_problem:
         return Text()
     found: list[str] = [
@@ -275,8 +275,8 @@ def draw_verdict(campaign: Campaign, width: int) -> Text:
     ]
     for outcome, word, role in _OUTCOMES:
         if count := found.count(outcome):
-            share = f"{count}/{len(found)} " if len(found) > 1 else ""
-            words = draw_words(share + _(word), width=width, height=3)
+            sign = _QUICK if outcome == "quick look" else _SIGNS[outcome]
+            words = draw_words(f"{sign} {count} {_(word)}", width=width, height=3)
             return Text().append(f"{words}\n", role)
     return Text()
 

@@ -120,7 +120,7 @@ class ReleaseDialog(ScrolledDialog[bool]):
     @override
     def compose_box(self) -> ComposeResult:
         length = len(self._wanted)
-        yield Line(_("EVERYTHING ON THIS DRIVE WILL BE LOST, FOR GOOD:"), classes="title")
+        yield Line(_("EVERYTHING ON THIS DRIVE WILL BE LOST, FOR GOOD:"), classes="lost")
         yield Line(describe_identity(self._drive), classes="gap")
         with VerticalScroll(id="text", can_focus=False):
             yield Line(describe_loss(self._drive))

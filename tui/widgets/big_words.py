@@ -50,6 +50,7 @@ _GLYPHS = {
     "+": "   | # |###| # |   ",
     "-": "   |   |###|   |   ",
     "×": "   |# #| # |# #|   ",
+    "¼": "#####|# ###|# ###|#   #|#####",
     "/": "  #|  #| # |#  |#  ",
     ":": " |#| |#| ",
     ".": " | | | |#",
@@ -63,8 +64,8 @@ _GLYPHS = {
 def draw_words(text: str, *, width: int, height: int = _ROWS) -> str:
     """`text` in the largest letters that fit, in capitals; as it is where none do.
 
-    Letters are five lines high if `height` allows, else three; what has no glyph is left out of the
-    picture only together with the whole: a word is never shown without a part of it.
+    They are five lines high if `height` allows, else three. A text with a character that has no
+    large form stays as it is: a word is never shown without a part of it.
     """
     upper = text.upper()
     if not set(upper) <= _GLYPHS.keys():
