@@ -5,11 +5,18 @@ import os
 import sys
 
 from tui.journal import tell_bug
-from tui.port.run_files import say_starting, was_ready
+from tui.port.run_files import VERSION, say_starting, was_ready
 from tui.terminal import console as terminal
 from tui.terminal.priority import step_back
 
 _SWITCH_S = 0.0005
+_GREETING = """\
+\x1b[2J\x1b[H\r
+  \x1b[1mKaltstart {version}\x1b[0m\r
+  The stick was found. Looking for drives, and loading the interface ...\r
+"""
+"""Until the first page; in English, as the language is on the stick. The initrd greets before it
+(mkosi.images/initrd/mkosi.extra/usr/lib/kaltstart/greet)."""
 
 
 def main() -> None:
@@ -26,6 +33,9 @@ def _start() -> None:
     # One that starts anew may do so beside a measurement.
     if was_ready():
         step_back()
+    else:
+        sys.stdout.write(_GREETING.format(version=VERSION))
+        sys.stdout.flush()
     say_starting()
     # Exported sizes would win over the terminal's real one for good.
     for name in ("COLUMNS", "LINES"):

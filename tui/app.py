@@ -30,6 +30,7 @@ from tui.page import Page, describe_countdown, describe_trouble
 from tui.pending import Pending, describe_answer, name_request
 from tui.port import DEFERRED, KaltstartError, Kept, Port
 from tui.port.kernel_log import KernelLog
+from tui.roles import THEME
 from tui.terminal import console as terminal
 from tui.terminal import priority
 from tui.terminal.refresh_rate import TICK_S, read_every_s
@@ -105,7 +106,8 @@ class KaltstartApp(App[None]):
         The screen is drawn anew where the kernel writes its messages across it (`kernel_log`).
         """
         super().__init__(driver_class=driver_class, ansi_color=True)
-        self.theme = "ansi-dark"
+        self.register_theme(THEME)
+        self.theme = THEME.name
         ScrollBar.renderer = CellScrollBar
         self.port = port or Port()
         self._when_drawn: Callable[[], None] | None = when_drawn

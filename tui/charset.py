@@ -14,9 +14,11 @@ BLOCK = "█"
 BARS = "▁▂▃▄▅▆▇" + BLOCK
 # Upper, left, right; the lower half is in BARS.
 HALVES = "▀▌▐"
+# From emptiest to fullest: the end of a bar, drawn to the right.
+ENDS = "▏▎▍▌▋▊▉"
 ALLOWED = frozenset(
     {*map(chr, range(0x20, 0x7F)), *map(chr, range(0xA1, 0xAD)), *map(chr, range(0xAE, 0x100))}
-    | {*BOX, *BARS, *HALVES}
+    | {*BOX, *BARS, *HALVES, *ENDS}
 )
 
 # En dash, em dash, ellipsis, and the curly quotes.

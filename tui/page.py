@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of every page: a header, a banner for urgent matters, a message line and the keys."""
+"""The base of every page: header, tabs, a banner for urgent matters, panels, message and keys."""
 
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, cast, override
 
+from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import Screen
+from textual.widget import Widget
 
 from tui import language
+from tui.charset import drawable, shorten
 from tui.journal import tell_bug
 from tui.language import N_, _
 from tui.model.engine_words import say
 from tui.model.snapshot import Snapshot
 from tui.model.status import Countdown
+from tui.roles import ACCENT, paint_keys
 from tui.widgets.line import Line
 
 if TYPE_CHECKING:
@@ -44,6 +48,9 @@ _ENGINE_SAYS = (
     N_("Importing campaigns"),
 )
 """The words among what it says; the rest is its own."""
+
+_GAP = 2
+"""Columns between the header's two ends."""
 
 _WAIT = N_("What to do: wait a minute; if this remains, power the machine off and on.")
 
@@ -76,6 +83,13 @@ def describe_trouble(snapshot: Snapshot) -> str:
     return f"{_('PROBLEM')}: {trouble}" if trouble else ""
 
 
+def entitle(panel: Widget, title: str) -> None:
+    """Write a title into a panel's frame."""
+    shown = drawable(title).strip().replace("[", r"\[")
+    if panel.border_title != shown:
+        panel.border_title = shown
+
+
 class Page(Screen[None]):
     """One page. `show` is called with every new snapshot while the page is the one on screen."""
 
@@ -97,12 +111,12 @@ class Page(Screen[None]):
     @override
     def compose(self) -> ComposeResult:
         yield Line(id="header")
+        yield Line(id="modes")
         yield Line(id="banner")
         with Vertical(id="body"):
             yield from self.compose_body()
         yield Line(id="message")
         yield Line(id="keys")
-        yield Line(id="modes")
 
     @abstractmethod
     def compose_body(self) -> ComposeResult:
@@ -144,7 +158,11 @@ class Page(Screen[None]):
     def show_all(self) -> None:
         """The page and its surroundings."""
         app, snapshot = self.kaltstart, self.kaltstart.snapshot
-        self.query_one("#header", Line).show(self._header(snapshot))
+        header = self.query_one("#header", Line)
+        header.show(self._header(snapshot))
+        is_refused = snapshot.status is not None and snapshot.status.phase == "refused"
+        header.set_class(snapshot.busy, "busy")
+        header.set_class(is_refused or snapshot.silent, "bad")
         banner = self.query_one("#banner", Line)
         text = describe_trouble(snapshot)
         if snapshot.countdown is not None:
@@ -153,12 +171,7 @@ class Page(Screen[None]):
         banner.set_class(bool(text), "shown")
         self.show_message(app.message)
         self.show_keys()
-        self.query_one("#modes", Line).show(
-            " ".join(
-                f"[{digit} {_(title)}]" if name == self.NAME else f" {digit} {_(title)} "
-                for digit, name, title in PAGES
-            )
-        )
+        self.query_one("#modes", Line).show(self._list_tabs())
         self._shown = ()
         if self.try_to_show(lambda: self.show(snapshot)):
             self._shown = self._list_shown()
@@ -193,14 +206,33 @@ class Page(Screen[None]):
             keys.append(("p", _("power")))
         if snapshot.countdown is not None:
             keys = [(_("ANY KEY"), _("stops the countdown"))]
-        self.query_one("#keys", Line).show("  ".join(f"{key} {label}" for key, label in keys))
+        self.query_one("#keys", Line).show(paint_keys(keys, "  "))
+
+    def _list_tabs(self) -> Text:
+        tabs = [
+            Text(f"[{digit} {_(title)}]", f"bold {ACCENT}")
+            if name == self.NAME
+            else Text.assemble((f" {digit}", ACCENT), f" {_(title)} ")
+            for digit, name, title in PAGES
+        ]
+        return Text(" ").join(tabs)
 
     def _header(self, snapshot: Snapshot) -> str:
-        status, title = snapshot.status, _(self.TITLE)
+        """What this is and what it does, and at the other end of the line the machine it is in."""
+        told = drawable(self._tell_state(snapshot))
+        machine = drawable(snapshot.machine.name) if snapshot.machine else ""
+        width = self.app.size.width
+        room = width - len(told) - _GAP - 1
+        if machine and room > _GAP:
+            told += f"{shorten(machine, room):>{room + _GAP}} "
+        return f"{shorten(told, width):{width}}"
+
+    @staticmethod
+    def _tell_state(snapshot: Snapshot) -> str:
+        status, campaign = snapshot.status, snapshot.current
         if status is None:
-            return f" Kaltstart · {title} · {_('waiting for the engine')}"
-        campaign = snapshot.current
+            return f" Kaltstart · {_('waiting for the engine')}"
         if snapshot.is_overtaken and campaign is not None:
-            return f" Kaltstart {status.version} · {title} · {_('paused')}: {say(campaign.reason)}"
+            return f" Kaltstart {status.version} · {_('paused')}: {say(campaign.reason)}"
         word = _(status.phase) if not snapshot.silent else _("not answering")
-        return f" Kaltstart {status.version} · {title} · {word}: {say(_(status.message))}"
+        return f" Kaltstart {status.version} · {word}: {say(_(status.message))}"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance import VERSION
 from tests.lab.campaign import IMAGE, Result, Trial, run_campaign
 from tests.lab.drives import ModelledDrive
 from tests.lab.machine import PATIENCE_S, Machine, MachineSetup
@@ -39,6 +40,8 @@ def test_secure_boot_starts_the_appliance_and_takes_a_one_shot_entry(out: Path) 
         said = machine.listen(timeout_s=PATIENCE_S)
     assert ready.fields["firmware"] == "secureboot"
     assert "Failed to start" not in machine.text, "people read it on both consoles"
+    assert f"Kaltstart {VERSION}" in machine.text, "something is on the screen before the interface"
+    assert "Looking for the stick" in machine.text
     selected, one_shot = said["entries"].split(" ", 1)
     assert selected.startswith("kaltstart-"), said
     assert one_shot == "measure-01.conf"

@@ -105,7 +105,7 @@ def test_a_busy_drive_has_a_bar_and_a_long_name_leaves_room_for_it() -> None:
     assert head.split() == ["All", "drives", "now", *["Read", "MB/s", "Write", "MB/s", "Busy"]]
     assert len(first) == 76
     assert first.split()[1:] == ["1500.0", "0.0", "100", "%", "█" * 12]
-    assert second.split() == ["W1", "sda", "0.0", "2.0", "0", "%", "█"]
+    assert second.split() == ["W1", "sda", "0.0", "2.0", "0", "%", "▏"]
 
 
 PLAN = """\

@@ -109,7 +109,7 @@ def test_bars_have_their_figures_beside_them() -> None:
     ]
     assert draw_bars(bars, width=60) == picture("""
         |  WD-1                 ███████████████████   98.4 MB/s  cold
-        |  SERIAL-OF-30-CHARA~  █                      0.0 MB/s  cold
+        |  SERIAL-OF-30-CHARA~  ▏                      0.0 MB/s  cold
         |  gone                                      0.0 MB/s  bypass
         """).replace("|", "")
 
@@ -133,8 +133,8 @@ BOXES = (
 def test_boxes_share_an_axis_and_have_five_figures() -> None:
     assert draw_boxes("Seconds", BOXES, width=80) == picture("""
         Seconds
-        WD-1  ├███│████────┤                           28.00  30.10  37.00  46.00  60.00
-        WD-2                                  █│  105.00  105.50  106.00  106.00  107.00
+        WD-1  ├███│███─────┤                           28.00  30.10  37.00  46.00  60.00
+        WD-2                                  ├│  105.00  105.50  106.00  106.00  107.00
         one            │                               50.00  50.00  50.00  50.00  50.00
               28.00                       107.00
         """)
@@ -143,7 +143,7 @@ def test_boxes_share_an_axis_and_have_five_figures() -> None:
 def test_boxes_without_room_leave_the_median() -> None:
     assert draw_boxes("Seconds", BOXES[:1], width=50) == picture("""
         Seconds
-        WD-1  ├─████████│██████████───────────────┤  37.00
+        WD-1  ├─▐███████│██████████───────────────┤  37.00
               28.00                           60.00
         """)
     assert draw_boxes("Seconds", [], width=50) == ""

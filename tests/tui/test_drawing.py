@@ -54,7 +54,8 @@ def test_texts_are_cut_with_a_sign() -> None:
 
 def test_bars_are_proportional_and_never_vanish() -> None:
     assert draw_bar(50, 100, 10) == "█████"
-    assert draw_bar(0.001, 100, 10) == "█"
+    assert draw_bar(47, 100, 10) == "████▊"
+    assert draw_bar(0.001, 100, 10) == "▏"
     assert draw_bar(0, 100, 10) == ""
     assert draw_progress(1, 2, 12) == "[█████     ]  50 %"
     assert draw_progress(0, 0, 6) == "[    ]   0 %"

@@ -121,7 +121,7 @@ async def test_how_far_a_campaign_is_breaks_between_its_counts(german: FakeEngin
     async with KaltstartApp(german.port()).run_test(size=_SIZE) as pilot:
         await settle(pilot)
         await press(pilot, "3")
-        lines = [line.strip() for line in drawn(pilot).splitlines()[1:4]]
+        lines = [line.strip(" │") for line in drawn(pilot).splitlines()[3:6]]
     assert lines == [
         'Kampagne 1 "Pictures of every page": FERTIG,',
         "2 von 2 Boots (2 fertig, 0 Fehler),",

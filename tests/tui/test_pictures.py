@@ -16,7 +16,7 @@ from tui.charset import ALLOWED
 from tui.page import PAGES
 
 # Ink and paper that tests/unit/test_palette.py finds readable.
-READABLE = {(ink, 0) for ink in range(1, 16) if ink != 8} | {(0, 7)}
+READABLE = {(ink, 0) for ink in range(1, 16)}
 SMALL, LARGE = (80, 24), (120, 40)
 LARGE_TOO = (
     *("drives", "compose-all-tests", "release", "run-running", "run-countdown", "run-step"),

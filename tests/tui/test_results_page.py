@@ -16,7 +16,7 @@ from tui.results.page import describe_steps
 BOOTS = (
     "Boot s: minimum, quartiles, median, maximum\n"
     "WD-WX41A47H2291                                                   │┤  105.00\n"
-    "W761CPRN         ├│███████████────────┤                                28.00\n"
+    "W761CPRN         ▐│██████████▌────────┤                                28.00\n"
     "                 27.00                                        106.00\n\n"
     "Boot s by cycle: WD-WX41A47H2291        Boot s by cycle: W761CPRN\n"
     "120┤▄▄▄   ▄▄▄▄▄▄                        60┤▁▁▁         ███\n"
@@ -28,13 +28,13 @@ BOOTS = (
 SIDE_BY_SIDE = """\
 sql side by side, shorter is better
  total
-  WD-WX41A47H2291  ████████████████████                     231.4 s  partial
+  WD-WX41A47H2291  ███████████████████▌                     231.4 s  partial
   W761CPRN         ███████████████████████████████████████  462.9 s  partial
 
 fio side by side
  rand-read
   WD-WX41A47H2291  ███████████████████████████████   149 IOPS  cold unproven
-  W761CPRN         ████████████████                 74.7 IOPS  cold unproven"""
+  W761CPRN         ███████████████▌                 74.7 IOPS  cold unproven"""
 
 
 async def test_the_boots_of_the_chosen_campaign_are_tabled_and_drawn(engine: FakeEngine) -> None:

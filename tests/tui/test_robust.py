@@ -209,7 +209,7 @@ async def test_a_text_is_made_harmless_where_it_is_drawn_and_makes_no_line_of_it
     engine.say(message="\x1b[31m\nall is well")
     [drive] = engine.port().read_snapshot().drives
     assert drive.model == "Mod\x1bel\\x0aOffered: yes"
-    async with KaltstartApp(engine.port()).run_test(size=(100, 30)) as pilot:
+    async with KaltstartApp(engine.port()).run_test(size=(160, 30)) as pilot:
         await settle(pilot)
         screen = drawn(pilot)
     assert r"Mod\x1bel\x0aOffered: yes" in screen

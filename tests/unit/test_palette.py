@@ -11,7 +11,7 @@ from tests.lab.picture import Colour, parse_palette
 _REPO = Path(__file__).resolve().parents[2]
 _PALETTE = parse_palette((_REPO / "mkosi.extra/usr/share/kaltstart/console/palette").read_text())
 _BLACK, _WHITE, _GREY, _BRIGHT = 0, 7, 8, 15
-_COLOURS = [*range(1, 8), *range(9, 16)]
+_COLOURS = range(1, 16)
 
 
 def _luminance(colour: Colour) -> float:
@@ -33,20 +33,26 @@ def test_each_colour_is_read_on_black(colour: int) -> None:
     assert _contrast(colour, _BLACK) >= 4.5
 
 
-def test_bars_and_the_cursor_are_read_in_reverse() -> None:
-    assert _contrast(_BLACK, _WHITE) >= 7
-    # Bold and reversed the kernel draws grey on white (drivers/tty/vt/vt.c, build_attr).
-    assert _contrast(_GREY, _WHITE) >= 4.5
+@pytest.mark.parametrize("colour", [each for each in _COLOURS if each < _GREY])
+def test_bars_and_the_cursor_are_read_in_reverse(colour: int) -> None:
+    # The kernel leaves the brightness with the ink (drivers/tty/vt/vt.c, build_attr), so that a
+    # bright colour is not drawn in reverse, and bold text would be grey on its colour.
+    assert _contrast(_BLACK, colour) >= 4.5
+
+
+def test_nothing_is_bold_and_reversed() -> None:
+    styled = [_REPO / "tui/app.tcss", *(_REPO / "tui").rglob("*.py")]
+    styles = re.findall(r"text-style: ([^;]+);", " ".join(each.read_text() for each in styled))
+    assert "reverse" in styles
+    assert not [each for each in styles if {"bold", "reverse"} <= set(each.split())]
 
 
 def test_bold_text_stands_out() -> None:
     assert _contrast(_BRIGHT, _WHITE) >= 1.4
 
 
-def test_the_interface_draws_colours_on_black_alone_or_black_on_white() -> None:
+def test_no_style_has_a_paper_of_its_own() -> None:
+    # A terminal without colours would not show it.
     styles = (_REPO / "tui/app.tcss").read_text()
-    papers = set(re.findall(r"background(?:-\w+)*: (\w+)", styles))
-    assert papers == {"ansi_default", "ansi_white", "transparent"}
-    on_white = re.findall(r"background: ansi_white;\s*color: (\w+)", styles)
-    assert len(on_white) == len(re.findall(r"background: ansi_white", styles))
-    assert set(on_white) == {"ansi_black"}
+    papers = set(re.findall(r"background(?:-\w+)*: ([$\w]+)", styles))
+    assert papers == {"ansi_default", "transparent"}

@@ -1,42 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Page 1: all drives of the machine, and why one cannot be used."""
+"""Page 1: all drives of the machine, why one cannot be used, and what to do next."""
 
 import asyncio
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, override
+from typing import TYPE_CHECKING, ClassVar, override
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
 
-from tui.charset import drawable, shorten
-from tui.drives.inspect import InspectDialog
+from tui.drives.rows import Cells, draw_temperatures, lay_out
 from tui.drives.texts import describe_drive, describe_parting, fit_lines
-from tui.language import N_, _
+from tui.language import N_, _, ngettext
 from tui.model.drives import ArrayMember, DriveRow
 from tui.model.engine_words import say_unlisted
-from tui.model.inspection import Inspection, find_inspection
 from tui.model.snapshot import Snapshot
-from tui.page import Page
-from tui.start.start import start_composed
-from tui.times.step_times import describe_times
+from tui.page import Page, entitle
+from tui.roles import ACCENT, paint, paint_keys
 from tui.widgets.choice import Choice
 from tui.widgets.dialog import Ask
 from tui.widgets.line import Line
-from tui.widgets.table import Table, make_cell
+from tui.widgets.table import Table
 
-# Device, size, bus and kind need these columns, and there is a gap after each of seven.
-_FIXED = 8 + 8 + 5 + 5
-_GAPS = 8
-_ANSWERS = (N_("asking"), N_("not answering"))
+if TYPE_CHECKING:
+    from tui.model.inspection import Inspection
+
+_WIDE = 100
+"""Columns from which the details are beside the list, below it else."""
+_FRAME = 4
+"""Columns of a panel beside its text: lines and padding."""
 # The details have at least these lines, and more where the table leaves some.
-_DETAIL_LINES = 12
+_DETAIL_LINES = 5
+_LISTED_CAMPAIGNS = 6
 
 
 class DrivesPage(Page):
-    """A table, and below it everything about the drive under the cursor."""
+    """A table, what to do next, and everything about the drive under the cursor."""
 
     NAME: ClassVar[str] = "drives"
     TITLE: ClassVar[str] = N_("Drives")
@@ -45,10 +46,10 @@ class DrivesPage(Page):
         "All drives of this machine, updated as you plug them in and out. Listing drives "
         "never changes them: nothing is written to a drive until you type the end of its "
         "serial number, or the plan names it.\n\n"
-        "Offered: whether a campaign may use the drive. If it says NO, the lines below the "
-        "table give the reason. asking: its answers are not complete yet. not answering: it "
-        "hangs; the others do not wait for it. A ! marks what to check before the drive is "
-        "used.\n\n"
+        "Offered: whether a campaign may use the drive. If it says NO, the drive's details give "
+        "the reason. Health: + the drive itself sees no fault, × it does, ! check it before it "
+        "is used. asking: its answers are not complete yet. not answering: it hangs; the others "
+        "do not wait for it.\n\n"
         "Up, Down  choose a drive and see its details\n"
         "d         everything known about it (PgUp and PgDn scroll)\n"
         "b         its light blinks: it is read for 20 s; any key stops it\n"
@@ -67,18 +68,23 @@ class DrivesPage(Page):
     def __init__(self) -> None:
         super().__init__()
         self._listed: tuple[DriveRow, ...] = ()
-        self._cells: _Cells = _Cells((), ())
+        self._cells = Cells((), (), 1)
+        self._table_lines = 0
+        self._unlisted_lines = 0
         self._inspecting = False
         self._news = asyncio.Event()
         """There is another snapshot, or the page was left, or is seen again."""
 
     @override
     def compose_body(self) -> ComposeResult:
-        table = Table()
-        yield table
-        yield Line(id="looking")
-        yield Line(id="details", classes="gap")
-        yield Choice("", id="take-apart")
+        with Vertical(id="drives"):
+            with Vertical(id="listed"):
+                yield Table()
+                yield Line(id="unlisted")
+                yield Line(id="next")
+            with Vertical(id="about", classes="panel"):
+                yield Line(id="details")
+                yield Choice("", id="take-apart")
 
     @override
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
@@ -89,7 +95,9 @@ class DrivesPage(Page):
 
     @override
     def show(self, snapshot: Snapshot) -> None:
-        self._fill(snapshot.drives, self.app.size.width)
+        self._show_unlisted(snapshot)
+        self._fill(snapshot.drives)
+        self._show_next(snapshot)
         self._show_details()
         self._news.set()
 
@@ -137,6 +145,10 @@ class DrivesPage(Page):
             app.run_flow(self._inspect(is_unasked=is_unasked))
 
     async def _inspect(self, *, is_unasked: bool) -> None:
+        # Not loaded for the first page, which has to come up soon.
+        from tui.model.inspection import find_inspection  # noqa: PLC0415
+        from tui.start.start import start_composed  # noqa: PLC0415
+
         app = self.kaltstart
         try:
             # A dialog over the page is no leaving: it waits until that is closed.
@@ -160,7 +172,10 @@ class DrivesPage(Page):
         finally:
             self._inspecting = False
 
-    async def _ask(self, inspection: Inspection) -> bool:
+    async def _ask(self, inspection: "Inspection") -> bool:
+        from tui.drives.inspect import InspectDialog  # noqa: PLC0415  # as above
+        from tui.times.step_times import describe_times  # noqa: PLC0415
+
         app, dialog = self.kaltstart, InspectDialog(inspection)
 
         async def estimate() -> None:
@@ -229,11 +244,20 @@ class DrivesPage(Page):
         is_ready = snapshot.status is not None and snapshot.status.phase != "refused"
         return is_ours and is_ready and not snapshot.busy
 
-    def _fill(self, drives: tuple[DriveRow, ...], width: int) -> None:
+    def _fill(self, drives: tuple[DriveRow, ...]) -> None:
         """The table as it is now. The cursor stays on its drive, wherever that has gone."""
         before, table = self._selected(), self.query_one(Table)
         self._listed = drives
-        cells = _lay_out(drives, width)
+        size, place = self.app.size, self.query_one("#body").size
+        is_wide = size.width >= _WIDE
+        self.query_one("#drives").set_class(is_wide, "wide")
+        self.query_one("#listed").styles.width = self._list_columns()
+        room = place.height - self._unlisted_lines - (0 if is_wide else _DETAIL_LINES + 3)
+        cells = lay_out(drives, self._list_columns() - _FRAME, room - 3)
+        self._table_lines = max(4, min(room, len(drives) * cells.lines + 3))
+        table.styles.height = self._table_lines
+        count = len(drives)
+        entitle(table, ngettext("{count} drive", "{count} drives", count).format(count=count))
         if cells == self._cells:
             return
         self._cells, row_before = cells, table.cursor_row
@@ -241,9 +265,42 @@ class DrivesPage(Page):
         for title, columns in cells.columns:
             table.add_column(title, width=columns + 1)
         for row in cells.rows:
-            table.add_row(*(make_cell(cell) for cell in row))
+            table.add_row(*row, height=cells.lines)
         found = _find_again(before, drives) if before else None
         table.move_cursor(row=min(row_before, len(drives) - 1) if found is None else found)
+
+    def _list_columns(self) -> int:
+        """Of the table with its frame."""
+        width = self.app.size.width
+        return width if width < _WIDE else width * 2 // 3
+
+    def _show_unlisted(self, snapshot: Snapshot) -> None:
+        """What cannot be a row stands right below them."""
+        line, width = self.query_one("#unlisted", Line), self._list_columns() - 2
+        lines = [
+            part
+            for each in snapshot.unlisted
+            for part in textwrap.wrap(f"! {say_unlisted(each)}", width, subsequent_indent="  ")
+        ]
+        self._unlisted_lines = len(lines)
+        line.display = bool(lines)
+        line.show(paint("\n".join(lines)))
+
+    def _show_next(self, snapshot: Snapshot) -> None:
+        line = self.query_one("#next", Line)
+        shown = paint(_tell_next(snapshot))
+        if self.app.size.width >= _WIDE:
+            entitle(line, _("What to do next"))
+            if not _is_hindered(snapshot):
+                ways = [(f"{_(key) if len(key) > 1 else key:8}", _(what)) for key, what in _WAYS]
+                shown.append("\n\n").append_text(paint_keys(ways, "\n"))
+            warm = draw_temperatures(snapshot.drives, self._list_columns() - _FRAME)
+            if warm:
+                shown.append("\n\n").append(_("Temperature"), f"bold {ACCENT}").append("\n")
+                shown.append_text(warm).right_crop()
+            if snapshot.campaigns:
+                shown.append("\n\n").append_text(paint(_list_campaigns(snapshot), has_heads=True))
+        line.show(shown)
 
     def _selected(self) -> DriveRow | None:
         row = self.query_one(Table).cursor_row
@@ -254,29 +311,57 @@ class DrivesPage(Page):
         details, button = self.query_one("#details", Line), self.query_one("#take-apart", Choice)
         button.relabel(_("Dismantle the array"))
         button.display = self._may_take_apart(snapshot)
-        looking = self.query_one("#looking", Line)
-        # What cannot be a row stands right below them.
-        below = [_("Still looking for drives ...")] if snapshot.looking else []
-        below += map(say_unlisted, snapshot.unlisted)
-        looking.show("\n".join(below))
-        looking.display = bool(below)
+        entitle(self.query_one("#about"), drive.device if drive else _("Details"))
         if drive is None:
             details.show("" if snapshot.looking else _("No drive was found."))
             return
-        width = max(40, self.app.size.width - 2)
-        lines = sum(len(textwrap.wrap(each, width)) for each in below)
-        beside = len(self._listed) + 2 + lines + button.display
-        height = max(_DETAIL_LINES, self.query_one("#body").size.height - beside)
-        details.show(fit_lines(describe_drive(drive), width, height))
+        size, height = self.app.size, self.query_one("#body").size.height
+        width = size.width - _FRAME
+        if size.width >= _WIDE:
+            width -= self._list_columns()
+        else:
+            height -= self._table_lines + self._unlisted_lines + 1
+        height = max(_DETAIL_LINES, height - 2 - button.display)
+        text = fit_lines(describe_drive(drive), max(30, width), height)
+        details.show(paint(text, has_names=True))
 
 
-@dataclass(frozen=True, slots=True)
-class _Cells:
-    """What the table shows."""
+_WAYS = (
+    (N_("Enter"), N_("inspect all drives: reads only, writes nothing")),
+    ("2", N_("a plan: start-up times, workloads, arrays; templates")),
+    ("d", N_("all that is known of the drive under the cursor")),
+    ("b", N_("let its light blink, to find it in a shelf")),
+)
 
-    columns: tuple[tuple[str, int], ...]
-    """Title and width of each."""
-    rows: tuple[tuple[str, ...], ...]
+
+def _list_campaigns(snapshot: Snapshot) -> str:
+    lines = [
+        f"{each.id:3}  {each.created_at[:10]}  {_(each.state):10}  {each.name}"
+        for each in snapshot.campaigns[:_LISTED_CAMPAIGNS]
+    ]
+    return "\n".join([_("Last campaigns (4 shows their results)"), *lines])
+
+
+def _tell_next(snapshot: Snapshot) -> str:
+    """One line: what is awaited, what has the machine, or the key that leads on."""
+    status, paused = snapshot.status, snapshot.paused
+    if status is None or status.phase == "starting":
+        return "» " + _("Starting: the engine opens the stick and looks for drives ...")
+    going_on = _("Campaign {id} is paused: 3 shows it, r resumes it.")
+    states = (
+        (snapshot.looking, "»", _("Still looking for drives ...")),
+        (status.phase == "refused", "×", _("Nothing can be started: see above.")),
+        (snapshot.busy, "»", _("A campaign is running: 3 shows it.")),
+        (paused is not None, "!", going_on.format(id=paused.id if paused else "")),
+        (status.plan.state == "valid", "+", _("The stick has a plan: 2 shows it, s starts it.")),
+        (
+            status.plan.state == "invalid",
+            "!",
+            _("The plan on the stick has mistakes: 2 shows them."),
+        ),
+    )
+    ready = _("Ready. Enter inspects all drives, and only reads; 2: a plan of your own.")
+    return next((f"{sign} {told}" for holds, sign, told in states if holds), f"+ {ready}")
 
 
 def _has_no_work(snapshot: Snapshot) -> bool:
@@ -297,31 +382,6 @@ def _is_ready(snapshot: Snapshot) -> bool:
 def _is_hindered(snapshot: Snapshot) -> bool:
     """Something else has the machine, or nothing can be started at all."""
     return snapshot.busy or (snapshot.status is not None and snapshot.status.phase == "refused")
-
-
-def _lay_out(drives: Sequence[DriveRow], width: int) -> _Cells:
-    states = [_describe_state(drive) for drive in drives]
-    state = max([7, *map(len, states)])
-    rest = max(24, width - 2 - _FIXED - state - _GAPS)
-    model = min(max([12, *(len(drawable(d.model)) for d in drives)]), rest * 5 // 10)
-    serial = min(max([10, *(len(drawable(d.identity)) for d in drives)]), rest - model)
-    widths = {_("Device"): 8, _("Model"): model, _("Serial"): serial, _("Size"): 8, "Bus": 5}
-    widths |= {_("Kind"): 5, _("Offered"): state}
-    rows = (
-        (d.device, d.model, d.identity, f"{d.size:>8}", d.bus, _(d.kind), each)
-        for d, each in zip(drives, states, strict=True)
-    )
-    return _Cells(
-        tuple(widths.items()),
-        tuple(tuple(map(shorten, row, widths.values())) for row in rows),
-    )
-
-
-def _describe_state(drive: DriveRow) -> str:
-    """Whether it may be used, as far as it is known already."""
-    if drive.answer == "not answering" or (drive.answer == "asking" and drive.offered):
-        return _(drive.answer)
-    return f"{_('yes') if drive.offered else _('NO')}{' !' if drive.has_remarks else ''}"
 
 
 def _find_again(drive: DriveRow, drives: Sequence[DriveRow]) -> int | None:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Page 5: the machine: its facts, its abilities and its settings."""
 
+import re
 from collections.abc import Callable, Coroutine
 from typing import Any, ClassVar, override
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
@@ -11,7 +13,8 @@ from textual.containers import Horizontal, VerticalScroll
 from tui.language import N_, _
 from tui.model.machine import Lines, Machine
 from tui.model.snapshot import Snapshot
-from tui.page import Page
+from tui.page import Page, entitle
+from tui.roles import QUIET, paint, paint_keys
 from tui.widgets.choice import Choice
 from tui.widgets.dialog import Ask, Dialog
 from tui.widgets.field import Field
@@ -31,7 +34,26 @@ _WAKE = N_(
     "No drive is written. Any key stops the countdowns."
 )
 
+_TALL = 32
+"""Lines of a screen that has room for more than the facts."""
+_NAME = re.compile(r"^[^\s].{14} ?", re.MULTILINE)
+_WAYS = (
+    ("k", N_("the keyboard's layout")),
+    ("l", N_("the language")),
+    ("t", N_("the time, of the system and of the hardware clock")),
+    ("w", N_("whether the clock wakes this machine from power-off")),
+    ("x", N_("a root shell in place of this page")),
+)
+
 type _Flow = Callable[[Machine], Coroutine[Any, Any, None]]
+
+
+def _paint_facts(facts: str) -> Text:
+    """The names of the facts before the facts."""
+    painted = paint(facts)
+    for match in _NAME.finditer(facts):
+        painted.stylize(QUIET, *match.span())
+    return painted
 
 
 class MachinePage(Page):
@@ -65,6 +87,7 @@ class MachinePage(Page):
     def compose_body(self) -> ComposeResult:
         with VerticalScroll():
             yield Line(id="facts")
+        yield Line(id="ways", classes="panel")
 
     @override
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
@@ -81,12 +104,19 @@ class MachinePage(Page):
     @override
     def show(self, snapshot: Snapshot) -> None:
         machine = snapshot.machine
-        text = (
-            machine.describe(max(40, self.app.size.width - 3), is_past=snapshot.busy)
-            if machine
-            else _("The engine has not reported on the machine yet.")
-        )
-        self.query_one("#facts", Line).show(text)
+        entitle(self.query_one(VerticalScroll), _("The machine and the stick"))
+        ways = self.query_one("#ways", Line)
+        entitle(ways, _("What can be set and tried"))
+        ways.show(paint_keys([(key, _(what)) for key, what in _WAYS], "\n"))
+        ways.display = self.app.size.height >= _TALL and bool(self.list_keys(snapshot))
+        facts = self.query_one("#facts", Line)
+        if machine is None:
+            facts.show(_("The engine has not reported on the machine yet."))
+            return
+        width = max(40, self.app.size.width - 4)
+        is_dense = self.app.size.height < _TALL
+        told = machine.describe(width, is_past=snapshot.busy, is_dense=is_dense)
+        facts.show(_paint_facts(told))
 
     def action_keyboard(self) -> None:
         """Choose what the keys mean."""

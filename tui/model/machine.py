@@ -33,6 +33,8 @@ type Lines = tuple[tuple[str, str], ...]
 class Machine:
     """The machine and the stick in it."""
 
+    name: str
+    """Its maker and model; empty where it tells none."""
     at: str
     """Its time, UTC."""
     keyboard: str
@@ -45,8 +47,11 @@ class Machine:
     """In groups."""
     versions: Lines
 
-    def describe(self, width: int, *, is_past: bool = False) -> str:
-        """All of it in lines of `width` columns. `is_past`: a campaign has the machine since."""
+    def describe(self, width: int, *, is_past: bool = False, is_dense: bool = False) -> str:
+        """All of it in lines of `width` columns, an empty one between groups unless `is_dense`.
+
+        `is_past`: a campaign has the machine since.
+        """
         blocks = (
             [shorten(_("As of {time} UTC, before the campaign:").format(time=self.at[-5:]), width)]
             if is_past
@@ -58,7 +63,7 @@ class Machine:
         ]
         programs = [f"{name} {version}" for name, version in self.versions]
         blocks.append("\n".join(_fill(_("Versions"), programs, width)))
-        return "\n\n".join(blocks)
+        return ("\n" if is_dense else "\n\n").join(blocks)
 
 
 def _fill(name: str, texts: list[str], width: int) -> list[str]:
@@ -76,6 +81,7 @@ def parse_machine(value: dict[str, Any], *, show_size: Callable[[int], str]) -> 
     layouts = tuple((key, _(title)) for key, title in value["layouts"].items())
     languages = tuple((key, name) for key, name in value["languages"].items())
     return Machine(
+        name=_name_machine(value),
         at=value["at"],
         keyboard=value["keyboard"],
         layouts=layouts,
@@ -90,8 +96,12 @@ def parse_machine(value: dict[str, Any], *, show_size: Callable[[int], str]) -> 
     )
 
 
+def _name_machine(value: dict[str, Any]) -> str:
+    return one_line(" ".join(filter(None, (value["vendor"], value["model"]))))
+
+
 def _find_hardware(value: dict[str, Any]) -> Lines:
-    model = one_line(" ".join(filter(None, (value["vendor"], value["model"]))))
+    model = _name_machine(value)
     serial = (
         _(", serial {serial}").format(serial=one_line(value["serial"])) if value["serial"] else ""
     )

@@ -18,17 +18,24 @@ from tui.model.form_of_plan import Outline
 from tui.model.snapshot import Snapshot
 from tui.model.status import PlannedDrive, StickPlan
 from tui.model.templates import Template, find_templates
-from tui.page import Page
+from tui.page import Page, entitle
 from tui.plan.compose import ComposeActions, ComposeDialog, FormCheck
 from tui.plan.saved_plans import keep_plan, load_plan
 from tui.plan.template_picker import TemplatesDialog, to_campaign
 from tui.port.releases import find_released, starts_installed
+from tui.roles import BAD, WARNING, paint, paint_keys
 from tui.start.release import ReleaseDialog, describe_loss
 from tui.start.start import find_change, find_now, start_composed
 from tui.times.step_times import StepTime, describe_times, list_times
 from tui.widgets.dialog import Ask
 from tui.widgets.line import Line
 
+_WAYS = (
+    ("s", N_("start this plan; the drives that it erases are listed first")),
+    ("t", N_("start from a template for the drives that are here")),
+    ("n", N_("compose a campaign: drives, tests, arrays")),
+    ("l", N_("load a plan that was saved on the stick")),
+)
 _NOT_RELEASED = N_("Not released. Nothing was started, nothing was written.")
 
 
@@ -64,6 +71,7 @@ class PlanPage(Page):
     def compose_body(self) -> ComposeResult:
         with VerticalScroll():
             yield Line(id="plan")
+        yield Line(id="ways", classes="panel")
 
     @override
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
@@ -81,7 +89,16 @@ class PlanPage(Page):
     def show(self, snapshot: Snapshot) -> None:
         if snapshot.status is None:
             return
-        self.query_one("#plan", Line).show(describe_plan(snapshot))
+        entitle(self.query_one(VerticalScroll), _("The plan on the stick"))
+        painted = paint(describe_plan(snapshot), has_names=True)
+        painted.highlight_words((_("WILL BE ERASED"),), BAD)
+        painted.highlight_words((_("NOT FOUND in this machine"),), WARNING)
+        self.query_one("#plan", Line).show(painted)
+        ways = self.query_one("#ways", Line)
+        entitle(ways, _("What to do next"))
+        offered = _WAYS if snapshot.status.plan.state == "valid" else _WAYS[1:]
+        ways.show(paint_keys([(key, _(what)) for key, what in offered], "\n"))
+        ways.display = not snapshot.busy and snapshot.status.phase != "refused"
 
     def action_start(self) -> None:
         """Start the plan on the stick, after one confirmation."""

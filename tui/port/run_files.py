@@ -1,8 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paths through which engine and interface communicate. Imports nothing: start-up needs it."""
+"""The paths through which engine and interface communicate. Imports little: start-up needs it."""
 
 import os
 from contextlib import suppress
+
+from appliance import VERSION
+
+__all__ = [
+    "READY",
+    "VERSION",
+    "find_run_folder",
+    "find_terminal",
+    "name_alive",
+    "name_starting",
+    "say_pressed",
+    "say_starting",
+    "was_ready",
+]
 
 READY = "tui/ready"
 """A file there, once a person can see the interface and press keys on one terminal at least.

@@ -8,9 +8,10 @@ from functools import partial
 from statistics import median
 from typing import ClassVar, override
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 
 from appliance.store.read.overview import BootRow
 from appliance.store.verdicts import VerdictRow
@@ -25,16 +26,23 @@ from tui.language import N_, _
 from tui.model.campaigns import Campaign, CampaignDrive, Figure, Step
 from tui.model.engine_words import name_device, name_role, say
 from tui.model.snapshot import Snapshot
-from tui.page import Page
+from tui.page import Page, entitle
 from tui.results.charts import draw_boots
 from tui.results.import_campaigns import take_over
 from tui.results.raw import show_raw
 from tui.results.reports import delete_report, write_all
+from tui.roles import ACCENT, BAD, GOOD, QUIET, WARNING, paint
+from tui.widgets.big_words import draw_words
 from tui.widgets.figures import draw_bar
 from tui.widgets.line import Line
 from tui.widgets.table import Table, make_cell
 
-_LISTED = 4
+_LISTED, _LISTED_IF_TALL, _TALL = 3, 6, 32
+"""Campaigns in sight, and from so many lines of the screen on more of them."""
+_WIDE, _LIST_COLUMNS = 150, 40
+"""From so many columns on the campaigns are beside their results, in a list of that width."""
+_FRAME = 4
+"""Columns of the results' panel beside their text: lines, padding and the scrollbar."""
 _CELL = 8
 _FIGURES = (
     *((N_("median"), 9), (N_("best"), 9), (N_("first/last"), 11)),
@@ -46,6 +54,13 @@ _STATES = (
 )
 _VERDICTS = (N_("accept"), N_("accept with remarks"), N_("REJECT"))
 """As the database has them, in capitals where somebody has to look."""
+_OUTCOMES = (
+    ("reject", N_("REJECT"), BAD),
+    ("accept with remarks", N_("REMARKS"), WARNING),
+    ("quick look", N_("QUICK LOOK"), ACCENT),
+    ("accept", N_("ACCEPT"), GOOD),
+)
+"""The worst first: what is written in large letters, and its colour."""
 _SIGNS = {"accept": "+", "accept with remarks": "!", "reject": "×"}
 _QUICK = "¼"
 """The sign of a drive that is not rejected after a quick look: none of a full acceptance."""
@@ -87,16 +102,20 @@ class ResultsPage(Page):
         super().__init__()
         self._campaigns: tuple[Campaign, ...] = ()
         self._ratios: dict[_Work, tuple[SideRatio, ...]] = {}
-        self._language = language.current()
+        self._laid_out: tuple[object, ...] = ()
+        """What the list shows, and how."""
 
     @override
     def compose_body(self) -> ComposeResult:
         table = Table(show_header=False)
         table.add_column("campaign", key="campaign")
-        yield table
-        yield Line(id="report")
-        with VerticalScroll(classes="gap"):
-            yield Line(id="results")
+        with Vertical(id="campaigns"):
+            yield table
+            with Vertical(id="chosen"):
+                with VerticalScroll():
+                    yield Line(id="verdict")
+                    yield Line(id="results")
+                yield Line(id="report")
 
     @override
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
@@ -111,9 +130,11 @@ class ResultsPage(Page):
 
     @override
     def show(self, snapshot: Snapshot) -> None:
-        if (self._campaigns, self._language) != (snapshot.campaigns, language.current()):
-            self._language = language.current()
-            self._fill(snapshot.campaigns)
+        is_wide = self.app.size.width >= _WIDE
+        laid_out = (snapshot.campaigns, language.current(), is_wide)
+        if self._laid_out != laid_out:
+            self._laid_out = laid_out
+            self._fill(snapshot.campaigns, is_wide=is_wide)
         self._show_results()
 
     @override
@@ -176,20 +197,25 @@ class ResultsPage(Page):
             self.kaltstart.say(_("That cannot be done now: see above."))
         return _may_ask(snapshot)
 
-    def _fill(self, campaigns: tuple[Campaign, ...]) -> None:
+    def _fill(self, campaigns: tuple[Campaign, ...], *, is_wide: bool) -> None:
         before = self._selected()
         self._campaigns = campaigns
         table = self.query_one(Table)
-        table.styles.height = min(_LISTED, max(1, len(campaigns)))
+        listed = _LISTED_IF_TALL if self.app.size.height >= _TALL else _LISTED
+        self.query_one("#campaigns").set_class(is_wide, "wide")
+        table.styles.width = _LIST_COLUMNS if is_wide else "100%"
+        table.styles.height = "1fr" if is_wide else min(listed, max(1, len(campaigns))) + 2
+        entitle(table, _("Campaigns"))
         table.clear()
         state = max([9, *(len(_(campaign.state)) for campaign in campaigns)])
         for campaign in campaigns:
-            table.add_row(
-                make_cell(
-                    f"{campaign.id:3}  {campaign.created_at[:16].replace('T', ' ')}"
-                    f"  {_(campaign.state):{state}}  {shorten(campaign.name, 53 - state)}"
-                )
-            )
+            at = campaign.created_at[:16].replace("T", " ")
+            line = f"{campaign.id:3}  {at}  {_(campaign.state):{state}}"
+            if is_wide:
+                name = f"     {shorten(campaign.name, _LIST_COLUMNS - _FRAME - 5)}"
+                table.add_row(make_cell(line).append(f"\n{name}", QUIET), height=2)
+            else:
+                table.add_row(make_cell(f"{line}  {shorten(campaign.name, 51 - state)}"))
         for row, campaign in enumerate(campaigns):
             if before is not None and before.id == campaign.id:
                 table.move_cursor(row=row)
@@ -201,17 +227,24 @@ class ResultsPage(Page):
     def _show_results(self) -> None:
         campaign = self._selected()
         results, report = self.query_one("#results", Line), self.query_one("#report", Line)
+        verdict = self.query_one("#verdict", Line)
+        entitle(self.query_one(VerticalScroll), campaign.name if campaign else _("Results"))
         if campaign is None:
             results.show(_("No campaign on this stick yet."))
             report.show("")
+            verdict.display = False
             return
         where = (
             f"KALTSTART: {campaign.report}/report.html" if campaign.report else _("not written yet")
         )
         report.show(_("Report: {place}").format(place=where))
         work = _name_work(campaign)
-        width = max(40, self.app.size.width - 4)
-        results.show(describe_results(campaign, width, self._ratios.get(work, ())))
+        width = self.app.size.width
+        width = max(40, width - _FRAME - (_LIST_COLUMNS if width >= _WIDE else 0))
+        verdict.show(draw_verdict(campaign, width))
+        verdict.display = bool(verdict.text)
+        told = describe_results(campaign, width, self._ratios.get(work, ()))
+        results.show(paint_results(told))
         if _may_compare(campaign) and work not in self._ratios:
             self.kaltstart.run_once("ratios", self._read_ratios(campaign))
 
@@ -242,6 +275,30 @@ def _may_compare(campaign: Campaign) -> bool:
 def _may_ask(snapshot: Snapshot) -> bool:
     status = snapshot.status
     return status is not None and status.phase != "refused" and not snapshot.busy
+
+
+def draw_verdict(campaign: Campaign, width: int) -> Text:
+    """The worst of the campaign's verdicts in large letters, and on how many drives it is."""
+    if not campaign.is_judged or campaign.judging_problem:
+        return Text()
+    found: list[str] = [
+        each.depth if (each.verdict, each.depth) == ("accept", "quick look") else each.verdict
+        for each in campaign.verdicts
+    ]
+    for outcome, word, role in _OUTCOMES:
+        if count := found.count(outcome):
+            sign = _QUICK if outcome == "quick look" else _SIGNS[outcome]
+            words = draw_words(f"{sign} {count} {_(word)}", width=width, height=3)
+            return Text().append(f"{words}\n", role)
+    return Text()
+
+
+def paint_results(told: str) -> Text:
+    """The text of `describe_results` in its colours."""
+    painted = paint(told, has_heads=True)
+    painted.highlight_words((_("FAILED"), _("REJECT")), BAD)
+    painted.highlight_words((_("RUNNING"), _("SKIPPED")), WARNING)
+    return painted
 
 
 def describe_results(campaign: Campaign, width: int, side_ratios: Sequence[SideRatio] = ()) -> str:

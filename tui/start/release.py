@@ -131,7 +131,7 @@ class ReleaseDialog(ScrolledDialog[bool]):
         told = _("EVERYTHING ON THIS DRIVE WILL BE LOST, FOR GOOD:")
         if self._starts:
             told = _("THE SYSTEM ON THIS DRIVE IS STARTED, AND WRITES TO IT:")
-        yield Line(told, classes="title")
+        yield Line(told, classes="lost")
         yield Line(describe_identity(self._drive), classes="gap")
         with VerticalScroll(id="text", can_focus=False):
             yield Line(describe_loss(self._drive))

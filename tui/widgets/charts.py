@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from math import floor, log10
 
-from tui.charset import BARS, BLOCK, shorten
+from tui.charset import BARS, BLOCK, HALVES, shorten
 from tui.format import show_number
 from tui.widgets.figures import draw_bar
 
@@ -23,6 +23,7 @@ UNKNOWN = "·"
 # Each has a half that is short to write, too.
 _STEPS = (1, 1.2, 1.5, 2, 3, 4, 5, 6, 8, 10)
 _NARROWEST_BOX = 32
+_LEFT, _RIGHT = HALVES[1], HALVES[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,17 +158,21 @@ def _name_figures(box: Box) -> str:
 
 
 def _draw_box(box: Box, least: float, most: float, width: int) -> str:
-    def place(value: float) -> int:
+    def place(value: float, cells: int) -> int:
         share = (value - least) / (most - least) if most > least else 0.0
-        return round(share * (width - 1))
+        return round(share * (cells - 1))
 
-    first, median, last = map(place, (box.least, box.median, box.most))
+    first, median, last = (place(value, width) for value in (box.least, box.median, box.most))
     line = [" "] * width
     line[first : last + 1] = "─" * (last + 1 - first)
     line[first], line[last] = "├", "┤"
     if box.lower is not None and box.upper is not None:
-        lower, upper = place(box.lower), place(box.upper)
-        line[lower : upper + 1] = BLOCK * (upper + 1 - lower)
+        # In halves of a cell.
+        lower, upper = place(box.lower, 2 * width), place(box.upper, 2 * width)
+        line[lower // 2 : upper // 2 + 1] = BLOCK * (upper // 2 + 1 - lower // 2)
+        if lower // 2 < upper // 2:
+            line[lower // 2] = _RIGHT if lower % 2 else BLOCK
+            line[upper // 2] = BLOCK if upper % 2 else _LEFT
     line[median] = "│"
     return "".join(line)
 

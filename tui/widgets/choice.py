@@ -17,7 +17,7 @@ class Choice(Widget, can_focus=True):
 
     DEFAULT_CSS = """
     Choice { width: auto; height: 1; margin-right: 2; }
-    Choice:focus { text-style: reverse bold; }
+    Choice:focus { text-style: reverse; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -47,7 +47,7 @@ class Dialog[T](ModalScreen[T | None]):
     @override
     def compose(self) -> ComposeResult:
         with Vertical(id="box") as box:
-            box.border_title = drawable(self._title).replace("[", r"\[")
+            box.border_title = drawable(self._title).strip().replace("[", r"\[")
             yield from self.compose_box()
 
     def on_screen_resume(self, event: events.ScreenResume) -> None:
@@ -62,7 +62,7 @@ class Dialog[T](ModalScreen[T | None]):
     def show_notice(self, text: str) -> None:
         """What must be seen though the box may hide all of the page; empty where nothing must."""
         shown = shorten(text, _NOTICE).replace("[", r"\[")
-        self.query_one("#box").border_subtitle = shown and f" {shown} "
+        self.query_one("#box").border_subtitle = shown
 
     def action_cancel(self) -> None:
         """Leave; nothing happens."""

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures made of `█`: bars, and digits large enough to read across a bench. Pure text."""
+"""Figures made of blocks: bars, and digits large enough to read across a bench. Pure text."""
+
+from tui.charset import BLOCK, ENDS
 
 _GLYPHS = {
     "0": ("###", "# #", "# #", "# #", "###"),
@@ -16,18 +18,21 @@ _GLYPHS = {
 
 
 def draw_bar(value: float, largest: float, width: int) -> str:
-    """A bar for `value` where `largest` takes the whole width; at least one cell for any value."""
+    """A bar for `value` where `largest` takes the whole width, in eighths of a cell.
+
+    At least one of them for any value.
+    """
     if value <= 0 or largest <= 0:
         return ""
-    return "█" * max(1, min(width, round(width * value / largest)))
+    whole, eighths = divmod(max(1, min(8 * width, round(8 * width * value / largest))), 8)
+    return BLOCK * whole + (ENDS[eighths - 1] if eighths else "")
 
 
 def draw_progress(done: int, total: int, width: int) -> str:
-    """`[█████     ]  50 %`, legible without colours; 100 % only where nothing is left."""
+    """`[█████▌    ]  55 %`, legible without colours; 100 % only where nothing is left."""
     share = min(1.0, done / total) if total > 0 else 0.0
-    filled = round((width - 2) * share)
     percent = min(round(share * 100), 100 if share >= 1 else 99)
-    return f"[{'█' * filled}{' ' * (width - 2 - filled)}] {percent:3d} %"
+    return f"[{draw_bar(share, 1, width - 2):{width - 2}}] {percent:3d} %"
 
 
 def draw_digits(number: int) -> str:

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain text that is redrawn only when it changes."""
 
+from rich.text import Text
 from textual.widgets import Static
 
 from tui.charset import drawable_lines
 
 
 class Line(Static):
-    """One or more lines without markup: nothing a drive reports can style or link anything."""
+    """One or more lines without markup: nothing a drive reports can style or link anything.
+
+    A page may hand in a `Text` with colours of its own making, whose characters are drawable.
+    """
 
     def __init__(
         self,
@@ -18,12 +22,15 @@ class Line(Static):
     ) -> None:
         super().__init__(drawable_lines(text), id=id, classes=classes, markup=False)
         self.text = text
+        self._styled: Text | None = None
 
-    def show(self, text: str) -> None:
+    def show(self, text: str | Text) -> None:
         """Replace the text."""
-        if text != self.text:
-            self.text = text
-            self.update(drawable_lines(text), layout=False)
+        styled = text if isinstance(text, Text) else None
+        plain = text.plain if isinstance(text, Text) else text
+        if plain != self.text or styled != self._styled:
+            self.text, self._styled = plain, styled
+            self.update(drawable_lines(plain) if styled is None else styled, layout=False)
             if self._has_outgrown():
                 self.refresh(layout=True)
 

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The drives as rows of a table: health, temperature, link, what is on them. Pure.
+
+A row has two lines if that many fit, else one: a shelf of 24 drives is seen at once then.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from tui.charset import drawable, shorten
+from tui.language import N_, _
+from tui.model.drives import DriveRow
+from tui.roles import BAD, GOOD, QUIET, SIGNS, WARNING
+from tui.widgets.figures import draw_bar
+
+_DEVICE, _SIZE, _OFFERED = 8, 9, 7
+_LEAST_MODEL, _LEAST_LINK = 12, 11
+_WARM_CELSIUS = 10.0
+"""So close to its limit a drive is warm."""
+_USUAL_LIMIT_CELSIUS = 70.0
+"""The end of the bar of a drive that tells no limit."""
+_ANSWERS = (N_("asking"), N_("not answering"))
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """What the table shows."""
+
+    columns: tuple[tuple[str, int], ...]
+    """Title and width of each."""
+    rows: tuple[tuple[Text, ...], ...]
+    lines: int
+    """Of a row."""
+
+
+def lay_out(drives: Sequence[DriveRow], width: int, height: int) -> Cells:
+    """Rows of so many columns, in so many lines if they can have two each."""
+    is_double = 2 * len(drives) <= height
+    healths = [_tell_health(drive, is_brief=not is_double) for drive in drives]
+    health = max([len(_("Health")), *(len(line) for pair in healths for line in pair)])
+    rest = width - _DEVICE - _SIZE - health - _OFFERED - 5
+    serial = max([10, *(len(drawable(drive.identity)) for drive in drives)])
+    model = max([_LEAST_MODEL, *(len(drawable(drive.model)) for drive in drives)])
+    if is_double:
+        column = max(_LEAST_MODEL, min(max(model, serial), rest - _LEAST_LINK - 1))
+        link = rest - column - 1
+        if link < _LEAST_LINK:
+            column, link = rest, 0
+        widths = {_("Device"): _DEVICE, _("Model, serial"): column, f"{_('Size'):>8}": _SIZE}
+        widths |= {_("Health"): health, _("Link, on it"): link, _("Offered"): _OFFERED}
+    else:
+        health += 1
+        rest -= 1
+        model = min(model, max(_LEAST_MODEL, rest * 5 // 10))
+        widths = {_("Device"): _DEVICE, _("Model"): model, _("Serial"): rest - model - 1}
+        widths |= {f"{_('Size'):>8}": _SIZE, _("Health"): health, _("Offered"): _OFFERED}
+    rows = []
+    for drive, told in zip(drives, healths, strict=True):
+        offered = _("yes") if drive.offered else _("NO")
+        size = f"{drive.size:>8}"
+        cells: tuple[tuple[str, str], ...]
+        if is_double:
+            cells = (
+                (drive.device, drive.bus),
+                (drive.model, drive.identity),
+                (size, f"{_(drive.kind):>8}"),
+                told,
+                (_tell_link(drive), _tell_content(drive)),
+                (offered, ""),
+            )
+        else:
+            texts = (drive.device, drive.model, drive.identity, size)
+            cells = (*((text, "") for text in texts), told, (offered, ""))
+        rows.append(
+            tuple(
+                _make_cell(shorten(first, columns), shorten(second, columns), is_double=is_double)
+                for (first, second), columns in zip(cells, widths.values(), strict=True)
+                if columns
+            )
+        )
+    columns = tuple((title, columns) for title, columns in widths.items() if columns)
+    return Cells(columns, tuple(rows), 2 if is_double else 1)
+
+
+def _make_cell(first: str, second: str, *, is_double: bool) -> Text:
+    role = SIGNS.get(first[:1], "") if first[1:2] == " " else ""
+    cell = Text(first, role or (GOOD if first == _("yes") else ""), no_wrap=True)
+    return cell.append(f"\n{second}", QUIET) if is_double else cell
+
+
+def _tell_health(drive: DriveRow, *, is_brief: bool) -> tuple[str, str]:
+    """A sign with a word, and the temperature; in one if `is_brief`."""
+    health = drive.health
+    celsius = health.temperature_celsius if health else None
+    warm = "" if celsius is None else f"{celsius:.0f} °C"
+    if drive.answer == "not answering":
+        word = "× " + _("not answering")
+    elif drive.answer == "asking" and drive.offered:
+        word = "» " + _("asking")
+    elif health is not None and health.passed is False:
+        word = "× " + _("FAILING")
+    elif drive.has_remarks:
+        word = "! " + _("check")
+    elif health is not None and health.passed:
+        word = "+ " + _("passed")
+    else:
+        word = _("not known") if drive.offered else "-"
+    if is_brief:
+        return f"{word}  {warm}".rstrip(), ""
+    return word, warm
+
+
+def _tell_link(drive: DriveRow) -> str:
+    return (drive.details.link_now if drive.details else "") or "-"
+
+
+def _tell_content(drive: DriveRow) -> str:
+    """In a word or a few."""
+    if drive.mountpoints or drive.holders:
+        return _("in use")
+    if drive.array is not None:
+        return _("array")
+    systems = drive.details.file_systems if drive.details else ()
+    return ", ".join(systems or drive.partitions) or _("no label")
+
+
+def draw_temperatures(drives: Sequence[DriveRow], width: int) -> Text:
+    """A bar for each drive that tells its temperature, up to the limit that it tells; no title."""
+    drawn = Text()
+    for drive in drives:
+        celsius = drive.health.temperature_celsius if drive.health else None
+        if drive.health is None or celsius is None:
+            continue
+        limit = drive.health.limit_celsius or 0.0
+        is_hot = bool(limit) and celsius >= limit
+        is_warm = bool(limit) and celsius >= limit - _WARM_CELSIUS
+        role = BAD if is_hot else WARNING if is_warm else GOOD
+        sign = "×" if is_hot else "!" if is_warm else "+"
+        most = _("limit {celsius:.0f} °C").format(celsius=limit) if limit else ""
+        space = max(8, width - len(most) - _DEVICE - 13)
+        bar = draw_bar(celsius, limit or _USUAL_LIMIT_CELSIUS, space)
+        drawn.append(f"{sign} ", role).append(f"{shorten(drive.device, _DEVICE):{_DEVICE}} ")
+        drawn.append(f"{celsius:3.0f} °C  ").append(f"{bar:{space}}", role)
+        drawn.append(f"  {most}".rstrip() + "\n", QUIET)
+    return drawn
