@@ -7,9 +7,9 @@ from textual.widgets import DataTable
 from tui.charset import drawable
 
 
-def make_cell(text: str) -> Text:
+def make_cell(text: str, *, style: str = "") -> Text:
     """One line, fit to be drawn."""
-    return Text(drawable(text), no_wrap=True)
+    return Text(drawable(text), style, no_wrap=True)
 
 
 class Table(DataTable[Text]):
