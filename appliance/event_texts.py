@@ -114,6 +114,8 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     N_("not-thinned"): (_WHAT,),
     N_("pause-asked"): ("",),
     N_("pause-taken-back"): ("",),
+    N_("drive-pause-asked"): (N_("{drive}: its steps wait, the others go on"),),
+    N_("drive-resumed"): (N_("{drive}: its steps go on"),),
     N_("policy-invalid"): (_WHAT,),
     N_("power-key"): (N_("switching off"),),
     N_("ready"): (N_("{version}, {firmware}"),),

@@ -16,6 +16,7 @@ from appliance.store.campaigns import (
     update_max_power_actions,
 )
 from appliance.store.events import select_longest_gap
+from appliance.store.pause_and_skip import clear_drives_paused
 from appliance.store.steps import select_steps
 
 LONG_ABSENCE_DAYS = 7
@@ -88,4 +89,5 @@ def resume_campaign(context: CampaignContext, campaign_id: int) -> None:
         for row in select_campaign_drives(context.connection, campaign_id)
     )
     update_campaign_state(context.connection, campaign_id, "running" if installed else "preparing")
+    clear_drives_paused(context.connection, campaign_id)
     record(context, "campaign-resumed", campaign_id=campaign_id)

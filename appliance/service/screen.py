@@ -202,9 +202,13 @@ class Screen:
             )
 
         limited = self._limited()
-        return lambda place, label, done, total: limited(
-            (place, label), partial(show, place, label, done, total), running=place.step_ids
-        )
+
+        def tell(place: StepPosition, label: str, done: int, total: int) -> None:
+            # Of many steps one or another has a new part at any time: that is not worth a file.
+            what = place.step_ids if place.beside else (place.step_id, place.part, label)
+            limited(what, partial(show, place, label, done, total), running=place.step_ids)
+
+        return tell
 
     def _limited(self) -> _Limited:
         """Called as often as one likes: asks and shows seldom enough not to disturb a measurement.

@@ -151,8 +151,8 @@ SEALED = {
         },
         drive="s.drive_id",
         progress=(
-            "released_content", "install_uuid", "installed_at", "mark_uuid", "mark_sha256",
-            "written_over", "failed_reason", "failed_blame",
+            "paused", "released_content", "install_uuid", "installed_at", "mark_uuid",
+            "mark_sha256", "written_over", "failed_reason", "failed_blame",
         ),
         # Whether it was released is never guessed.
         left_out="UPDATE campaign_drive SET released = 0,"

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requested pauses, skipped steps and skipped boots of a campaign."""
+"""Requested pauses of a campaign and of its drives, skipped steps and skipped boots."""
 
 import sqlite3
+from typing import Literal
 
 from appliance.store.clock import timestamp
 from appliance.store.rows import has_row
+
+DrivePause = Literal["", "after its part", "at once"]
+"""Whether, and when, the steps of one drive are to wait while the others go on."""
 
 
 def update_pause_asked(connection: sqlite3.Connection, campaign_id: int) -> None:
@@ -24,6 +28,31 @@ def is_pause_asked(connection: sqlite3.Connection, campaign_id: int) -> bool:
     """Whether it is to pause at its next safe point."""
     query = "SELECT 1 FROM campaign WHERE id = ? AND pause_asked_at IS NOT NULL"
     return has_row(connection, query, campaign_id)
+
+
+def update_drive_paused(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int, paused: DrivePause
+) -> None:
+    """Whether its steps are to wait."""
+    connection.execute(
+        "UPDATE campaign_drive SET paused = ? WHERE campaign_id = ? AND drive_id = ?",
+        (paused, campaign_id, drive_id),
+    )
+
+
+def clear_drives_paused(connection: sqlite3.Connection, campaign_id: int) -> None:
+    """None of its drives waits any more."""
+    connection.execute(
+        "UPDATE campaign_drive SET paused = '' WHERE campaign_id = ?", (campaign_id,)
+    )
+
+
+def select_paused_drives(
+    connection: sqlite3.Connection, campaign_id: int
+) -> dict[int | None, DrivePause]:
+    """Those whose steps are to wait, by their rows' ids."""
+    query = "SELECT drive_id, paused FROM campaign_drive WHERE campaign_id = ? AND paused <> ''"
+    return dict(connection.execute(query, (campaign_id,)).fetchall())
 
 
 def update_step_skipped(connection: sqlite3.Connection, step_id: int, *, reason: str) -> bool:

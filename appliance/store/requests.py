@@ -26,6 +26,8 @@ class Kind(StrEnum):
     STOP = ("stop", N_("Stop"))
     PAUSE = ("pause", N_("Pause"))
     KEEP_RUNNING = ("keep-running", N_("Resume"))
+    PAUSE_DRIVE = ("pause-drive", N_("Pause"))
+    RESUME_DRIVE = ("resume-drive", N_("Resume"))
     SKIP_STEP = ("skip-step", N_("Skipping"))
     SKIP_BOOTS = ("skip-boots", N_("Skipping"))
     WAKE_CHOICE = ("wake-choice", N_("Choice"))

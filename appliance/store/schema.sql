@@ -89,6 +89,7 @@ CREATE TABLE campaign_drive (
     asked_size_bytes INTEGER NOT NULL DEFAULT 0,
     serial_doubt TEXT NOT NULL DEFAULT '',
     label TEXT NOT NULL DEFAULT '',
+    paused TEXT NOT NULL DEFAULT '' CHECK (paused IN ('', 'after its part', 'at once')),
     install_uuid TEXT NOT NULL DEFAULT '',
     installed_at TEXT,
     mark_uuid TEXT NOT NULL DEFAULT '',

@@ -129,6 +129,18 @@ class Workload(Protocol):
         """Before each of these parts the drive must have been without power, since the last one."""
         return frozenset()
 
+    @property
+    def announced_left_s(self) -> float | None:
+        """How long the running part still takes by what the drive says of it; None: nothing."""
+        return None
+
+    def part_bytes(self, part: str) -> int:  # noqa: ARG002 - for those that know it
+        """What the part reads or writes, and tells how far it is of; 0: nothing, or not known.
+
+        Asked after `prepare`.
+        """
+        return 0
+
     def prepare(self, bench: Bench) -> None:
         """Lay out what the parts need, or find it there from before the interruption.
 

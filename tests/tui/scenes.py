@@ -56,6 +56,18 @@ from tests.tui.scene_steps import (
     set_further,
     show_times,
 )
+from tests.tui.shelf_scenes import (
+    accept_shelf,
+    judge_one,
+    look_quickly,
+    open_drive,
+    read_shelf,
+    reject_some,
+    run_large_shelf,
+    run_shelf,
+    run_shelf_alone,
+    sort_shelf,
+)
 from tests.tui.spread_scenes import show_spreads
 from tests.tui.steps import settle
 
@@ -119,6 +131,14 @@ SCENES = {
     "run-step-prepared": Scene(at.prepare_step, do_nothing),
     "run-array": Scene(at.run_array_step, read_array),
     "run-array-made": Scene(at.make_array, do_nothing),
+    "run-shelf": Scene(run_shelf, read_shelf),
+    "run-shelf-sorted": Scene(run_large_shelf, sort_shelf),
+    "run-shelf-drive": Scene(run_shelf, open_drive),
+    "run-shelf-alone": Scene(run_shelf_alone, read_shelf),
+    "run-accepted": Scene(accept_shelf, press_keys("3")),
+    "run-rejected": Scene(reject_some, press_keys("3")),
+    "run-quick-look": Scene(look_quickly, press_keys("3")),
+    "run-judged-one": Scene(judge_one, press_keys("3")),
     "results": Scene(at.run_campaign, press_keys("4")),
     "results-steps": Scene(at.show_steps, press_keys("4")),
     "results-steps-end": Scene(at.show_steps, press_keys("4", "tab", "end")),

@@ -146,15 +146,22 @@ def test_durations_are_what_was_recorded_and_the_plan_tells_the_same_work(
         "INSERT INTO part VALUES (?, 'first', 1, '2026-11-22T01:00:00.000Z')", (running,)
     )
     found = make_durations(select_work(engine.connection))
-    left = found.find_time_left(new, now="2026-11-22T01:01:40.000Z")
+    left, drives = found.find_time_left(new, now="2026-11-22T01:01:40.000Z", own_left_s={})
     assert left is not None
     assert left.step_s == pytest.approx(1000.0 - 300.0 - 100.0)
     assert left.campaign_s == pytest.approx(600.0 + 3 * 600.0)
     assert (left.unknown, left.learned_from) == (1, 2)
-    late = found.find_time_left(new, now="2020-01-01T00:00:00.000Z")
+    assert [(each.identity, each.unknown) for each in drives] == [(HDD.serial, 1)]
+    told, _ = found.find_time_left(
+        new, now="2026-11-22T01:01:40.000Z", own_left_s={running: 9_009.0}
+    )
+    assert told is not None
+    assert told.step_s == pytest.approx(9_000.0), "what the drive's own rate tells comes first"
+    late, _ = found.find_time_left(new, now="2020-01-01T00:00:00.000Z", own_left_s={})
     assert late is not None
     assert late.step_s == pytest.approx(700.0), "a clock that was set takes nothing off"
-    assert found.find_time_left(old, now="2026-11-22T01:01:40.000Z") is None
+    nothing = found.find_time_left(old, now="2026-11-22T01:01:40.000Z", own_left_s={})
+    assert nothing == (None, ())
 
 
 def test_a_campaign_that_begins_meanwhile_is_no_bug(

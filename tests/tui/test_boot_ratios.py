@@ -32,6 +32,7 @@ def booted(identity: str, *boot_s: float, proof: str = "unproven") -> CampaignDr
         released=True,
         failed_reason="",
         label="",
+        paused="",
         planned=len(boot_s),
         done=len(boot_s),
         failed=0,

@@ -21,6 +21,7 @@ SMALL, LARGE = (80, 24), (120, 40)
 LARGE_TOO = (
     *("drives", "compose-all-tests", "release", "run-running", "run-countdown", "run-step"),
     *("results", "results-steps", "compose-array", "array"),
+    *("run-shelf", "run-shelf-sorted", "run-accepted", "run-rejected", "run-quick-look"),
     *("drives-array", "run-array", "results-array", "further-mistakes"),
     *("drives-asked", "compose-field-tests", "results-field-test", "drives-inspect"),
     *("plan-kept", "plan-kept-adjusted", "plan-kept-too-much"),

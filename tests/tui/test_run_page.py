@@ -13,7 +13,7 @@ from tui.app import KaltstartApp
 from tui.charset import drawable
 from tui.model.snapshot import Event
 from tui.plan.compose import ComposeDialog
-from tui.run.page import describe_events
+from tui.run.events import describe_events
 from tui.widgets.dialog import Ask
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from tui.language import _
 
+DAY_MINUTES = 24 * 60
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:
@@ -57,7 +59,8 @@ class TimeLeft:
     unknown: int
     """Of how many steps and boots nothing is known."""
     learned_from: int
-    """Steps and boots that the estimate rests on; 0: nothing is known."""
+    """Steps and boots that the estimate rests on, those among them that run and tell how long they
+    still take; 0: nothing is known."""
 
 
 def find_past(work: Work, past: Iterable[Past]) -> tuple[Past, ...]:
@@ -97,28 +100,80 @@ class Begun:
 
     work: Work
     elapsed_s: float
+    left_s: float | None = None
+    """At the drive's own rate, or as the drive says; before what earlier work took."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriveLeft:
+    """What is left of the work on one drive, as far as it can be told."""
+
+    identity: str
+    seconds: float
+    unknown: int
+    """Of how many steps and boots nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Estimate:
+    """How long some work still takes."""
+
+    work: Work
+    left_s: float | None
+    """None: nothing is known. Below 0: it takes longer than it did before."""
+    learned_from: frozenset[int]
+
+
+def _estimate_all(
+    planned: Sequence[Work], past: Sequence[Past], running: Sequence[Begun]
+) -> list[_Estimate]:
+    """Of the steps that run, then of what comes behind them."""
+    alike: dict[tuple[str, str], list[Past]] = defaultdict(list)
+    for each in past:
+        alike[each.work.kind, each.work.settings].append(each)
+    found = []
+    for begun in (*running, *(Begun(work, 0.0) for work in planned)):
+        work = begun.work
+        if begun.left_s is not None:
+            found.append(_Estimate(work, begun.left_s, frozenset({id(begun)})))
+            continue
+        near = find_past(work, alike[work.kind, work.settings])
+        seconds = estimate_s(work, near)
+        if seconds is None:
+            found.append(_Estimate(work, None, frozenset()))
+            continue
+        found.append(_Estimate(work, seconds - begun.elapsed_s, frozenset(map(id, near))))
+    return found
 
 
 def find_time_left(
     planned: Sequence[Work], past: Sequence[Past], *, running: Sequence[Begun] = ()
 ) -> TimeLeft:
     """`running` are the steps that run; `planned` is what comes behind them."""
-    known: list[Span] = []
-    unknown, learned_from = 0, set[int]()
-    left_s: list[float] = []
-    begun = [*((each.work, each.elapsed_s) for each in running), *((work, 0.0) for work in planned)]
-    for number, (work, elapsed_s) in enumerate(begun):
-        near = find_past(work, past)
-        seconds = estimate_s(work, near)
-        if seconds is None:
-            unknown += 1
-            continue
-        learned_from |= {id(each) for each in near}
-        if number < len(running):
-            left_s.append(seconds - elapsed_s)
-        known.append(Span(work.subject.identity, work.at_once, max(seconds - elapsed_s, 0.0)))
-    step_s = max(left_s) if running and len(left_s) == len(running) else None
-    return TimeLeft(step_s, add_up(known), unknown, len(learned_from))
+    found = _estimate_all(planned, past, running)
+    known = [each for each in found if each.left_s is not None]
+    left_s = [each.left_s for each in found[: len(running)] if each.left_s is not None]
+    return TimeLeft(
+        max(left_s) if running and len(left_s) == len(running) else None,
+        add_up(
+            Span(each.work.subject.identity, each.work.at_once, max(each.left_s or 0.0, 0.0))
+            for each in known
+        ),
+        len(found) - len(known),
+        len(frozenset().union(*(each.learned_from for each in known))),
+    )
+
+
+def find_drives_left(
+    planned: Sequence[Work], past: Sequence[Past], *, running: Sequence[Begun] = ()
+) -> tuple[DriveLeft, ...]:
+    """The same for each drive alone: its own work, without what it waits for."""
+    seconds: dict[str, float] = defaultdict(float)
+    unknown: dict[str, int] = defaultdict(int)
+    for each in _estimate_all(planned, past, running):
+        seconds[each.work.subject.identity] += max(each.left_s or 0.0, 0.0)
+        unknown[each.work.subject.identity] += each.left_s is None
+    return tuple(DriveLeft(identity, seconds[identity], unknown[identity]) for identity in seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,23 +208,26 @@ def describe_time_left(left: TimeLeft, *, has_step: bool) -> str:
         return _("Time left: unknown, this stick has not done such work before")
     parts = []
     if has_step:
-        span = _("unknown yet") if left.step_s is None else _name_span(left.step_s)
+        span = _("unknown yet") if left.step_s is None else name_span(left.step_s)
         parts.append(_("step {span}").format(span=span))
-    whole = _("campaign {span}").format(span=_name_span(left.campaign_s))
+    whole = _("campaign {span}").format(span=name_span(left.campaign_s))
     if left.unknown:
         whole += " " + _("+ {count} unknown yet").format(count=left.unknown)
     parts.append(whole)
     return _("Time left (estimate): {all}").format(all=", ".join(parts))
 
 
-def _name_span(seconds: float) -> str:
-    """`2 h 10 min`: as exact as an estimate can be, and redrawn as seldom."""
+def name_span(seconds: float, *, short: bool = False) -> str:
+    """`2 h 10 min`: as exact as an estimate can be, and redrawn as seldom; `short`: `2 h 10`."""
     if seconds < 0:
         return _("longer than before")
     minutes = round(seconds / 60)
     if minutes < 1:
-        return _("less than 1 min")
+        return "< 1 min" if short else _("less than 1 min")
     if minutes < 60:
         return f"{minutes} min"
+    if minutes >= DAY_MINUTES:
+        days, hours = divmod(round(minutes / 60), 24)
+        return f"{days} d {hours} h"
     hours, minutes = divmod(5 * round(minutes / 5), 60)
-    return f"{hours} h {minutes:02} min"
+    return f"{hours} h {minutes:02}" + ("" if short else " min")

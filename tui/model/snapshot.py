@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tui.model.campaigns import ARRAY, Campaign
 from tui.model.drives import DriveRow, UnlistedRow
-from tui.model.estimate import TimeLeft
+from tui.model.estimate import DriveLeft, TimeLeft
 from tui.model.io_history import Course
 from tui.model.machine import Machine
 from tui.model.status import Countdown, Status
@@ -85,6 +85,8 @@ class Snapshot:
     """Of every drive, while a campaign has the machine."""
     time_left: TimeLeft | None = None
     """Of the campaign that has the machine; None where nothing of it is left."""
+    drives_left: tuple[DriveLeft, ...] = ()
+    """Of each of its drives."""
     machine: Machine | None = None
     """None: the engine has not told yet."""
     trouble: str = ""

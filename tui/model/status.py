@@ -40,6 +40,8 @@ class StepNow:
     """Empty while the step is being prepared."""
     part_number: int = 0
     parts: int = 0
+    left_s: float | None = None
+    """How long it still takes, at its drive's own rate or as that says; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,12 @@ class Status:
         """The steps that run."""
         running = [each.step for each in self.steps] or ([self.step] if self.step else [])
         return frozenset(each.step_id for each in running)
+
+    @property
+    def own_left_s(self) -> dict[int, float]:
+        """How long running steps still take, where they tell, by their rows' ids."""
+        running = [each.step for each in self.steps] or ([self.step] if self.step else [])
+        return {each.step_id: each.left_s for each in running if each.left_s is not None}
 
     @property
     def busy(self) -> bool:

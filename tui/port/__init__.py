@@ -128,6 +128,11 @@ class Port:
             rows = found.drives if found else ()
             is_busy = status is not None and status.busy
             seen = self._activity.look(self._find_subjects(rows), rows if is_busy else ())
+            time_left, drives_left = stored.durations.find_time_left(
+                status.campaign_id if status and is_busy else None,
+                now=timestamp(),
+                own_left_s=status.own_left_s if status else {},
+            )
             return Snapshot(
                 status=status,
                 silent=self._is_silent(),
@@ -140,9 +145,8 @@ class Port:
                 rates=seen.rates,
                 course=seen.course,
                 activity=seen.drives,
-                time_left=stored.durations.find_time_left(status.campaign_id, now=timestamp())
-                if status and is_busy
-                else None,
+                time_left=time_left,
+                drives_left=drives_left,
                 machine=self._machine.value,
                 trouble=trouble,
             )

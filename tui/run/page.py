@@ -13,19 +13,25 @@ from tui.charset import drawable, shorten
 from tui.format import show_iops, show_number, show_rate
 from tui.language import N_, _
 from tui.model.campaigns import ARRAY, Campaign
-from tui.model.engine_words import name_device, say, say_event
+from tui.model.engine_words import name_device, say
 from tui.model.estimate import describe_time_left
-from tui.model.snapshot import Event, Rate, Snapshot
+from tui.model.snapshot import Rate, Snapshot
 from tui.model.status import Progress, RunningStep, StepNow
 from tui.page import Page
 from tui.run.charts import draw_activity, draw_course
+from tui.run.drive_dialog import DriveDialog
+from tui.run.events import describe_events
+from tui.run.judged import draw_judged
 from tui.run.lines import describe_campaign, describe_drives
 from tui.run.resume import describe_resumption
+from tui.run.shelf import is_shelf
+from tui.run.shelf_view import Shelf
 from tui.run.skip import find_skippable, find_skippable_boots
 from tui.run.skip_dialog import skip_boots, skip_step
 from tui.widgets.dialog import Ask
 from tui.widgets.figures import draw_digits, draw_progress
 from tui.widgets.line import Line
+from tui.widgets.table import Table
 
 _WAKE = N_(
     "This machine was not seen to wake from power-off by its clock.\n\n"
@@ -53,8 +59,12 @@ class RunPage(Page):
         "answers. The charts show its last minutes; a dot means that nothing is known. Below "
         "them is every drive of the machine; busy is the share of time with requests in "
         "progress.\n\n"
-        "Time left is an estimate, from what the same work took before with this stick. "
-        "During a countdown, ANY key stops it.\n\n"
+        "Time left is an estimate: at the drive's own rate now, or what it says itself of its "
+        "self-test; else from what the same work took before. During a countdown, ANY key "
+        "stops it.\n\n"
+        "Three drives and more have a line each: Enter shows all of one, and pauses, stops or "
+        "skips it alone; o, O sort the lines. At the end large letters say how many drives are "
+        "accepted. ¼: a quick look, a part of the drive was never read.\n\n"
         "h  pause once the current part is stored; power stays on\n"
         "s  stop now: the current part is measured again later\n"
         "k  skip what runs, or while paused what is next; asks first\n"
@@ -66,6 +76,8 @@ class RunPage(Page):
         Binding("k", "skip", show=False),
         Binding("r", "resume", show=False),
         Binding("w", "wake", show=False),
+        Binding("o", "sort(1)", show=False),
+        Binding("O", "sort(-1)", show=False),
     ]
 
     def __init__(self) -> None:
@@ -74,6 +86,9 @@ class RunPage(Page):
 
     @override
     def compose_body(self) -> ComposeResult:
+        yield Line(id="rejected")
+        yield Line(id="accepted")
+        yield Line(id="judged")
         with VerticalScroll():
             yield Line(id="campaign")
             yield Line(id="now")
@@ -82,12 +97,15 @@ class RunPage(Page):
             yield Line(id="activity", classes="gap")
             yield Line(id="drives", classes="gap")
             yield Line(id="events", classes="gap")
+        yield Shelf()
 
     @override
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
         skip = [("k", _("skip step"))] if find_skippable(snapshot) else []
         if find_skippable_boots(snapshot):
             skip = [("k", _("skip boots"))]
+        if is_shelf(snapshot.current):
+            return self.query_one(Shelf).list_keys(snapshot)
         if snapshot.busy:
             return [("s", _("stop now")), *_list_pause_keys(snapshot.current), *skip]
         if snapshot.paused:
@@ -107,9 +125,11 @@ class RunPage(Page):
             about += "\n" + _('Campaign {id} "{name}" is PAUSED: r resumes it').format(
                 id=paused.id, name=paused.name
             )
+        many = is_shelf(campaign)
+        self._show_judged(campaign, width)
         self.query_one("#campaign", Line).show(about)
         now = self.query_one("#now", Line)
-        now.show(describe_now(snapshot, width))
+        now.show(describe_now(snapshot, width, many=many))
         now.display = bool(now.text)
         is_live = snapshot.busy and not snapshot.silent
         for name, text in self._describe_live(snapshot, width).items():
@@ -117,14 +137,43 @@ class RunPage(Page):
             line.show(text if is_live else "")
             line.display = bool(line.text)
         drives = self.query_one("#drives", Line)
-        drives.show(describe_drives(campaign, width) if campaign else "")
-        drives.display = campaign is not None
-        self.query_one("#events", Line).show(describe_events(snapshot.events, width))
+        drives.show(describe_drives(campaign, width) if campaign and not many else "")
+        drives.display = campaign is not None and not many
+        events = self.query_one("#events", Line)
+        events.show("" if many else describe_events(snapshot.events, width))
+        events.display = not many
+        self._show_shelf(campaign, snapshot, width, many=many)
+
+    def _show_shelf(
+        self, campaign: Campaign | None, snapshot: Snapshot, width: int, *, many: bool
+    ) -> None:
+        shelf, others = self.query_one(Shelf), self.query_one(VerticalScroll)
+        was_many, shelf.display = shelf.display, many
+        self.set_class(many, "many")
+        if many and campaign is not None:
+            shelf.show(campaign, snapshot, width)
+        if was_many != many or self.focused is None:
+            (shelf.query_one(Table) if many else others).focus()
+
+    def _show_judged(self, campaign: Campaign | None, width: int) -> None:
+        judged = draw_judged(campaign, width=width, height=self.app.size.height // 2)
+        texts = {
+            "#rejected": judged.bad if judged else "",
+            "#accepted": judged.good if judged else "",
+            "#judged": judged.rest if judged else "",
+        }
+        for name, text in texts.items():
+            line = self.query_one(name, Line)
+            line.show(text)
+            line.display = bool(text)
+        self.query_one("#accepted").set_class(judged is not None and judged.is_clean, "clean")
 
     def _describe_live(self, snapshot: Snapshot, width: int) -> dict[str, str]:
         course, activity, left = snapshot.course, snapshot.activity, snapshot.time_left
         height = self.app.size.height
         has_step = snapshot.status is not None and snapshot.status.step is not None
+        if is_shelf(snapshot.current):
+            course, activity, has_step = None, (), False
         return {
             "#left": describe_time_left(left, has_step=has_step) if left else "",
             "#course": draw_course(course, width=width, screen_height=height) if course else "",
@@ -146,9 +195,47 @@ class RunPage(Page):
         else:
             app.run_flow(app.ask_engine("pause", {"campaign_id": campaign.id}))
 
+    def on_shelf_cursor_moved(self) -> None:
+        """Another drive may have something to skip."""
+        self.show_keys()
+
+    def on_data_table_row_selected(self) -> None:
+        """Enter on a drive: all of it, and what can be done about it alone."""
+        self.kaltstart.run_once("drive", self._show_drive())
+
+    async def _show_drive(self) -> None:
+        app, shelf = self.kaltstart, self.query_one(Shelf)
+        line, campaign = shelf.selected, app.snapshot.current
+        if line is None or campaign is None:
+            return
+        skippable = shelf.find_skippable(app.snapshot)
+        is_busy, can_skip = app.snapshot.busy, skippable is not None
+        dialog = DriveDialog(line, campaign, is_busy=is_busy, can_skip=can_skip)
+        answer = await app.push_screen_wait(dialog)
+        about = {"campaign_id": campaign.id, "drive_id": line.drive_id}
+        match answer:
+            case "pause" | "stop":
+                await app.ask_engine("pause-drive", about | {"at_once": answer == "stop"})
+            case "resume":
+                await app.ask_engine("resume-drive", about)
+            case "skip" if skippable is not None:
+                await skip_step(app, skippable[0], (skippable[1],))
+
+    def action_sort(self, step: int) -> None:
+        """The lines by another column."""
+        snapshot = self.kaltstart.snapshot
+        if snapshot.current is not None and is_shelf(snapshot.current):
+            width = max(40, self.app.size.width - 4)
+            self.query_one(Shelf).sort(step, snapshot.current, snapshot, width)
+            self.show_keys()
+
     def action_skip(self) -> None:
         """Give up the step that runs, or what comes next, after a question."""
         app, paused = self.kaltstart, self.kaltstart.snapshot.paused
+        current = app.snapshot.current
+        if is_shelf(current) and (paused is None or paused == current):
+            self._skip_on_shelf()
+            return
         drives = find_skippable_boots(app.snapshot)
         found = find_skippable(app.snapshot)
         if paused is not None and drives:
@@ -157,6 +244,13 @@ class RunPage(Page):
             app.run_once("skip", skip_step(app, *found))
         else:
             app.say(_("There is no step to skip now; a paused campaign may have one."))
+
+    def _skip_on_shelf(self) -> None:
+        app = self.kaltstart
+        if skippable := self.query_one(Shelf).find_skippable(app.snapshot):
+            app.run_once("skip", skip_step(app, skippable[0], (skippable[1],)))
+        else:
+            app.say(_("This drive has no step to skip now; a paused campaign may have one."))
 
     def action_wake(self) -> None:
         """What follows where the machine does not wake by its clock."""
@@ -211,14 +305,19 @@ def _list_pause_keys(campaign: Campaign | None) -> list[tuple[str, str]]:
     return [("r", _("do not pause")) if campaign.is_pausing else ("h", _("pause after this part"))]
 
 
-def describe_now(snapshot: Snapshot, width: int) -> str:
-    """The countdown, the running step, its progress and what happens next."""
+def describe_now(snapshot: Snapshot, width: int, *, many: bool = False) -> str:
+    """The countdown, the running step, its progress and what happens next.
+
+    `many`: each drive has its line below.
+    """
     status = snapshot.status
     if status is None or snapshot.is_overtaken:
         return ""
     parts = []
     if snapshot.countdown is not None:
         parts.append(draw_digits(snapshot.countdown.remaining_s))
+    if status.steps and many:
+        return "\n".join(parts)
     if status.steps:
         parts.append(describe_steps(status.steps, dict(status.temperatures), width))
         return "\n".join(parts)
@@ -226,9 +325,9 @@ def describe_now(snapshot: Snapshot, width: int) -> str:
         parts.append(describe_step(status.step, width))
     if status.progress is not None:
         parts.append(describe_progress(status.progress, width))
-    if status.step is not None and snapshot.rates:
+    if status.step is not None and snapshot.rates and not many:
         parts.append(describe_rates(snapshot.rates))
-    if status.step is not None and status.temperatures:
+    if status.step is not None and status.temperatures and not many:
         parts.append(describe_temperatures(status.temperatures, width))
     if status.next:
         parts.append(_("Next: {what}").format(what=say(status.next)))
@@ -306,28 +405,3 @@ def describe_temperatures(temperatures: Sequence[tuple[str, float]], width: int)
     each = (f"{identity} {celsius:.0f} °C" for identity, celsius in temperatures)
     text = _("Temperature: {all}").format(all=", ".join(each))
     return textwrap.fill(drawable(text), width, subsequent_indent="  ", break_on_hyphens=False)
-
-
-def describe_events(events: tuple[Event, ...], width: int) -> str:
-    """The last lines of the log, each with its time of day."""
-    if not events:
-        return _("No events yet.")
-    marks = {"info": " ", "warning": "!", "error": "E"}
-    lines = []
-    for event in reversed(events):
-        line = f"{event.at[11:19]} {marks.get(event.level, '?')} {say_event(event)}"
-        # What went wrong ends with its reason, which has to be read on a narrow screen too.
-        is_short = event.level == "info"
-        lines += [shorten(line, width)] if is_short else _fold(line, width)
-    return "\n".join([_("Events, newest first (! warning, E error):"), *lines])
-
-
-def _fold(line: str, width: int) -> list[str]:
-    return textwrap.wrap(
-        drawable(line),
-        width,
-        subsequent_indent=" " * 11,
-        break_on_hyphens=False,
-        max_lines=3,
-        placeholder="~",
-    )

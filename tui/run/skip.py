@@ -22,6 +22,19 @@ def find_skippable(snapshot: Snapshot) -> tuple[Campaign, tuple[Step, ...]] | No
     return (campaign, steps) if steps else None
 
 
+def find_skippable_on(snapshot: Snapshot, drive_id: int) -> tuple[Campaign, Step] | None:
+    """The same of one drive: the step that runs, or of a paused campaign its next one."""
+    campaign = snapshot.current if snapshot.busy else snapshot.paused
+    if campaign is None:
+        return None
+    running = snapshot.status.step_ids if snapshot.busy and snapshot.status else None
+    for step in campaign.steps:
+        is_open = step.drive_id == drive_id and step.state in {"planned", "running"}
+        if is_open and (running is None or step.id in running):
+            return campaign, step
+    return None
+
+
 def find_skippable_boots(snapshot: Snapshot) -> tuple[CampaignDrive, ...]:
     """The drives of the paused campaign that have boots to make; whose turn it is comes first."""
     if snapshot.paused is None:

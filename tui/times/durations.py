@@ -2,6 +2,7 @@
 """Durations of this stick's steps and boots, and those still to come. Pure."""
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -9,7 +10,16 @@ from itertools import pairwise
 from typing import Any
 
 from appliance.store.read.durations import WorkRow, WorkRows
-from tui.model.estimate import Begun, Past, Subject, TimeLeft, Work, find_time_left
+from tui.model.estimate import (
+    Begun,
+    DriveLeft,
+    Past,
+    Subject,
+    TimeLeft,
+    Work,
+    find_drives_left,
+    find_time_left,
+)
 
 _COUNTED_APART = frozenset({"on", "cycles", "train", "charts", "wake_margin"})
 """Keys of a plan that say where or how often, not what."""
@@ -27,6 +37,7 @@ class Running:
     recorded_s: float
     """Until `recorded_at`."""
     recorded_at: str
+    step_id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +49,13 @@ class Durations:
     """What is left, with its campaign."""
     running: tuple[tuple[int, Running], ...] = ()
 
-    def find_time_left(self, campaign_id: int | None, *, now: str) -> TimeLeft | None:
-        """Of one campaign, at `now`; None where nothing of it is left."""
+    def find_time_left(
+        self, campaign_id: int | None, *, now: str, own_left_s: Mapping[int, float]
+    ) -> tuple[TimeLeft | None, tuple[DriveLeft, ...]]:
+        """Of one campaign, at `now`, and of each of its drives; None where nothing of it is left.
+
+        `own_left_s` is what running steps tell themselves, by their rows' ids.
+        """
         planned = [work for campaign, work in self.planned if campaign == campaign_id]
         running = []
         for campaign, each in self.running:
@@ -47,10 +63,14 @@ class Durations:
                 # A bench machine's clock may have been set meanwhile.
                 since_s = max(_seconds_between(each.recorded_at, now) or 0.0, 0.0)
                 elapsed_s = each.recorded_s + since_s // _GRAIN_S * _GRAIN_S
-                running.append(Begun(each.work, elapsed_s))
+                left_s = own_left_s.get(each.step_id)
+                if left_s is not None:
+                    left_s -= left_s % _GRAIN_S
+                running.append(Begun(each.work, elapsed_s, left_s))
         if not planned and not running:
-            return None
-        return find_time_left(planned, self.past, running=running)
+            return None, ()
+        whole = find_time_left(planned, self.past, running=running)
+        return whole, find_drives_left(planned, self.past, running=running)
 
 
 def make_durations(rows: WorkRows) -> Durations:
@@ -81,7 +101,7 @@ def make_durations(rows: WorkRows) -> Durations:
             if row.state in {"planned", "armed"}
         ),
         tuple(
-            (row.campaign_id, Running(work, row.seconds, row.at))
+            (row.campaign_id, Running(work, row.seconds, row.at, row.step_id))
             for row, work in steps
             if row.state == "running"
         ),

@@ -14,7 +14,16 @@ from tui.charset import shorten
 from tui.language import N_, _, ngettext
 from tui.model.campaigns import ARRAY
 from tui.model.drives import DriveRow
-from tui.model.estimate import Past, Span, Subject, Work, add_up, estimate_s, find_past
+from tui.model.estimate import (
+    DAY_MINUTES,
+    Past,
+    Span,
+    Subject,
+    Work,
+    add_up,
+    estimate_s,
+    find_past,
+)
 from tui.times.durations import find_at_once, name_settings, name_work
 
 type Table = dict[str, Any]
@@ -123,6 +132,9 @@ def show_span(seconds: float) -> str:
         return _("under a minute")
     if minutes < 60:
         return _("about {minutes} min").format(minutes=minutes)
+    if minutes >= DAY_MINUTES:
+        days, hours = divmod(round(minutes / 60), 24)
+        return _("about {days} d {hours} h").format(days=days, hours=hours)
     hours, minutes = divmod(5 * round(minutes / 5), 60)
     return _("about {hours} h {minutes:02} min").format(hours=hours, minutes=minutes)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures made of blocks: bars, and digits large enough to read across a bench. Pure text."""
+"""Figures made of blocks: bars, and letters large enough to read across a room. Pure text."""
 
 from tui.charset import BLOCK, ENDS
 
@@ -14,7 +14,41 @@ _GLYPHS = {
     "7": ("###", "  #", "  #", "  #", "  #"),
     "8": ("###", "# #", "###", "# #", "###"),
     "9": ("###", "# #", "###", "  #", "###"),
+    "A": ("###", "# #", "###", "# #", "# #"),
+    "B": ("## ", "# #", "## ", "# #", "## "),
+    "C": ("###", "#  ", "#  ", "#  ", "###"),
+    "D": ("## ", "# #", "# #", "# #", "## "),
+    "E": ("###", "#  ", "## ", "#  ", "###"),
+    "F": ("###", "#  ", "## ", "#  ", "#  "),
+    "G": ("####", "#   ", "# ##", "#  #", "####"),
+    "H": ("# #", "# #", "###", "# #", "# #"),
+    "I": ("#", "#", "#", "#", "#"),
+    "J": ("  #", "  #", "  #", "# #", "###"),
+    "K": ("#  #", "# # ", "##  ", "# # ", "#  #"),
+    "L": ("#  ", "#  ", "#  ", "#  ", "###"),
+    "M": ("#   #", "## ##", "# # #", "#   #", "#   #"),
+    "N": ("#  #", "## #", "# ##", "#  #", "#  #"),
+    "O": ("###", "# #", "# #", "# #", "###"),
+    "P": ("###", "# #", "###", "#  ", "#  "),
+    "Q": ("####", "#  #", "#  #", "# ##", "####"),
+    "R": ("## ", "# #", "## ", "# #", "# #"),
+    "S": ("###", "#  ", "###", "  #", "###"),
+    "T": ("###", " # ", " # ", " # ", " # "),
+    "U": ("# #", "# #", "# #", "# #", "###"),
+    "V": ("# #", "# #", "# #", "# #", " # "),
+    "W": ("#   #", "#   #", "# # #", "## ##", "#   #"),
+    "X": ("# #", "# #", " # ", "# #", "# #"),
+    "Y": ("# #", "# #", "###", " # ", " # "),
+    "Z": ("###", "  #", " # ", "#  ", "###"),
+    "+": ("   ", " # ", "###", " # ", "   "),
+    "×": ("   ", "# #", " # ", "# #", "   "),
+    "!": ("#", "#", "#", " ", "#"),
+    # A box with a quarter of it filled.
+    "¼": ("#####", "# ###", "# ###", "#   #", "#####"),
+    " ": ("",) * 5,
 }
+_SIZES = ((2, 2), (2, 1), (1, 1))
+"""Columns of a point and of what is between two glyphs, the largest first."""
 
 
 def draw_bar(value: float, largest: float, width: int) -> str:
@@ -36,8 +70,28 @@ def draw_progress(done: int, total: int, width: int) -> str:
 
 
 def draw_digits(number: int) -> str:
-    """A number five lines high; each point is two columns wide, which makes it about square."""
-    rows = zip(*(_GLYPHS[digit] for digit in str(max(0, number))), strict=True)
+    """A number five lines high."""
+    return _draw(str(max(0, number)), *_SIZES[0])
+
+
+def draw_letters(text: str, width: int) -> str:
+    """Capitals, digits and signs five lines high, as broad as fits into `width` columns.
+
+    Each point is two columns wide if there is room, which makes it about square. What does not fit
+    at all stays a line of text.
+    """
+    for size in _SIZES:
+        drawn = _draw(text, *size)
+        if max(map(len, drawn.splitlines())) <= width:
+            return drawn
+    return text
+
+
+def _draw(text: str, point: int, gap: int) -> str:
+    rows = zip(*(_GLYPHS[each] for each in text), strict=True)
     return "\n".join(
-        "  ".join(part.replace(" ", "  ").replace("#", "██") for part in row) for row in rows
+        (" " * gap)
+        .join(part.replace(" ", " " * point).replace("#", "█" * point) for part in row)
+        .rstrip()
+        for row in rows
     )

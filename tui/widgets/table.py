@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A table of lines with a cursor."""
 
+from typing import override
+
 from rich.text import Text
 from textual.widgets import DataTable
 
 from tui.charset import drawable
 
 
-def make_cell(text: str) -> Text:
+def make_cell(text: str, *, style: str = "") -> Text:
     """One line, fit to be drawn."""
-    return Text(drawable(text), no_wrap=True)
+    return Text(drawable(text), style, no_wrap=True)
 
 
 class Table(DataTable[Text]):
@@ -25,3 +27,12 @@ class Table(DataTable[Text]):
         from a cache that only the event empties: the cursor's bar would end where it did before.
         """
         self.refresh()
+
+    @override
+    def action_scroll_home(self) -> None:
+        self.action_scroll_top()
+
+    @override
+    def action_scroll_end(self) -> None:
+        """Of the list: the first and the last column of a line are of no use."""
+        self.action_scroll_bottom()

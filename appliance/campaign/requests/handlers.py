@@ -29,9 +29,12 @@ from appliance.store.campaigns import (
 )
 from appliance.store.connect import transaction
 from appliance.store.pause_and_skip import (
+    DrivePause,
     clear_pause_asked,
     is_pause_asked,
+    select_paused_drives,
     update_boots_skipped,
+    update_drive_paused,
     update_pause_asked,
     update_step_skipped,
 )
@@ -291,6 +294,38 @@ def _take_back_pause(asked: Asked, *, campaign_id: int) -> None:
         asked.accept(Phrase(N_("campaign {number} does not pause"), number=campaign_id))
 
 
+def _pause_drive(asked: Asked, *, campaign_id: int, drive_id: int, at_once: bool) -> None:
+    """Note that the steps of one drive wait, while the others go on. Raises RefusedError."""
+    connection = asked.connection
+    campaign = select_campaign(connection, campaign_id)
+    if campaign is None or campaign.state not in {"preparing", "running"}:
+        raise RefusedError(f"campaign {campaign_id} does not run")
+    drive = _find_drive(connection, campaign_id, drive_id)
+    steps = select_steps(connection, campaign_id)
+    if not any(s.drive_id == drive_id and s.state in {"planned", "running"} for s in steps):
+        raise RefusedError(f"{drive.identity} has no steps left: nothing was paused")
+    with transaction(connection):
+        when: DrivePause = "at once" if at_once else "after its part"
+        update_drive_paused(connection, campaign_id, drive_id, when)
+        record(asked, "drive-pause-asked", drive=drive.identity, campaign_id=campaign_id)
+        what = N_("{drive} pauses now; its current part is measured again")
+        if not at_once:
+            what = N_("{drive} pauses once its current part is stored")
+        asked.accept(Phrase(what, drive=drive.identity))
+
+
+def _resume_drive(asked: Asked, *, campaign_id: int, drive_id: int) -> None:
+    """Raises RefusedError where its steps do not wait."""
+    connection = asked.connection
+    drive = _find_drive(connection, campaign_id, drive_id)
+    if drive_id not in select_paused_drives(connection, campaign_id):
+        raise RefusedError(f"{drive.identity} is not paused")
+    with transaction(connection):
+        update_drive_paused(connection, campaign_id, drive_id, "")
+        record(asked, "drive-resumed", drive=drive.identity, campaign_id=campaign_id)
+        asked.accept(Phrase(N_("{drive} goes on"), drive=drive.identity))
+
+
 def _skip_step(asked: Asked, *, campaign_id: int, step_id: int) -> None:
     """Store the step that the request names as skipped; what it has measured stays.
 
@@ -444,6 +479,8 @@ HANDLERS: dict[str, Handler] = {
     Kind.STOP: Handler(_stop, Wanted.STOP, while_running=True, outlives_a_start=True),
     Kind.PAUSE: Handler(_pause, Wanted.PAUSE, while_running=True, outlives_a_start=True),
     Kind.KEEP_RUNNING: Handler(_take_back_pause, while_running=True, outlives_a_start=True),
+    Kind.PAUSE_DRIVE: Handler(_pause_drive, while_running=True, outlives_a_start=True),
+    Kind.RESUME_DRIVE: Handler(_resume_drive, while_running=True, outlives_a_start=True),
     Kind.SKIP_STEP: Handler(_skip_step, Wanted.SKIP, while_running=True, outlives_a_start=True),
     Kind.SKIP_BOOTS: Handler(_skip_boots, outlives_a_start=True),
     Kind.WAKE_CHOICE: Handler(_choose_wake, outlives_a_start=True),

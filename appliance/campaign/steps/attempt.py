@@ -24,6 +24,7 @@ from appliance.campaign.states import MAX_ATTEMPTS
 from appliance.campaign.steps.array_watch import ArrayWatch
 from appliance.campaign.steps.company import Company
 from appliance.campaign.steps.environment import BenchOrder
+from appliance.campaign.steps.pace import Pace
 from appliance.campaign.steps.part_store import PartStore
 from appliance.campaign.steps.partial_results import store_partial_results
 from appliance.campaign.steps.power_off import StepPower, count_planned_starts, describe_power_offs
@@ -40,7 +41,7 @@ from appliance.samples.model import CacheState, Result
 from appliance.samples.variants import parse_variant
 from appliance.store.campaigns import select_campaign_drives
 from appliance.store.connect import transaction
-from appliance.store.pause_and_skip import is_pause_asked, is_skipped
+from appliance.store.pause_and_skip import is_pause_asked, is_skipped, select_paused_drives
 from appliance.store.power_offs import select_power_offs
 from appliance.store.steps import (
     StepRow,
@@ -66,6 +67,9 @@ _UNMEASURED = CacheState(
 )
 
 
+_LOOK_EVERY_S = 1.0
+
+
 class StoppedByPersonError(Exception):
     """A stop was asked for in the middle of something that can be stopped."""
 
@@ -76,6 +80,10 @@ class PausedByPersonError(StoppedByPersonError):
     """A pause was asked for, and here nothing is lost by it."""
 
     reason = PAUSED
+
+
+class DrivePausedError(PausedByPersonError):
+    """A pause of one drive was asked for: its steps wait, those of the others go on."""
 
 
 class SkippedByPersonError(Exception):
@@ -110,6 +118,8 @@ class StepPosition:
     part: str = ""
     part_number: int = 0
     parts: int = 0
+    left_s: float | None = None
+    """How long the step still takes, at its drive's own rate or as that says; None: unknown."""
     temperatures: Mapping[str, float] = field(default_factory=dict)
     """°C by the drive's identity."""
     beside: "tuple[ShownStep, ...]" = ()
@@ -168,6 +178,12 @@ class StepRun:
     """None: the step is on the array."""
     _thread: DriveThread | None = None
     """Where all is done that may wait for what the step works on."""
+    _workload: Workload | None = None
+    """The one that is at work."""
+    _pace: Pace = field(default_factory=lambda: Pace({}))
+    _looked_s: float = 0.0
+    """When it was last looked whether the drive is to pause at once."""
+    _is_pausing: bool = False
     _beside: dict[str, int] = field(default_factory=dict)
     """How many other drives were tested meanwhile, by part."""
 
@@ -348,10 +364,17 @@ class StepRun:
         connection, hand = self.context.connection, self._hand
         with _failing_as_step("layout"):
             hand.do(partial(workload.prepare, bench), "preparing")
+        left = (part for part in workload.parts if part not in finished)
+        self._workload, self._pace = (
+            workload,
+            Pace({each: workload.part_bytes(each) for each in left}),
+        )
         for number, part in enumerate(workload.parts, start=1):
             if part in finished:
                 continue
             hold_if_asked(self.context, self.step.campaign_id)
+            if self._read_pause():
+                raise DrivePausedError
             self.place = replace(self.place, part=part, part_number=number)
             self._show_progress(part, 0, 0)
             if part in workload.cold_parts:
@@ -379,6 +402,7 @@ class StepRun:
                 )
                 raise
             finished[part] = len(result.results)
+            self._pace.end_part(part)
             on_array: tuple[Result, ...] = ()
             if self._watch:
                 # A stop that has come meanwhile does not cost the part.
@@ -559,7 +583,29 @@ class StepRun:
         if self._recorders:
             self._recorders.check_heat()
             place = replace(place, temperatures=self._recorders.temperatures)
+        if self._workload:
+            self._pace.look(self.context.host.clock.monotonic_s(), place.part, done, total)
+            left_s = self._pace.left_s
+            if left_s is None:
+                left_s = self._workload.announced_left_s
+            place = replace(place, left_s=left_s)
         self.show(place, label, done, total)
+        self._pause_if_at_once()
+
+    def _read_pause(self) -> str:
+        campaign_id = self.step.campaign_id
+        paused = select_paused_drives(self.context.connection, campaign_id)
+        return paused.get(self.step.drive_id, "")
+
+    def _pause_if_at_once(self) -> None:
+        """Raises DrivePausedError, once."""
+        now_s = self.context.host.clock.monotonic_s()
+        if self._is_pausing or now_s - self._looked_s < _LOOK_EVERY_S:
+            return
+        self._looked_s = now_s
+        if self._read_pause() == "at once":
+            self._is_pausing = True
+            raise DrivePausedError
 
 
 def count_earlier(steps: Sequence[StepRow], step: StepRow, *, members: frozenset[int]) -> int:

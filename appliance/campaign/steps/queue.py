@@ -15,6 +15,8 @@ from appliance.campaign.drives.work import drive_work
 from appliance.campaign.log import record, record_step
 from appliance.campaign.steps.at_once import count_at_once
 from appliance.campaign.steps.attempt import (
+    DrivePausedError,
+    PausedByPersonError,
     ShowStep,
     SkippedByPersonError,
     StepPosition,
@@ -32,6 +34,7 @@ from appliance.stick.partitions import Stick
 from appliance.store.arrays import select_array
 from appliance.store.campaigns import select_campaign_drives
 from appliance.store.connect import transaction
+from appliance.store.pause_and_skip import select_paused_drives
 from appliance.store.steps import (
     StepRow,
     select_parts,
@@ -57,7 +60,8 @@ def has_planned_steps(context: CampaignContext, campaign_id: int) -> bool:
 def run_steps(context: CampaignContext, campaign_id: int, *, stick: Stick, show: ShowStep) -> None:
     """Do every step that is left. One that fails is stored as failed, and the next one begins.
 
-    A step whose drive is not here waits until all others are done; one that a person skips is over.
+    A step whose drive is not here, or is paused by a person, waits until all others are done; one
+    that a person skips is over. If only paused drives are left the campaign pauses.
     Steps that only look at drives run side by side.
     A drive that does not answer fails its own steps only. Raises StoppedByPersonError and what
     holds up the whole campaign (StickError, StillMountedError): steps can be resumed then.
@@ -87,12 +91,14 @@ def run_steps(context: CampaignContext, campaign_id: int, *, stick: Stick, show:
         )
         runs.append(run)
     absent: list[tuple[StepRun, RefusedError]] = []
-    for group in group_steps(runs, members=members, at_once=at_once):
-        hold_if_asked(context, campaign_id)
-        if len(group) > 1:
-            absent += _run_group(context, campaign_id, group, show=show, most=at_once)
-        elif error := _do_step(group[0]):
-            absent.append((group[0], error))
+    while runs:
+        more, runs = _run_once(
+            context, campaign_id, runs, show=show, members=members, at_once=at_once
+        )
+        absent += more
+        waiting = select_paused_drives(context.connection, campaign_id)
+        if runs and all(run.step.drive_id in waiting for run in runs):
+            raise PausedByPersonError
     for each, _ in absent:
         run = each.next_attempt(show=show)
         hold_if_asked(context, campaign_id)
@@ -100,6 +106,36 @@ def run_steps(context: CampaignContext, campaign_id: int, *, stick: Stick, show:
             _fail(context, run.step, error)
     _leave_no_array(context, campaign_id, stick=stick, show=show, of=len(steps))
     hold_if_asked(context, campaign_id)
+
+
+def _run_once(
+    context: CampaignContext,
+    campaign_id: int,
+    runs: Sequence[StepRun],
+    *,
+    show: ShowStep,
+    members: Collection[int],
+    at_once: int,
+) -> tuple[list[tuple[StepRun, RefusedError]], list[StepRun]]:
+    """All steps in their order; those whose drive is not here, and those that wait for a person."""
+    absent: list[tuple[StepRun, RefusedError]] = []
+    paused: list[StepRun] = []
+    for group in group_steps(runs, members=members, at_once=at_once):
+        hold_if_asked(context, campaign_id)
+        # A drive's steps stay in their order.
+        away = {run.step.drive_id for run in paused}
+        away |= select_paused_drives(context.connection, campaign_id).keys()
+        paused += [run for run in group if run.step.drive_id in away]
+        here = [run for run in group if run.step.drive_id not in away]
+        if len(here) > 1:
+            absent += _run_group(context, campaign_id, here, show=show, most=at_once, paused=paused)
+        elif here:
+            try:
+                if error := _do_step(here[0]):
+                    absent.append((here[0], error))
+            except DrivePausedError:
+                paused += here
+    return absent, _list_left(paused, show=show)
 
 
 def group_steps(
@@ -122,10 +158,22 @@ def group_steps(
         yield [run for _, run in group]
 
 
+def _list_left(runs: Sequence[StepRun], *, show: ShowStep) -> list[StepRun]:
+    """Their next attempts; one that was skipped meanwhile has none."""
+    again = (run.next_attempt(show=show) for run in runs)
+    return [run for run in again if run.step.state in {"planned", "running"}]
+
+
 def _run_group(
-    context: CampaignContext, campaign_id: int, group: list[StepRun], *, show: ShowStep, most: int
+    context: CampaignContext,
+    campaign_id: int,
+    group: list[StepRun],
+    *,
+    show: ShowStep,
+    most: int,
+    paused: list[StepRun],
 ) -> list[tuple[StepRun, RefusedError]]:
-    """Steps side by side; those whose drive is not here.
+    """Steps side by side; those whose drive is not here. Those that wait are added to `paused`.
 
     For a power-off nothing may run. So all come to theirs first; then each has its own, and the
     next start makes the next one at once. What is read after it is read side by side again.
@@ -141,6 +189,7 @@ def _run_group(
         over |= {step.id for step in steps if step.state not in {"planned", "running"}}
         beside = SideBySide(context, campaign_id, do=_do_step, show=show, most=most)
         absent += beside.run([run for run in left if run.step.id not in over])
+        paused += beside.paused
         drives = {run.step.drive_id for run in beside.before_power_off}
         gone = {run.step.id for run, _ in absent}
         again = [run.next_attempt(show=show) for run in left if run.step.drive_id in drives]

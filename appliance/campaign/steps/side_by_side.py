@@ -28,7 +28,7 @@ from appliance.campaign.steps.attempt import (
 )
 from appliance.errors import KaltstartError, RefusedError, StickError
 from appliance.store.connect import impatient
-from appliance.store.pause_and_skip import is_pause_asked, is_skipped
+from appliance.store.pause_and_skip import is_pause_asked, is_skipped, select_paused_drives
 
 _LOOK_S = 0.25
 
@@ -67,6 +67,8 @@ class SideBySide:
         self.before_power_off: list[StepRun] = []
         """Those that go on after a power-off, in the order in which they came to it. What is behind
         them on their drive was not begun."""
+        self.paused: list[StepRun] = []
+        """Those that are left of drives that a person has paused, when nothing else is."""
         self._trouble: BaseException | None = None
         """What ends it all, once the steps that run have ended."""
         self._is_ending = False
@@ -87,6 +89,9 @@ class SideBySide:
         turn.is_bound = lambda: self._context.connection.in_transaction
         with turn, self._patience:
             while self._begin_all() or self._running:
+                if not self._running:
+                    self.paused = [run for waiting in self._waiting.values() for run in waiting]
+                    break
                 if ended := self._await_end():
                     self._note_end(ended)
                 if not self._is_ending:
@@ -115,9 +120,10 @@ class SideBySide:
     def _begin_waiting(self) -> bool:
         if is_pause_asked(self._context.connection, self._campaign_id):
             return False
-        busy = {each.step.drive_id for each in self._running.values()}
+        away = {each.step.drive_id for each in self._running.values()}
+        away |= select_paused_drives(self._context.connection, self._campaign_id).keys()
         for drive_id, waiting in self._waiting.items():
-            if waiting and drive_id not in busy and self._may_begin(waiting[0]):
+            if waiting and drive_id not in away and self._may_begin(waiting[0]):
                 self._begin(waiting.popleft().next_attempt())
         return any(self._waiting.values())
 

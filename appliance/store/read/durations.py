@@ -23,6 +23,8 @@ class WorkRow:
     size_bytes: int
     seconds: float
     """How long the recording of a step is; 0 of a boot."""
+    step_id: int
+    """0: a boot."""
     at: str
     """Of a running step, until when that counts; of a boot, when it was stored; else empty."""
 
@@ -52,7 +54,7 @@ _STEPS = f"""
            iif(t.state = 'running', max(
                coalesce((SELECT max(p.finished_at) FROM part p WHERE p.step_id = t.id), ''),
                coalesce((SELECT max(e.at) FROM event e WHERE e.campaign_id = t.campaign_id
-                         AND e.event = 'step-start'), '')), '') AS at
+                         AND e.event = 'step-start'), '')), '') AS at, t.id AS step_id
     FROM step t
     JOIN campaign_drive m ON m.campaign_id = t.campaign_id
         AND (m.drive_id = t.drive_id OR t.drive_id IS NULL AND m.role IN ('cache', 'backing'))
@@ -61,7 +63,8 @@ _STEPS = f"""
 """
 _BOOTS = f"""
     SELECT k.campaign_id, 'boot' AS kind, -1 AS workload_index, k.state, d.identity, d.model,
-           {_CLASS} AS drive_class, d.size_bytes, 0.0 AS seconds, coalesce(s.at, '') AS at
+           {_CLASS} AS drive_class, d.size_bytes, 0.0 AS seconds, coalesce(s.at, '') AS at,
+           0 AS step_id
     FROM cycle k
     JOIN drive d ON d.id = k.drive_id
     LEFT JOIN boot_sample s ON s.cycle_id = k.id

@@ -46,6 +46,8 @@ class CampaignDriveRow:
     failed_reason: str
     label: str
     """The plan's words for it; empty without."""
+    paused: str
+    """Empty, or when a person wants its steps to wait: store.pause_and_skip.DrivePause."""
     planned: int
     done: int
     failed: int
@@ -110,7 +112,7 @@ _CAMPAIGNS = """
 """
 _DRIVES = """
     SELECT cd.campaign_id, cd.drive_id, d.identity, d.model, cd.role, d.rotational,
-           cd.released, cd.failed_reason, cd.label, count(k.id) AS planned,
+           cd.released, cd.failed_reason, cd.label, cd.paused, count(k.id) AS planned,
            coalesce(sum(k.state = 'done'), 0) AS done,
            coalesce(sum(k.state = 'failed'), 0) AS failed,
            coalesce(sum(k.state = 'skipped'), 0) AS skipped,

@@ -68,6 +68,11 @@ class SurfaceWorkload(Workload):
             ) from None
 
     @override
+    def part_bytes(self, part: str) -> int:
+        number = self._numbers.get(part)
+        return 0 if number is None else sum(chunk.size_bytes for chunk in self._draw(number))
+
+    @override
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
         """Read one slice, or add all up. Raises StepFailedError."""
         kept = load_slices(bench.raw, finished)
@@ -111,12 +116,14 @@ class SurfaceWorkload(Workload):
         """Let go of the drive."""
         self._opened.close()
 
+    def _draw(self, number: int) -> tuple[Piece, ...]:
+        seed = f"{self._plan.seed}/surface/{number}"
+        return draw_chunks(self._slices[number], sample=self._plan.sample, seed=seed)
+
     def _read_slice(self, bench: Bench, part: str, kept: Mapping[str, KeptSlice]) -> PartResult:
         number = self._numbers[part]
         this = self._slices[number]
-        chunks = draw_chunks(
-            this, sample=self._plan.sample, seed=f"{self._plan.seed}/surface/{number}"
-        )
+        chunks = self._draw(number)
         watch = ProgressMeter(bench.progress, f"surface: slice {number + 1} of {SLICES}")
         total = sum(chunk.size_bytes for chunk in chunks)
         reader = self._open(bench, kept)

@@ -170,7 +170,7 @@ def write_last(fd: int, pattern: Pattern, blocks: tuple[Extent, ...]) -> None:
     buffer = _make_buffer(pattern)
     with memoryview(buffer) as view:
         for block in blocks:
-            stamp(buffer, block.first_byte)
+            stamp(buffer, block.first_byte, block.size_bytes)
             start = block.first_byte % CHUNK_BYTES
             with as_last(buffer, (block,)), view[start : start + block.size_bytes] as piece:
                 os.pwritev(fd, [piece], block.first_byte)
@@ -218,7 +218,7 @@ def _make_buffer(pattern: Pattern) -> mmap.mmap:
 
 
 def _write(fd: int, buffer: mmap.mmap, found: Found, request: Extent) -> None:
-    stamp(buffer, request.first_byte)
+    stamp(buffer, request.first_byte, request.size_bytes)
     try:
         _transfer(os.pwritev, fd, buffer, request)
     except OSError as error:
@@ -267,7 +267,7 @@ class _Reader:
             _check_is_finding(error, request)
             self._read_around(request, error)
             return
-        stamp(self._expected, request.first_byte)
+        stamp(self._expected, request.first_byte, request.size_bytes)
         blocks = self._last.get(request.first_byte // CHUNK_BYTES, ())
         start = request.first_byte % CHUNK_BYTES
         with (

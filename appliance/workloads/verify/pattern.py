@@ -93,7 +93,7 @@ class Pattern:
             return None
         start = address % CHUNK_BYTES
         other = bytearray(expected)
-        stamp(other, said)
+        stamp(other, said, len(got))
         if other[start : start + len(got)] != bytes(got):
             return None
         return LbaRange("alias", address, len(got), detail=_explain_alias(said))
@@ -131,11 +131,16 @@ def has_magic(content: bytes) -> bool:
     return any(content.startswith(_MAGIC, at) for at in range(0, len(content), SECTOR_BYTES))
 
 
-def stamp(chunk: bytearray | mmap.mmap, address: int) -> None:
-    """Give each sector of a chunk its address; `address` is anywhere in the chunk's MiB."""
-    first = address - address % CHUNK_BYTES
+def stamp(chunk: bytearray | mmap.mmap, address: int, size_bytes: int = 0) -> None:
+    """Give each sector of a chunk its address; `address` is anywhere in the chunk's MiB.
+
+    With `size_bytes` only those from `address` on: of a sample a request is a small part of it.
+    """
+    first = address if size_bytes else address - address % CHUNK_BYTES
+    start = first % CHUNK_BYTES // _WORD
+    addresses = array("Q", range(first, first + (size_bytes or CHUNK_BYTES), SECTOR_BYTES))
     with memoryview(chunk) as view, view.cast("Q") as words:
-        words[_ADDRESS::_WORDS] = array("Q", range(first, first + CHUNK_BYTES, SECTOR_BYTES))
+        words[start + _ADDRESS : start + len(addresses) * _WORDS : _WORDS] = addresses
 
 
 @contextmanager

@@ -137,6 +137,11 @@ class VerifyWorkload(Workload):
         self._pieces = plan_pieces(bench.size_bytes, self._plan.size_bytes, seed=self._plan.seed)
 
     @override
+    def part_bytes(self, part: str) -> int:
+        stretch = _parse(part).stretch
+        return 0 if stretch is None else stretch_bytes(self._pieces, stretch)
+
+    @override
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
         stretches = {each: _parse(each) for each in finished}
         written = {

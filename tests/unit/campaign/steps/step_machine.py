@@ -167,6 +167,15 @@ class Machine:
         """Two of them."""
         return ("one", "two")
 
+    @property
+    def announced_left_s(self) -> float | None:
+        """The drive says nothing."""
+        return None
+
+    def part_bytes(self, _: str) -> int:
+        """Not known."""
+        return 0
+
     def prepare(self, place: Bench) -> None:
         """Read a little."""
         self.log.append(f"prepare {place.device} in {place.folder and place.folder.name}")

@@ -4,6 +4,7 @@
 import json
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -27,7 +28,10 @@ from appliance.run import StillRunningError
 from appliance.service.screen import Screen
 from appliance.store.connect import open_database, transaction
 from appliance.store.pause_and_skip import (
+    DrivePause,
+    clear_drives_paused,
     clear_pause_asked,
+    update_drive_paused,
     update_pause_asked,
     update_step_skipped,
 )
@@ -266,6 +270,62 @@ def test_a_pause_lets_each_drive_finish_its_part(make: MakeMachine) -> None:
     machine.during.clear()
     machine.run()
     assert states(machine) == ["done", "done"]
+
+
+def ask_to_pause(machine: Machine, name: str, *, at_once: bool) -> Callable[[], None]:
+    """The drive of that name is at work: a person pauses it."""
+
+    def happen() -> None:
+        drive_id = {"sda": 1, "sdb": 2}[name]
+        with closing(open_database(machine.world.path)) as connection, transaction(connection):
+            when: DrivePause = "at once" if at_once else "after its part"
+            update_drive_paused(connection, machine.world.campaign_id, drive_id, when)
+        if at_once:
+            hold(machine, name)()
+
+    return happen
+
+
+@pytest.mark.parametrize("stored", [[(1, "one")], []], ids=["after its part", "at once"])
+@pytest.mark.parametrize("most", [2, 1], ids=["side by side", "alone"])
+def test_a_drive_is_paused_by_itself_and_goes_on_with_the_campaign(
+    make: MakeMachine, most: int, stored: list[tuple[int, str]]
+) -> None:
+    machine = make(surface(), selftest(), at_once=most)
+    machine.during["one on sda"] = ask_to_pause(machine, "sda", at_once=not stored)
+    seconds = count()
+    clock = replace(machine.world.clock, monotonic_s=lambda: float(next(seconds)))
+    machine.world.clock = clock
+    with pytest.raises(PausedByPersonError):
+        machine.run()
+    assert states(machine) == ["planned", "done"] * 2, "the other one came to its end"
+    assert [step.attempts for step in machine.steps()][::2] == [0, 0]
+    assert machine.rows("SELECT step_id, name FROM part WHERE step_id IN (1, 3)") == stored
+    with closing(open_database(machine.world.path)) as connection, transaction(connection):
+        clear_drives_paused(connection, machine.world.campaign_id)
+    machine.run()
+    assert states(machine) == ["done"] * 4
+
+
+def test_a_drive_that_goes_on_while_the_others_work_keeps_the_order_of_its_steps(
+    make: MakeMachine,
+) -> None:
+    machine = make(surface(), lottery(""), selftest())
+    machine.during["one on sda"] = ask_to_pause(machine, "sda", at_once=False)
+
+    def let_go_on() -> None:
+        with closing(open_database(machine.world.path)) as connection, transaction(connection):
+            update_drive_paused(connection, machine.world.campaign_id, 1, "")
+
+    def wait_for_surface() -> None:
+        machine.during["one on sdb"] = let_go_on  # in the lottery, the next step
+
+    machine.during["one on sdb"] = wait_for_surface
+    machine.run()
+    assert states(machine) == ["done"] * 6
+    assert machine.rows(
+        "SELECT kind FROM step WHERE device = 'LAB-HDD-1' ORDER BY finished_at, id"
+    ) == [("surface",), ("lottery",), ("selftest",)]
 
 
 def test_trouble_with_the_stick_ends_them_all(make: MakeMachine) -> None:

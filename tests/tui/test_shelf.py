@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many drives on the page Run: their lines, their order, what is done about one of them."""
+
+from collections.abc import Callable
+
+import pytest
+from rich.text import Text
+from textual.coordinate import Coordinate
+from textual.widgets import DataTable
+
+from appliance.store.verdicts import Depth, Verdict
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HDD
+from tests.tui.scenes import SCENES, play
+from tests.tui.shelf_scenes import add_shelf, make_drives, name_device, reject_some, run_shelf
+from tests.tui.steps import drawn, finish, page, press, settle, text_of
+from tui.app import KaltstartApp
+from tui.charset import ALLOWED
+from tui.language import use
+from tui.run.judged import _WORDS
+from tui.widgets.figures import draw_letters
+from tui.widgets.table import Table
+
+
+def lines_of(screen: str) -> list[str]:
+    return [line for line in screen.splitlines() if line.lstrip().startswith("bay ")]
+
+
+async def test_each_drive_has_a_line_with_all_there_is_to_say(engine: FakeEngine) -> None:
+    SCENES["run-shelf"].prepare(engine)
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await play("run-shelf", pilot, engine)
+        assert page(pilot).NAME == "run"
+        lines = lines_of(drawn(pilot))
+        assert len(lines) == 12
+        assert lines[0].split() == [
+            *("bay", "1", "VK010000", "surface", "2/2", "20", "%"),
+            *("188.7", "34", "11", "h", "05", "running"),
+        ]
+        assert lines[2].split()[-2:] == ["×", "FAILED"]
+        assert lines[4].split()[-1] == "paused"
+        assert lines[6].split()[-3:] == ["!", "no", "answer"]
+        assert lines[8].split()[-5:] == ["1", "d", "8", "h", "running"]
+
+
+async def test_sixty_drives_are_scrolled_and_sorted_and_the_cursor_keeps_its_drive(
+    engine: FakeEngine,
+) -> None:
+    SCENES["run-shelf-sorted"].prepare(engine)
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "end")
+        assert "bay 60 " in drawn(pilot)
+        assert "bay 1 " not in drawn(pilot)
+        await press(pilot, "home", "down", "down", "o")
+        table = pilot.app.screen.query_one(Table)
+        assert table.cursor_row == 2, "by bay that is the same order"
+        await press(pilot, "o")
+        assert "sort: state" in text_of(pilot, "#keys")
+        assert table.cursor_row == 0, "the failed drive comes first, and the cursor with it"
+        assert "FAILED" in lines_of(drawn(pilot))[0]
+        await press(pilot, "O", "O")
+        assert table.cursor_row == 2
+
+
+async def test_a_reading_draws_only_the_lines_that_have_changed(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    SCENES["run-shelf-sorted"].prepare(engine)
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        for number in range(60):
+            engine.count(name_device(number), read_bytes=0, read_ios=0)
+        await settle(pilot)
+        updated: list[object] = []
+        update = DataTable.update_cell_at
+
+        def note(table: Table, place: Coordinate, cell: Text) -> None:
+            updated.append(place)
+            update(table, place, cell)
+
+        monkeypatch.setattr(DataTable, "update_cell_at", note)
+        monkeypatch.setattr(DataTable, "clear", lambda *_, **__: pytest.fail("drawn anew"))
+        engine.clock_s += 2.0
+        for number in (0, 7):
+            engine.count(name_device(number), read_bytes=400 << 20, read_ios=400)
+        await settle(pilot)
+        # All have a rate now, which of the others is 0.
+        assert len(updated) == 57
+        updated.clear()
+        engine.add_event("campaign-resumed")
+        await settle(pilot)
+        assert updated == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "kind", "more"),
+    [
+        (("enter", "tab", "enter"), "pause-drive", {"at_once": False}),
+        (("enter", "tab", "tab", "enter"), "pause-drive", {"at_once": True}),
+        (("down", "down", "down", "down", "enter", "tab", "enter"), "resume-drive", {}),
+    ],
+)
+async def test_one_drive_is_paused_stopped_and_resumed_from_its_line(
+    engine: FakeEngine, steps: tuple[str, ...], kind: str, more: dict[str, object]
+) -> None:
+    run_shelf(engine)
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, *steps)
+        await finish(pilot, "read")
+        asked = engine.requests()
+        assert [request.kind for request in asked] == [kind]
+        drive_id = 5 if kind == "resume-drive" else 1
+        assert asked[0].read_payload() == {"campaign_id": 1, "drive_id": drive_id, **more}
+
+
+async def test_the_step_of_the_drive_under_the_cursor_is_skipped(engine: FakeEngine) -> None:
+    run_shelf(engine)
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "down", "k", "tab", "enter")
+        await finish(pilot, "read")
+        assert [request.read_payload() for request in engine.requests()] == [
+            {"campaign_id": 1, "step_id": 14}
+        ]
+        await press(pilot, "down", "k")
+        assert "no step to skip now" in text_of(pilot, "#message")
+
+
+async def test_all_are_stopped_and_paused_as_ever(engine: FakeEngine) -> None:
+    run_shelf(engine)
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert "s stop all  h pause all  k skip step" in text_of(pilot, "#keys")
+        await press(pilot, "s", "h")
+        await finish(pilot, "read")
+        assert [request.kind for request in engine.requests()] == ["stop", "pause"]
+
+
+async def test_the_details_follow_the_drive(engine: FakeEngine) -> None:
+    run_shelf(engine)
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "down", "down", "enter")
+        assert "1  selftest failed: the drive says that it has failed" in drawn(pilot)
+        engine.connection.execute("UPDATE step SET state = 'skipped' WHERE id = 15")
+        await settle(pilot)
+        pilot.app.screen.follow()  # type: ignore[attr-defined] # as its timer does
+        await pilot.pause()
+        assert "2  surface  skipped" in drawn(pilot)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+async def test_one_or_two_drives_are_shown_as_ever(engine: FakeEngine, count: int) -> None:
+    drives = add_shelf(engine, count)
+    engine.add_step(1, "surface", drives[0], state="running")
+    engine.say(phase="running", campaign_id=1)
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert "Role" in text_of(pilot, "#drives")
+        assert "sort" not in text_of(pilot, "#keys")
+        assert not pilot.app.screen.query_one("Shelf").display
+
+
+def judge(engine: FakeEngine, *verdicts: tuple[Verdict, Depth]) -> None:
+    drives = add_shelf(engine, len(verdicts), state="done")
+    for drive, (verdict, depth) in zip(drives, verdicts, strict=True):
+        engine.add_step(1, "surface", drive)
+        engine.judge(1, drive, verdict, "", depth=depth)
+    engine.say()
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_how_many_are_accepted_is_said_in_large_letters(
+    engine: FakeEngine, size: tuple[int, int]
+) -> None:
+    good: tuple[Verdict, Depth] = ("accept", "surface read")
+    judge(engine, good, good, good, ("reject", "surface read"))
+    async with KaltstartApp(engine.port()).run_test(size=size) as pilot:
+        await settle(pilot)
+        await press(pilot, "3")
+        assert text_of(pilot, "#rejected") == draw_letters("× 1 REJECT", size[0] - 4)
+        assert text_of(pilot, "#accepted") == draw_letters("+ 3 ACCEPT", size[0] - 4)
+        assert not pilot.app.screen.query_one("#accepted").has_class("clean")
+        screen = drawn(pilot)
+        assert screen.count("██") > 50
+        assert set(screen) <= ALLOWED | {"\n"}
+        assert "REJECT" in lines_of(screen)[0], "what is to be taken out comes first"
+
+
+async def test_a_wholly_accepted_shelf_looks_different(engine: FakeEngine) -> None:
+    judged: tuple[Verdict, Depth] = ("accept", "written and read back")
+    judge(engine, *[judged] * 4)
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "3")
+        assert text_of(pilot, "#rejected") == ""
+        assert pilot.app.screen.query_one("#accepted").has_class("clean")
+        assert drawn(pilot).splitlines()[1].strip().startswith("┌─")
+
+
+@pytest.mark.parametrize("verdict", ["accept", "accept with remarks"])
+async def test_a_quick_look_has_nothing_of_a_full_acceptance(
+    engine: FakeEngine, verdict: Verdict
+) -> None:
+    judged: tuple[Verdict, Depth] = (verdict, "quick look")
+    judge(engine, *[judged] * 4)
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "3")
+        assert text_of(pilot, "#accepted") == draw_letters("¼ 4 QUICK LOOK", 76)
+        assert not pilot.app.screen.query_one("#accepted").has_class("clean")
+        assert "a part of the drive was never read" in text_of(pilot, "#judged")
+        assert "+" not in drawn(pilot)
+        assert "ACCEPT" not in drawn(pilot).upper()
+
+
+async def test_what_has_no_verdict_is_counted_and_keeps_the_frame_away(engine: FakeEngine) -> None:
+    reject_some(engine)
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "3")
+        assert text_of(pilot, "#judged") == "! 1 REMARKS; 1 not judged"
+        assert "not judged" in lines_of(drawn(pilot))[-1] or "bay 14" not in drawn(pilot)
+
+
+@pytest.mark.parametrize("say", [lambda: use("en"), lambda: use("de")], ids=["en", "de"])
+def test_the_words_can_be_drawn_in_each_language(say: Callable[[], object]) -> None:
+    from tui.language import _  # noqa: PLC0415  # as it is by then
+
+    say()
+    try:
+        for sign, word in _WORDS.items():
+            drawing = draw_letters(f"{sign} 60 {_(word)}", 76)
+            assert len(drawing.splitlines()) == 5
+            assert max(map(len, drawing.splitlines())) <= 76
+    finally:
+        use("en")
+
+
+def test_the_serials_of_the_scene_are_no_two_alike() -> None:
+    assert len({drive.serial for drive in make_drives(60)}) == 60
+    assert HDD.serial not in {drive.serial for drive in make_drives(60)}

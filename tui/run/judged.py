@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many drives of a campaign are accepted, in letters to be read across a room. Pure.
+
+Told by sign, word and place, so that no colour is needed. A quick look has a word and a sign of its
+own: nothing of it looks like a full acceptance.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from appliance.store.verdicts import VerdictRow
+from tui.language import N_, _
+from tui.model.campaigns import Campaign
+from tui.widgets.figures import draw_letters
+
+SIGNS = {"reject": "×", "accept with remarks": "!", "quick look": "¼", "accept": "+"}
+"""The same as on the page Results."""
+_WORDS = {
+    "×": N_("REJECT"),
+    "!": N_("REMARKS"),
+    "¼": N_("QUICK LOOK"),
+    "+": N_("ACCEPT"),
+}
+"""In this order: what somebody has to act on comes first."""
+_HEIGHT = 6
+"""Lines of one figure, with the one below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What is drawn of a campaign that has ended."""
+
+    bad: str
+    """Rejected drives, in large letters; empty where there are none."""
+    good: str
+    """All others, in large letters."""
+    rest: str
+    """What there was no room for, and what it is about, in a line."""
+    is_clean: bool
+    """Every drive is accepted, without remarks, and was looked at from end to end."""
+
+
+def find_sign(verdict: VerdictRow) -> str:
+    """Of the verdict on one drive."""
+    if verdict.verdict != "reject" and verdict.depth == "quick look":
+        return SIGNS["quick look"]
+    return SIGNS[verdict.verdict]
+
+
+def draw_judged(campaign: Campaign | None, *, width: int, height: int) -> Judged | None:
+    """None where no drive of it was judged. `height`: how many lines there are for the letters."""
+    if campaign is None or campaign.state != "done" or not campaign.verdicts:
+        return None
+    if not campaign.is_judged or campaign.judging_problem:
+        return None
+    counts = Counter(map(find_sign, campaign.verdicts))
+    shown = [sign for sign in _WORDS if counts[sign]]
+    # Rejected drives first, then what most of the others are.
+    most = sorted(shown, key=lambda sign: (sign != SIGNS["reject"], -counts[sign]))
+    most = most[: max(1, height // _HEIGHT)]
+    large = [sign for sign in shown if sign in most]
+    small = [_describe(sign, counts[sign]) for sign in shown if sign not in large]
+    if missing := len(campaign.drives) - len(campaign.verdicts):
+        small.append(_("{count} not judged").format(count=missing))
+    if counts["¼"]:
+        small.append(_("¼: not rejected, but a part of the drive was never read"))
+    figures = {sign: draw_letters(_describe(sign, counts[sign]), width) for sign in large}
+    return Judged(
+        bad=figures.pop("×", ""),
+        good="\n\n".join(figures.values()),
+        rest="; ".join(small),
+        is_clean=shown == ["+"] and not missing,
+    )
+
+
+def _describe(sign: str, count: int) -> str:
+    return f"{sign} {count} {_(_WORDS[sign])}"
