@@ -44,7 +44,7 @@ def mend_fat(path: str) -> tuple[str, ...]:
         return (f"KALTSTART cannot be read: {error.strerror}",)
     try:
         # Sectors and clusters as in the image: see Environment= in mkosi.conf.
-        layout = ["-F", "32", "-S", "512", "-s", "4"]
+        layout = ["-F", "32", "-S", "512", "-s", "2"]
         run(["mkfs.vfat", *layout, "-n", _LABEL, path], timeout_s=300)
     except StepFailedError as error:
         return (f"KALTSTART holds no file system and none can be made: {error.message}",)
