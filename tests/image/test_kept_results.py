@@ -47,13 +47,13 @@ say end
 systemctl poweroff
 """
 # One campaign, started, watched and stopped with the tools of the shell.
-_SECOND = """\
+_SECOND = r"""\
 until grep -qs '"phase": "idle"' /run/kaltstart/status.json; do sleep 1; done
 say results "$(kaltstart results 1 --csv | sha256sum)"
 say verdicts "$(kaltstart verdicts 1 --json | grep -c LAB-SSD-1)"
 count='select count(*) from campaign'
 say campaigns "$(sqlite3 -readonly /var/lib/kaltstart/kaltstart.sqlite "$count")"
-say manual "$(TERM=vt220 man kaltstart | grep -c -e '--wait')"
+say manual "$(man kaltstart | sed 's/.\x08//g' | grep -c -e '--wait')"
 say editor "$(nano --version | head -n 1)"
 say pager "$(less --version | head -n 1)"
 say completion "$(bash -ic 'complete -p kaltstart' 2> /dev/null)"
