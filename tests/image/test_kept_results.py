@@ -47,8 +47,7 @@ say end
 systemctl poweroff
 """
 # One campaign, started, watched and stopped with the tools of the shell.
-_SECOND = r"""\
-until grep -qs '"phase": "idle"' /run/kaltstart/status.json; do sleep 1; done
+_SECOND = r"""until grep -qs '"phase": "idle"' /run/kaltstart/status.json; do sleep 1; done
 say results "$(kaltstart results 1 --csv | sha256sum)"
 say verdicts "$(kaltstart verdicts 1 --json | grep -c LAB-SSD-1)"
 count='select count(*) from campaign'
