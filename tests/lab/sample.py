@@ -65,7 +65,7 @@ _WIDTH = 1000
 
 def make_sample(out: Path, folder: Path) -> None:
     """Run the campaign in `out`, and put its two pages into `folder`. Raises LabTimeoutError."""
-    result = run_campaign(Trial(out=out, plan=_PLAN, drives=parse_drives(_DRIVES)))
+    result = run_campaign(Trial(out=out, plan=_PLAN, drives=parse_drives(_DRIVES), from_start=True))
     report = out / "report"
     if result.outcome != "done" or not all((report / name).exists() for name in _PAGES):
         raise LabTimeoutError(
