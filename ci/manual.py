@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the manual as one page that any browser opens: FOLDER/manual.html.
 
-Usage: python3 ci/manual.py FOLDER. The chapters are docs/manual, in the order of the interface.
+Usage: python3 ci/manual.py FOLDER. The chapters are the README and docs/manual, in the order of the
+interface. What a link leads to is in the page or on the web, or it is no link.
 """
 
 import re
@@ -54,7 +55,7 @@ def make_page(documents: dict[str, str]) -> str:
     links: set[str] = set()
     for name, text in documents.items():
         stem = Path(name).stem
-        tokens = markdown.parse(text)
+        tokens = markdown.parse(_keep_links_inside(text, set(documents)))
         for index, token in enumerate(tokens):
             if token.type == "heading_open":
                 title = tokens[index + 1].content.replace("`", "")
@@ -71,6 +72,22 @@ def make_page(documents: dict[str, str]) -> str:
     return _PAGE.format(version=VERSION, contents="\n".join(contents), chapters="\n".join(chapters))
 
 
+def _keep_links_inside(text: str, names: set[str]) -> str:
+    """Without the pictures, and without links to files of the repository but `names`."""
+
+    def replace(match: re.Match[str]) -> str:
+        is_picture, label, target = match.groups()
+        file, _, heading = target.partition("#")
+        name = Path(file).name
+        if is_picture:
+            return ""
+        if name and name not in names:
+            return label
+        return f"[{label}]({name}#{heading})" if heading else f"[{label}]({name})"
+
+    return re.sub(r"(!?)\[([^]]*)\]\((?!https:)([^)]*)\)", replace, text)
+
+
 def _list_links(token: Token) -> list[Token]:
     return [child for child in token.children or () if child.type == "link_open"]
 
@@ -79,7 +96,7 @@ def _point_inside(link: Token, stem: str) -> str:
     """Where a link leads in the page; of a document that is not in it the address stays."""
     target = str(link.attrGet("href"))
     file, _, heading = target.partition("#")
-    if not file or re.fullmatch(r"[a-z-]+\.md", file):
+    if not file or re.fullmatch(r"[\w-]+\.md", file):
         base = Path(file).stem if file else stem
         target = f"#{base}-{heading}" if heading else f"#{base}"
         link.attrSet("href", target)
@@ -93,6 +110,7 @@ def _slug(title: str) -> str:
 
 if __name__ == "__main__":
     _, target_folder = sys.argv
-    sources = {name: (_REPO / "docs/manual" / name).read_text() for name in MANUAL_ORDER}
+    sources = {"README.md": (_REPO / "README.md").read_text()}
+    sources |= {name: (_REPO / "docs/manual" / name).read_text() for name in MANUAL_ORDER}
     Path(target_folder).mkdir(parents=True, exist_ok=True)
     (Path(target_folder) / "manual.html").write_text(make_page(sources))

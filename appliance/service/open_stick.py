@@ -159,15 +159,20 @@ def _note_mended(diary: Diary, mended: Sequence[Mended]) -> None:
 
 
 def _restore_seed() -> tuple[str, ...]:
-    """Put back what KALTSTART was made with and somebody removed; what was done."""
-    if not fat.lacks_seed(FAT):
+    """Put back what KALTSTART was made with and is missing or of another version; what was done."""
+    notes = []
+    if fat.lacks_seed(FAT):
+        notes.append("kaltstart/grubenv was missing on KALTSTART and was put back")
+    if fat.has_old_documents(FAT):
+        notes.append("manual.html and other documents on KALTSTART were old and were replaced")
+    if not notes:
         return ()
     try:
         with writable_fat() as place:
             fat.restore_seed(place)
     except (StickError, OSError) as error:
-        return (f"kaltstart/grubenv is missing on KALTSTART and cannot be put back: {error}",)
-    return ("kaltstart/grubenv was missing on KALTSTART and was put back",)
+        return (f"what is missing or old on KALTSTART cannot be put back: {error}",)
+    return tuple(notes)
 
 
 def show_trouble(status: Status, host: Host, error: KaltstartError) -> None:

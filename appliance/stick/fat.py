@@ -44,7 +44,7 @@ def mend_fat(path: str) -> tuple[str, ...]:
         return (f"KALTSTART cannot be read: {error.strerror}",)
     try:
         # Sectors and clusters as in the image: see Environment= in mkosi.conf.
-        layout = ["-F", "32", "-S", "512", "-s", "4"]
+        layout = ["-F", "32", "-S", "512", "-s", "2"]
         run(["mkfs.vfat", *layout, "-n", _LABEL, path], timeout_s=300)
     except StepFailedError as error:
         return (f"KALTSTART holds no file system and none can be made: {error.message}",)
@@ -108,8 +108,27 @@ def lacks_seed(fat: Path) -> bool:
         return True
 
 
+def has_old_documents(fat: Path) -> bool:
+    """Whether a document on `fat` is of another version, as it is after an upgrade."""
+    try:
+        return any(_is_old(source, fat) for source in SEED.iterdir())
+    except OSError:
+        return False
+
+
+def _is_old(source: Path, fat: Path) -> bool:
+    """Of a document alone: a person may have edited a TOML file, and GRUB writes to its own."""
+    target = fat / source.relative_to(SEED)
+    return (
+        source.parent == SEED
+        and source.suffix in {".html", ".json", ".py", ".txt"}
+        and target.is_file()
+        and target.read_bytes() != source.read_bytes()
+    )
+
+
 def restore_seed(fat: Path) -> None:
-    """Put back into `fat`, which is writable, what it was made with and is missing.
+    """Put back into `fat`, which is writable, what it was made with and is missing or old.
 
     Raises OSError.
     """
@@ -117,7 +136,7 @@ def restore_seed(fat: Path) -> None:
         target = fat / source.relative_to(SEED)
         if source.is_dir():
             target.mkdir(exist_ok=True)
-        elif not target.exists():
+        elif not target.exists() or _is_old(source, fat):
             part = target.with_suffix(".part")
             try:
                 with part.open("wb") as out:

@@ -13,6 +13,7 @@ from tests.lab.campaign import REPO
 _COMMANDS = (
     "bench",
     "build",
+    "command-docs",
     "demo",
     "fonts",
     "lab",

@@ -19,3 +19,6 @@ def test_manual_is_one_page_whose_links_lead_somewhere(tmp_path: Path) -> None:
     assert "erase" in page
     for document in (REPO / "docs/manual").glob("*.md"):
         assert document.stem in anchors
+    assert "README-five-minutes-is-this-drive-all-right" in anchors
+    # The page lies on a stick: nothing of the repository is beside it.
+    assert not re.findall(r'(?:href|src)="(?!#|https:)', page)

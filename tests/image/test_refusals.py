@@ -62,7 +62,7 @@ _PLANS = {
         "64.0 GiB of RAM",
     ),
     "no-room": (_HEAD + _drive("LAB-SMALL") + _workload("lottery", ""), 3, "LAB-SMALL"),
-    # The lab's stick has a data partition of 1 GB, and 320 MB for reports.
+    # The lab's stick has a data partition of 0.9 GB, and 240 MB for reports.
     "no-room-on-stick": (
         _HEAD + _drive("LAB-A") + _long_sweep(64),
         3,

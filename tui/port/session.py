@@ -11,7 +11,7 @@ from pathlib import Path
 
 _MANUAL = Path("/usr/share/kaltstart/manual")
 _PROJECT = Path(__file__).parents[2]
-MANUAL_ORDER = ("field-guide.md", "cold.md", "plan.md", "policy.md", "command.md")
+MANUAL_ORDER = ("field-guide.md", "cold.md", "plan.md", "policy.md", "command.md", "console.md")
 
 
 @dataclass(frozen=True, slots=True)

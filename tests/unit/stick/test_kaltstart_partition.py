@@ -9,7 +9,7 @@ import pytest
 from appliance.errors import StepFailedError
 from appliance.run import Finished
 from appliance.stick import fat as module
-from appliance.stick.fat import lacks_seed, mend_fat, restore_seed
+from appliance.stick.fat import has_old_documents, lacks_seed, mend_fat, restore_seed
 
 
 class Tools:
@@ -124,3 +124,19 @@ def test_what_is_missing_is_put_back_and_nothing_else_touched(
     assert (place / "kaltstart/grubenv").read_bytes() == b"#" * 1024
     assert (place / "policy.example.toml").read_text() == "theirs"
     assert not list(place.rglob("*.part"))
+
+
+def test_documents_of_another_version_are_replaced_and_what_a_person_edits_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seed, place = tmp_path / "seed", tmp_path / "fat"
+    names = ("manual.html", "plan.schema.json", "plan.example.toml", "kaltstart/grubenv")
+    for folder, text in ((seed, "new"), (place, "old")):
+        (folder / "kaltstart").mkdir(parents=True)
+        for name in names:
+            (folder / name).write_text(text)
+    monkeypatch.setattr(module, "SEED", seed)
+    assert has_old_documents(place)
+    restore_seed(place)
+    assert not has_old_documents(place)
+    assert [(place / name).read_text() for name in names] == ["new", "new", "old", "old"]

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ci/screens --docs`: the pictures of the README, and the sample report, from the lab.
+
+The campaign of the sample report is an inspection of three modelled drives, one of which cannot
+read some of its sectors.
+"""
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from tests.lab.browser import Browser, BrowserError
+from tests.lab.campaign import REPO, Trial, run_campaign
+from tests.lab.drives import parse_drives
+from tests.lab.machine import LabTimeoutError, MachineOffError
+from tests.lab.qmp import QmpError
+from tests.lab.screens import make_sticks, photograph
+from tests.lab.stick import StickError
+
+_PLAN = """\
+version = 1
+[campaign]
+name = "Incoming, rack 4"
+autostart = true
+on_finish = "poweroff"
+[[drive]]
+serial = "LAB-HDD-1"
+label = "bay 1"
+[[drive]]
+serial = "LAB-HDD-2"
+label = "bay 2"
+[[drive]]
+serial = "LAB-SSD-1"
+label = "bay 3"
+[[workload]]
+kind = "surface"
+[[workload]]
+kind = "fio"
+filesystem = "none"
+tests = ["seq-read", "rand-read"]
+page_cache = "bypass"
+size = "64M"
+runtime = 10
+"""
+_DRIVES = """\
+[[drive]]
+serial = "LAB-HDD-1"
+model = "hdd"
+size = "256M"
+[[drive]]
+serial = "LAB-HDD-2"
+model = "hdd"
+size = "256M"
+faults = ["read-error@100M+64K"]
+[[drive]]
+serial = "LAB-SSD-1"
+model = "ssd"
+size = "256M"
+"""
+_PAGES = ("report.html", "verdicts.html")
+_CONSOLE = "uefi-1024x768"
+_WIDTH = 1000
+
+
+def make_sample(out: Path, folder: Path) -> None:
+    """Run the campaign in `out`, and put its two pages into `folder`. Raises LabTimeoutError."""
+    result = run_campaign(Trial(out=out, plan=_PLAN, drives=parse_drives(_DRIVES), from_start=True))
+    report = out / "report"
+    if result.outcome != "done" or not all((report / name).exists() for name in _PAGES):
+        raise LabTimeoutError(
+            f"the campaign is {result.outcome} {result.reason}; see {out}/serial.log"
+        )
+    folder.mkdir(exist_ok=True)
+    for name in _PAGES:
+        shutil.copyfile(report / name, folder / name)
+
+
+def main() -> int:
+    """Make the sample alone, or the pictures too; 0 only if all is there."""
+    parser = argparse.ArgumentParser(prog="ci/screens --docs", description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--sample-only", action="store_true")
+    options = parser.parse_args()
+    docs = REPO / "docs"
+    try:
+        make_sample(options.out / "sample", docs / "sample")
+        with Browser() as browser:
+            browser.open(docs / "sample/report.html", width=_WIDTH)
+            browser.take_picture(docs / "report.png")
+        if not options.sample_only:
+            photograph(_CONSOLE, make_sticks(options.out), options.out)
+            shutil.copyfile(options.out / f"{_CONSOLE}-en-run-step.png", docs / "run.png")
+    except (
+        BrowserError, LabTimeoutError, MachineOffError, OSError, QmpError, StickError,
+    ) as error:  # fmt: skip
+        print(f"screens: {error}", file=sys.stderr)
+        return 1
+    print("screens: docs/run.png, docs/report.png and docs/sample are new; look at them")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
