@@ -99,6 +99,10 @@ FITTING = {
     "surface and self-test": _ALONE
     + _workload("surface", "sample = 0.25", 'max_unreadable = "1M"')
     + _workload("selftest", 'test = "long"'),
+    "a burn-in": _ALONE
+    + _workload("selftest", 'test = "long"', "again = true")
+    + _workload("verify", "power_cycle = true")
+    + _workload("surface"),
     "an array": _HEAD
     + _ARRAY
     + _workload(
@@ -142,9 +146,9 @@ TOO_MUCH: dict[str, tuple[str, Sequence[str]]] = {
         _ALONE + _workload("surface") + _workload("surface", "sample = 0.5"),
         ("more than one workload surface",),
     ),
-    "another order": (
-        _ALONE + _workload("selftest") + _workload("surface"),
-        ("the order of its workloads",),
+    "a drive told by its size": (
+        f"{_ALONE}size = {SSHD.size_bytes}\n" + _workload("surface"),
+        ("what it says of its drives",),
     ),
     "a named drive": (
         f'version = 1\n[[drive]]\nwwn = "{SSHD.wwn}"\n' + _workload("selftest"),
@@ -171,7 +175,7 @@ async def test_what_the_form_cannot_show_is_told_and_the_plan_left_alone(
 async def test_it_is_told_as_soon_as_no_box_lies_over_the_form(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep(engine, "a.toml", TOO_MUCH["another order"][0])
+    keep(engine, "a.toml", TOO_MUCH["a drive told by its size"][0])
     may_answer = Gate()
     find_lost = Port.find_lost
 
@@ -192,7 +196,7 @@ async def test_it_is_told_as_soon_as_no_box_lies_over_the_form(
         assert "Estimated duration" in drawn(pilot), "it is not taken from whoever reads it"
         await press(pilot, "escape")
         await scrolled_to(pilot, "would be lost")
-        assert "the order of its workloads" in drawn(pilot)
+        assert "what it says of its drives" in drawn(pilot)
 
 
 async def test_what_is_checked_meanwhile_takes_no_box_from_whoever_reads_it(

@@ -11,6 +11,7 @@ from appliance.samples.variants import NamedVariant, parse_variant
 from appliance.store.read.figures import FigureRow, TicketSum
 from appliance.workloads.fio.keys import FioVariant
 from appliance.workloads.surface.keys import SLICES, SurfaceVariant
+from appliance.workloads.verify.keys import VerifyVariant
 from tests.tui.measured import (
     FIO,
     MATRIX,
@@ -165,6 +166,18 @@ def test_verify_shows_what_came_back_wrong_and_whether_the_drive_was_off() -> No
             "97.9 MB/s  8,192 B WRONG  4,096 B UNREADABLE  drive was off: proven",
         ),
     ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"), [(0.0, "512 B wrong once"), (4096.0, "4,096 B WRONG  512 B wrong once")]
+)
+def test_what_was_wrong_once_is_not_called_the_drives(wrong: float, told: str) -> None:
+    found = [
+        FigureRow(VerifyVariant("read"), metric, value, "bypass", "proven", valid=True)
+        for metric, value in (("mismatch_bytes", wrong), ("unsteady_bytes", 512.0))
+    ]
+    (figure,) = find_figures("verify", found, power_offs=[])
+    assert figure.short == f"{told}: RAM or cable"
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
         Template(
             "burn-in",
             N_("Burn-in"),
-            N_("self-test, verify over a power-off, surface, self-test; compares health"),
+            N_("self-test, verify over a power-off, surface, self-test; health"),
             all_targets,
             {
                 "selftest": {**_LONG_SELFTEST, "again": True},

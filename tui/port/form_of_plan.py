@@ -109,7 +109,7 @@ def find_lost(kept: str, formed: str) -> tuple[str, ...]:
     formed_by_kind = {each.kind: each for each in after.workloads}
     for each in before.workloads:
         lost += _compare(each.kind, each, formed_by_kind.get(each.kind))
-    return tuple(lost) or (_("the order of its workloads, or which drive does what"),)
+    return tuple(lost) or (_("what it says of its drives"),)
 
 
 def _compare(table: str, before: _Part, after: _Part) -> Iterator[str]:

@@ -36,6 +36,8 @@ class AskedHeat:
     _begun_s: float = 0.0
     _asked_s: float | None = None
     _samples: list[TemperatureSample] = field(default_factory=list)
+    _silent: set[str] = field(default_factory=set)
+    """Those that told nothing: another question would wait as long."""
     _counts: dict[str, Throttling] = field(default_factory=dict)
     _added: dict[str, Throttling] = field(default_factory=dict)
 
@@ -57,7 +59,11 @@ class AskedHeat:
             self._begun_s = now_s
         self._asked_s = now_s
         for identity, path in self.paths.items():
+            if identity in self._silent:
+                continue
             heat = self.ask_drive(path)
+            if heat == Heat():
+                self._silent.add(identity)
             if heat.celsius is not None and identity in self.watched:
                 self.latest[identity] = heat.celsius
                 t_s = self.start_s + now_s - self._begun_s

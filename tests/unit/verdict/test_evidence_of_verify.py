@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from appliance.report.conditions import find_condition_findings
 from appliance.samples.model import LbaRange, Result
 from appliance.store.conditions import Change, insert_conditions
 from appliance.store.power_offs import insert_power_off, update_power_off_back
+from appliance.store.read.campaign import select_campaign
 from appliance.store.surface import insert_ranges
 from appliance.store.verdicts import LimitRow
 from appliance.verdict.evidence import Figure
@@ -159,6 +161,21 @@ def test_bytes_that_bad_memory_may_have_turned_reject_no_drive(rows: sqlite3.Con
     row = _judge_mismatch(rows)
     assert (row.outcome, row.measured) == ("remark", "512 B")
     assert "the machine's memory corrected 2 errors during the campaign: test it" in row.detail
+
+
+def test_the_report_says_what_memory_counted(rows: sqlite3.Connection) -> None:
+    def told() -> list[str]:
+        found = find_condition_findings(select_campaign(rows, campaign_id=1))
+        return [finding.text for finding in found if "memory" in finding.text]
+
+    _count_memory(rows, "5")
+    assert told() == []
+    _count_memory(rows, "5", "0")
+    # A restart is no error, and no other condition.
+    assert told() == []
+    _count_memory(rows, "2")
+    (text,) = told()
+    assert text.startswith("the machine's memory corrected 2 errors during the campaign. What was")
 
 
 def test_memory_puts_no_sector_in_anothers_place(rows: sqlite3.Connection) -> None:

@@ -86,6 +86,20 @@ def test_a_drive_that_never_told_its_temperature_is_not_asked(machine: Machine) 
     assert machine.rows("SELECT * FROM temperatures") == []
 
 
+def test_a_drive_that_tells_nothing_is_asked_once(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def ask(path: str) -> Heat:
+        asked.append(path)
+        return Heat()
+
+    machine.world.access = replace(machine.world.access, ask_heat=ask)
+    machine.run()
+    assert asked == [SSD.path]
+
+
 def test_what_came_on_top_in_a_step_is_stored_with_it(machine: Machine) -> None:
     machine.world.heat[SSD.path] = Heat(70.0, Throttling(lightly=8, lightly_s=12))
 
