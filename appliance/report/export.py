@@ -39,6 +39,7 @@ from appliance.store.read.campaign import CampaignRows, select_campaign, select_
 from appliance.store.read.workloads import (
     count_activity,
     stream_activity,
+    stream_dirty,
     stream_temperatures,
 )
 from appliance.store.rows import AnyRow
@@ -93,7 +94,7 @@ def export_campaign(
         **_render_verdicts(rows, view),
     }
     recordings = {
-        **_write_temperatures(connection, rows),
+        **_write_samples(connection, rows),
         **_write_activity(connection, rows),
     }
     drawn = {
@@ -171,17 +172,18 @@ def _write_activity(connection: sqlite3.Connection, rows: CampaignRows) -> dict[
     return {"activity.csv.gz" if is_long else "activity.csv": write}
 
 
-def _write_temperatures(connection: sqlite3.Connection, rows: CampaignRows) -> dict[str, _Writer]:
-    """Likewise."""
-    if not rows.workloads.warmth:
-        return {}
-    stream = partial(stream_temperatures, connection, rows.campaign.id, damaged=rows.damaged)
+def _write_samples(connection: sqlite3.Connection, rows: CampaignRows) -> dict[str, _Writer]:
+    """Likewise what was sampled beside it."""
 
-    def write(path: Path) -> None:
+    def stream_to(path: Path, *, stream: Callable[..., Iterator[AnyRow]]) -> None:
         with path.open("w", encoding="utf-8", newline="") as out:
-            write_rows(out, stream())
+            write_rows(out, stream(connection, rows.campaign.id, damaged=rows.damaged))
 
-    return {"temperatures.csv": write}
+    found = (
+        ("array_dirty.csv", stream_dirty, rows.workloads.dirty),
+        ("temperatures.csv", stream_temperatures, rows.workloads.warmth),
+    )
+    return {name: partial(stream_to, stream=stream) for name, stream, any_rows in found if any_rows}
 
 
 def _find_charts(
@@ -241,7 +243,6 @@ def _render_details(rows: CampaignRows) -> dict[str, str]:
     """Files that only a campaign has which has such rows."""
     found: dict[str, Sequence[AnyRow]] = {
         "tickets.csv": rows.workloads.tickets,
-        "array_dirty.csv": rows.workloads.dirty,
         "slices.csv": rows.workloads.slices,
         "ranges.csv": rows.workloads.ranges,
         "units.csv": list_units(rows),

@@ -18,6 +18,8 @@ import pytest
 from appliance.errors import PlanError, StickError
 from appliance.report import export
 from appliance.report.export import export_campaign
+from appliance.samples.model import DirtySample
+from appliance.store.arrays import insert_array_samples
 from appliance.store.connect import open_read_only
 from appliance.store.read import workloads
 from appliance.store.read.campaign import BOOT_TIMES, ConditionRow, select_campaign
@@ -346,3 +348,18 @@ def test_a_recording_of_days_is_streamed_and_compressed(
     assert max(Counter((row.step_id, row.device) for row in held).values()) <= 4
     assert sum(row.read_bytes for row in held) == read_bytes
     assert sum(row.write_bytes for row in held) == write_bytes
+
+
+def test_of_what_was_dirty_for_days_the_most_of_each_stretch_is_read(
+    tmp_path: Path, steps: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (step,) = steps.execute("SELECT max(id) FROM step").fetchone()
+    steps.execute("DELETE FROM array_sample")
+    dirty = [7, 1, 1, 9, 2, 2, 3]
+    insert_array_samples(steps, step, [DirtySample(t + 1.0, each) for t, each in enumerate(dirty)])
+    monkeypatch.setattr(workloads, "MAX_ACTIVITY", 3)
+    held = select_campaign(steps, campaign_id=1).workloads.dirty
+    assert [(row.t_s, row.dirty_bytes) for row in held] == [(1.0, 7), (4.0, 9), (7.0, 3)]
+    folder = export_campaign(steps, campaign_id=1, reports=tmp_path / "reports", raw=tmp_path)
+    lines = (folder / "array_dirty.csv").read_text().splitlines()
+    assert len(lines) == 1 + len(dirty)

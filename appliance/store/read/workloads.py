@@ -159,6 +159,7 @@ class WorkloadRows:
     activity: tuple[ActivityRow, ...]
     """At most MAX_ACTIVITY per step and device, of equally many intervals each."""
     dirty: tuple[DirtyRow, ...]
+    """At most MAX_ACTIVITY per step: of equally many samples the one with most that was dirty."""
     warmth: tuple[WarmthRow, ...]
     slices: tuple[SliceRow, ...]
     ranges: tuple[RangeRow, ...]
@@ -197,7 +198,7 @@ def select_workloads(
         ),
         tickets=select(TicketRow, "ticket", "v.pass, v.seq"),
         activity=tuple(_select_activity(connection, campaign_id, damaged)) if with_activity else (),
-        dirty=select(DirtyRow, "array_sample", "v.t_s"),
+        dirty=tuple(_select_dirty(connection, campaign_id, damaged)),
         warmth=_select_warmth(connection, campaign_id, damaged),
         slices=select(SliceRow, "surface_slice", "v.slice"),
         ranges=select(RangeRow, "lba_range", "v.first_byte, v.kind, v.part"),
@@ -244,6 +245,30 @@ def stream_temperatures(
     """Likewise: one every ten seconds of each step."""
     query = _list_sound(TemperatureRow, "temperature_sample", "drive_serial, v.t_s", damaged)
     yield from read_rows(connection, TemperatureRow, query, campaign_id)
+
+
+def stream_dirty(
+    connection: sqlite3.Connection, campaign_id: int, *, damaged: Sequence[Damaged] = ()
+) -> Iterator[DirtyRow]:
+    """Likewise: one every second of a step on an array."""
+    query = _list_sound(DirtyRow, "array_sample", "v.step_id, v.t_s", damaged)
+    yield from read_rows(connection, DirtyRow, query, campaign_id)
+
+
+def _select_dirty(
+    connection: sqlite3.Connection, campaign_id: int, damaged: Sequence[Damaged]
+) -> Iterator[DirtyRow]:
+    counts = dict(
+        connection.execute(
+            "SELECT v.step_id, count(*) FROM array_sample v JOIN step t ON t.id = v.step_id"
+            " WHERE t.campaign_id = ? GROUP BY v.step_id",
+            (campaign_id,),
+        )
+    )
+    rows = stream_dirty(connection, campaign_id, damaged=damaged)
+    for step_id, own in groupby(rows, key=lambda row: row.step_id):
+        for part in batched(own, ceil(counts[step_id] / MAX_ACTIVITY), strict=False):
+            yield max(part, key=lambda row: row.dirty_bytes)
 
 
 def _select_warmth(
