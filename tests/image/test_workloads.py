@@ -197,14 +197,16 @@ def _find_gain(database: sqlite3.Connection, serial: str, name: str) -> float:
 
 def _check_activity(database: sqlite3.Connection) -> None:
     """The recorded seconds of a step add up to what its rows say the device read."""
-    for row in database.execute(
+    rows = database.execute(
         """
         SELECT a.step_id, a.read_bytes, r.read_bytes AS stored_bytes FROM
         (SELECT step_id, sum(read_bytes) AS read_bytes FROM activity GROUP BY step_id) a JOIN
         (SELECT step_id, sum(value) AS read_bytes FROM results
          WHERE metric = 'device_read_bytes' GROUP BY step_id) r USING (step_id)
         """
-    ).fetchall():
+    ).fetchall()
+    assert rows, "no step has both"
+    for row in rows:
         assert abs(row["read_bytes"] - row["stored_bytes"]) <= 0.01 * row["stored_bytes"], row[0]
 
 

@@ -57,7 +57,8 @@ _ATA_COUNTS = {
     199: ("crc_errors", re.compile(r".*CRC_Error")),
 }
 # Of attribute 188 Seagate's disks count three things in 16 bits each; the lowest are all of them.
-_TIMEOUT_BITS = 0xFFFF
+# Attribute 22 is a share of 100; Western Digital's WUH7220 and HUS7260 have it two and three times.
+_COUNT_BITS = {"command_timeouts": 0xFFFF, "helium_level": 0xFF}
 # Page and offset of the device statistics log: ACS-4, 9.5. What it counts is fixed there, so it
 # goes before the attributes, which are each maker's own.
 _ATA_STATISTICS = {
@@ -305,7 +306,8 @@ def _raw(row: Json) -> float | None:
 
 
 def _unpack(name: str, value: float) -> float:
-    return float(int(value) & _TIMEOUT_BITS) if name == "command_timeouts" else value
+    bits = _COUNT_BITS.get(name)
+    return float(int(value) & bits) if bits else value
 
 
 def _log(data: Json) -> list[Counter]:

@@ -33,7 +33,7 @@ _FAULTS = frozenset(
 # A counter of 16 or 32 bits that went below zero: no drive has so many of them by chance.
 _BELOW_ZERO = 64
 _FULL_COUNTS = (1 << 16, 1 << 32)
-# What attribute 187 packs beside its count stands above the lowest 16 bits.
+# What attributes 10 and 187 pack beside their count stands above the lowest 16 bits.
 _PACKED_ABOVE = 1 << 16
 # The statistics log of SanDisk's CloudSpeed counts in steps of 13 or 163 and never says 0: all 90
 # captured ones of docs/verdicts-on-real-drives.md.
@@ -135,6 +135,12 @@ def _reported_doubt(data: Json, counter: Counter, _by_name: ByName) -> str:
     if flash and isinstance(attribute, int) and counter.value > _TIMES_APART * attribute:
         return f"the drive's attribute 187 says {attribute}"
     return _unknown_doubt(data) if counter.value and counter.value == attribute else ""
+
+
+def _spin_doubt(_data: Json, counter: Counter, _by_name: ByName) -> str:
+    # HGST's HUS7240 say 65536 and 327680: nobody has tried a motor so often.
+    packed = counter.value >= _PACKED_ABOVE
+    return "more than a counter of 16 bits holds: it packs several figures" if packed else ""
 
 
 def _endurance_doubt(data: Json, counter: Counter, _by_name: ByName) -> str:
@@ -239,6 +245,7 @@ _DOUBTS: dict[str, Callable[[Json, Counter, ByName], str]] = {
     "pending_sectors": _pending_doubt,
     "offline_uncorrectable": _offline_doubt,
     "reported_uncorrectable": _reported_doubt,
+    "spin_retries": _spin_doubt,
     "percentage_used": _endurance_doubt,
     "grown_defects": _sectors_doubt,
 }

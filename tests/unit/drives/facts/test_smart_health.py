@@ -167,6 +167,11 @@ def test_a_number_with_another_meaning_is_no_fault(row: tuple[str, int, str], na
     }
 
 
+@pytest.mark.parametrize("raw", [88, 0x0058_0058, 0x0058_5858])
+def test_a_level_that_is_stored_several_times_is_read_once(raw: int) -> None:
+    assert values(health_of(ata(attribute(22, "Helium_Level", raw))))["helium_level"] == 88
+
+
 def test_the_signs_of_a_disk_that_is_about_to_fail() -> None:
     found = values(
         health_of(
@@ -471,6 +476,12 @@ def test_a_normalized_statistic_counts_nothing_but_what_flash_has_used() -> None
             attribute(187, "Reported_Uncorrect", 8_647_409_707),
             {},
             "more than a counter of 32 bits holds: it packs several figures",
+        ),
+        # Hitachi HUS724040ALE641
+        (
+            attribute(10, "Spin_Retry_Count", 327_680),
+            {},
+            "more than a counter of 16 bits holds: it packs several figures",
         ),
         # ADATA SU630
         (
