@@ -66,7 +66,8 @@ def test_drives_behind_a_narrow_link_are_named_and_the_others_are_not(out: Path)
     assert (alone, together) == ({0}, {1, 3})
 
     assert result.report is not None
-    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", result.report.read_text()))
+    page = (result.report / "report.html").read_text()
+    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
     said = re.findall(r"3 drives behind PCI \S+ \(virtio-pci\)[^;]* share ([\d.]+) MB/s;", text)
     assert said, "the narrow link is not named"
     assert abs(float(said[0]) / (_LINK / 1e6) - 1) < 0.25, said

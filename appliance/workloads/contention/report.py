@@ -60,7 +60,7 @@ def _judge(workload: Workload) -> Iterable[Finding]:
             "flat",
             "contention",
             f"no drive is held up by the others: {len(measured)} drives were read alone and all"
-            " together, and none fell behind by more than its own readings differ.",
+            " together, and none fell behind by a tenth and by more than its own readings differ.",
         )
     for each in members:
         if not each.is_measured:
