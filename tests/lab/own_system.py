@@ -124,8 +124,8 @@ def _make_root(folder: Path, image: Path, *, reports: bool) -> Path:
     _run("fsck.erofs", f"--extract={tree}", _copy_out(image, name, erofs))
     units = tree / "etc/systemd/system"
     # Units, the guard that makes all drives read-only, and other settings of the appliance's.
-    for folder in (units, *(tree / "usr/lib" / each for each in _OF_THE_APPLIANCE)):
-        for each in sorted(folder.rglob("*kaltstart*")):
+    for place in (units, *(tree / "usr/lib" / each for each in _OF_THE_APPLIANCE)):
+        for each in sorted(place.rglob("*kaltstart*")):
             if not each.is_dir() or each.is_symlink():
                 each.unlink()
     (tree / "usr/lib/os-release").write_text('ID=own\nPRETTY_NAME="Own System 1"\n')
