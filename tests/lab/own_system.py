@@ -101,7 +101,8 @@ def _make_esp(folder: Path, image: Path, loader: str) -> Path:
     (files / "EFI/BOOT").rmdir()
     names = sorted(str(each.relative_to(files)) for each in (files / "kaltstart").rglob("*"))
     kernel = next(each for each in names if each.endswith("/vmlinuz"))
-    initrds = [each for each in names if each.endswith((".zst", ".initrd"))]
+    # The modules last: what both hold is to be theirs.
+    initrds = [each for end in (".zst", ".initrd") for each in names if each.endswith(end)]
     entries = files / "loader/entries"
     entries.mkdir(parents=True)
     (files / "loader/loader.conf").write_text("timeout 0\n")
