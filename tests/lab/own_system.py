@@ -39,6 +39,7 @@ ExecStart=/bin/sh -c "date > /var/lib/own/started-$(cat /proc/sys/kernel/random/
 [Install]
 WantedBy=multi-user.target
 """
+_OF_THE_APPLIANCE = ("systemd", "udev", "sysctl.d", "modprobe.d", "sysusers.d", "tmpfiles.d")
 READY_UNIT = "own-system.service"
 
 
@@ -100,7 +101,8 @@ def _make_esp(folder: Path, image: Path, loader: str) -> Path:
     (files / "EFI/BOOT").rmdir()
     names = sorted(str(each.relative_to(files)) for each in (files / "kaltstart").rglob("*"))
     kernel = next(each for each in names if each.endswith("/vmlinuz"))
-    initrds = [each for each in names if each.endswith((".zst", ".initrd"))]
+    # The modules last: what both hold is to be theirs.
+    initrds = [each for end in (".zst", ".initrd") for each in names if each.endswith(end)]
     entries = files / "loader/entries"
     entries.mkdir(parents=True)
     (files / "loader/loader.conf").write_text("timeout 0\n")
@@ -122,10 +124,11 @@ def _make_root(folder: Path, image: Path, *, reports: bool) -> Path:
     name = next(each.name for each in find_partitions(image) if each.name.startswith("root"))
     _run("fsck.erofs", f"--extract={tree}", _copy_out(image, name, erofs))
     units = tree / "etc/systemd/system"
-    for each in sorted((*units.rglob("kaltstart-*"), *units.rglob("*.wants/kaltstart*"))):
-        each.unlink(missing_ok=True)
-    for each in sorted((tree / "usr/lib/systemd/system-generators").glob("*kaltstart*")):
-        each.unlink()
+    # Units, the guard that makes all drives read-only, and other settings of the appliance's.
+    for place in (units, *(tree / "usr/lib" / each for each in _OF_THE_APPLIANCE)):
+        for each in sorted(place.rglob("*kaltstart*")):
+            if not each.is_dir() or each.is_symlink():
+                each.unlink()
     (tree / "usr/lib/os-release").write_text('ID=own\nPRETTY_NAME="Own System 1"\n')
     (tree / "etc/machine-id").write_text("0f0f0f0f0f0f4000800000000000000f\n")
     (tree / "etc/fstab").write_text(f"PARTUUID={PARTUUIDS['var']} /var/lib ext4 defaults 0 0\n")
