@@ -17,7 +17,8 @@ from tui.model.engine_words import name_device, say, say_event
 from tui.model.estimate import describe_time_left
 from tui.model.snapshot import Event, Rate, Snapshot
 from tui.model.status import Progress, RunningStep, StepNow
-from tui.page import Page
+from tui.page import Page, entitle
+from tui.roles import paint
 from tui.run.charts import draw_activity, draw_course
 from tui.run.lines import describe_campaign, describe_drives
 from tui.run.resume import describe_resumption
@@ -107,14 +108,15 @@ class RunPage(Page):
             about += "\n" + _('Campaign {id} "{name}" is PAUSED: r resumes it').format(
                 id=paused.id, name=paused.name
             )
+        entitle(self.query_one(VerticalScroll), _("Campaign"))
         self.query_one("#campaign", Line).show(about)
         now = self.query_one("#now", Line)
-        now.show(describe_now(snapshot, width))
+        now.show(paint(describe_now(snapshot, width)))
         now.display = bool(now.text)
         is_live = snapshot.busy and not snapshot.silent
         for name, text in self._describe_live(snapshot, width).items():
             line = self.query_one(name, Line)
-            line.show(text if is_live else "")
+            line.show(paint(text, has_heads=True) if is_live else "")
             line.display = bool(line.text)
         drives = self.query_one("#drives", Line)
         drives.show(describe_drives(campaign, width) if campaign else "")
