@@ -10,7 +10,7 @@ from PIL import Image
 from tests.lab.campaign import REPO
 from tests.lab.psf import ConsoleFont, parse_psf
 from tests.lab.screentext import UNKNOWN, read_screen
-from tui.charset import ALLOWED, BARS, BLOCK, BOX, HALVES
+from tui.charset import ALLOWED, BARS, BLOCK, BOX, ENDS, HALVES
 
 _CHOOSE = REPO / "mkosi.extra/usr/lib/kaltstart/choose-font"
 _FOLDER = "/usr/share/kaltstart/console"
@@ -51,9 +51,10 @@ def test_each_character_has_a_glyph_of_its_own_among_256(folder: Path, height_px
 @pytest.mark.parametrize("height_px", _WIDTHS_PX)
 def test_bars_grow_to_a_full_block(folder: Path, height_px: int) -> None:
     font = _load(folder, height_px)
-    counts = [_count_pixels(font, character) for character in BARS]
-    assert counts == sorted(set(counts))
-    assert counts[-1] == font.width_px * font.height_px
+    for bars in (BARS, ENDS + BLOCK):
+        counts = [_count_pixels(font, character) for character in bars]
+        assert counts == sorted(set(counts))
+        assert counts[-1] == font.width_px * font.height_px
 
 
 def test_what_joins_to_the_right_joins_in_text_mode(folder: Path) -> None:

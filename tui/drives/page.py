@@ -3,14 +3,16 @@
 
 import asyncio
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, override
 
+from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
+from tui.charset import shorten
 from tui.drives.rows import Cells, draw_temperatures, lay_out
 from tui.drives.texts import describe_drive, describe_parting, fit_lines
 from tui.language import N_, _, ngettext
@@ -291,15 +293,14 @@ class DrivesPage(Page):
         shown = paint(_tell_next(snapshot))
         if self.app.size.width >= _WIDE:
             entitle(line, _("What to do next"))
-            if not _is_hindered(snapshot):
-                ways = [(f"{_(key) if len(key) > 1 else key:8}", _(what)) for key, what in _WAYS]
-                shown.append("\n\n").append_text(paint_keys(ways, "\n"))
-            warm = draw_temperatures(snapshot.drives, self._list_columns() - _FRAME)
-            if warm:
-                shown.append("\n\n").append(_("Temperature"), f"bold {ACCENT}").append("\n")
-                shown.append_text(warm).right_crop()
-            if snapshot.campaigns:
-                shown.append("\n\n").append_text(paint(_list_campaigns(snapshot), has_heads=True))
+            width = self._list_columns() - _FRAME
+            # Of the panel; its first text may take two lines.
+            room = self.query_one("#body").size.height - self._table_lines - 3
+            for part in _list_more(snapshot, width):
+                lines = part.plain.count("\n") + 2
+                if lines < room:
+                    shown.append("\n\n").append_text(part)
+                    room -= lines
         line.show(shown)
 
     def _selected(self) -> DriveRow | None:
@@ -334,9 +335,22 @@ _WAYS = (
 )
 
 
-def _list_campaigns(snapshot: Snapshot) -> str:
+def _list_more(snapshot: Snapshot, width: int) -> Iterator[Text]:
+    """What there is to be said where there is room for it, in paragraphs, the first one first."""
+    if not _is_hindered(snapshot):
+        ways = [(f"{_(key) if len(key) > 1 else key:8}", _(what)) for key, what in _WAYS]
+        yield paint_keys(ways, "\n")
+    warm = draw_temperatures(snapshot.drives, width)
+    if warm:
+        warm.right_crop()
+        yield Text.assemble((_("Temperature"), f"bold {ACCENT}"), "\n", warm)
+    if snapshot.campaigns:
+        yield paint(_list_campaigns(snapshot, width), has_heads=True)
+
+
+def _list_campaigns(snapshot: Snapshot, width: int) -> str:
     lines = [
-        f"{each.id:3}  {each.created_at[:10]}  {_(each.state):10}  {each.name}"
+        f"{each.id:3}  {each.created_at[:10]}  {_(each.state):10}  {shorten(each.name, width - 29)}"
         for each in snapshot.campaigns[:_LISTED_CAMPAIGNS]
     ]
     return "\n".join([_("Last campaigns (4 shows their results)"), *lines])

@@ -11,12 +11,12 @@ from rich.text import Text
 
 from tui.charset import drawable, shorten
 from tui.language import N_, _
-from tui.model.drives import DriveRow
+from tui.model.drives import DriveRow, Health
 from tui.roles import BAD, GOOD, QUIET, SIGNS, WARNING
 from tui.widgets.figures import draw_bar
 
 _DEVICE, _SIZE, _OFFERED = 8, 9, 7
-_LEAST_MODEL, _LEAST_LINK = 12, 11
+_LEAST_MODEL, _LEAST_LINK, _SERIAL = 12, 11, 20
 _WARM_CELSIUS = 10.0
 """So close to its limit a drive is warm."""
 _USUAL_LIMIT_CELSIUS = 70.0
@@ -46,7 +46,8 @@ def lay_out(drives: Sequence[DriveRow], width: int, height: int) -> Cells:
     if is_double:
         column = max(_LEAST_MODEL, min(max(model, serial), rest - _LEAST_LINK - 1))
         link = rest - column - 1
-        if link < _LEAST_LINK:
+        # A serial number that is cut off names no drive.
+        if link < _LEAST_LINK or column < min(serial, _SERIAL):
             column, link = rest, 0
         widths = {_("Device"): _DEVICE, _("Model, serial"): column, f"{_('Size'):>8}": _SIZE}
         widths |= {_("Health"): health, _("Link, on it"): link, _("Offered"): _OFFERED}
@@ -101,6 +102,8 @@ def _tell_health(drive: DriveRow, *, is_brief: bool) -> tuple[str, str]:
         word = "» " + _("asking")
     elif health is not None and health.passed is False:
         word = "× " + _("FAILING")
+    elif health is not None and _is_hot(health):
+        word = "! " + _("hot")
     elif drive.has_remarks:
         word = "! " + _("check")
     elif health is not None and health.passed:
@@ -110,6 +113,11 @@ def _tell_health(drive: DriveRow, *, is_brief: bool) -> tuple[str, str]:
     if is_brief:
         return f"{word}  {warm}".rstrip(), ""
     return word, warm
+
+
+def _is_hot(health: Health) -> bool:
+    celsius, limit = health.temperature_celsius, health.limit_celsius
+    return celsius is not None and bool(limit) and celsius >= (limit or 0.0)
 
 
 def _tell_link(drive: DriveRow) -> str:
@@ -134,7 +142,7 @@ def draw_temperatures(drives: Sequence[DriveRow], width: int) -> Text:
         if drive.health is None or celsius is None:
             continue
         limit = drive.health.limit_celsius or 0.0
-        is_hot = bool(limit) and celsius >= limit
+        is_hot = _is_hot(drive.health)
         is_warm = bool(limit) and celsius >= limit - _WARM_CELSIUS
         role = BAD if is_hot else WARNING if is_warm else GOOD
         sign = "×" if is_hot else "!" if is_warm else "+"

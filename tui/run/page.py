@@ -17,7 +17,8 @@ from tui.model.engine_words import name_device, say
 from tui.model.estimate import describe_time_left
 from tui.model.snapshot import Rate, Snapshot
 from tui.model.status import Progress, RunningStep, StepNow
-from tui.page import Page
+from tui.page import Page, entitle
+from tui.roles import paint
 from tui.run.charts import draw_activity, draw_course
 from tui.run.drive_dialog import DriveDialog
 from tui.run.events import describe_events
@@ -125,16 +126,17 @@ class RunPage(Page):
             about += "\n" + _('Campaign {id} "{name}" is PAUSED: r resumes it').format(
                 id=paused.id, name=paused.name
             )
+        entitle(self.query_one(VerticalScroll), _("Campaign"))
         many = is_shelf(campaign)
         self._show_judged(campaign, width)
         self.query_one("#campaign", Line).show(about)
         now = self.query_one("#now", Line)
-        now.show(describe_now(snapshot, width, many=many))
+        now.show(paint(describe_now(snapshot, width, many=many)))
         now.display = bool(now.text)
         is_live = snapshot.busy and not snapshot.silent
         for name, text in self._describe_live(snapshot, width).items():
             line = self.query_one(name, Line)
-            line.show(text if is_live else "")
+            line.show(paint(text, has_heads=True) if is_live else "")
             line.display = bool(line.text)
         drives = self.query_one("#drives", Line)
         drives.show(describe_drives(campaign, width) if campaign and not many else "")
