@@ -154,7 +154,10 @@ class RunPage(Page):
     def _show_judged(self, campaign: Campaign | None, width: int) -> None:
         judged = draw_judged(campaign, width=width, height=self.app.size.height // 2)
         texts = {
-            "#rejected": judged.bad if judged else "",
+            # On a light ground, all of it.
+            "#rejected": "\n".join(f"{row:{width}}" for row in judged.bad.splitlines())
+            if judged
+            else "",
             "#accepted": judged.good if judged else "",
             "#judged": judged.rest if judged else "",
         }
