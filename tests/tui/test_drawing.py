@@ -66,4 +66,4 @@ def test_bars_are_proportional_and_never_vanish() -> None:
 def test_digits_are_five_lines_high() -> None:
     lines = draw_digits(17).splitlines()
     assert len(lines) == 5
-    assert lines[0] == "    ██  ██████"
+    assert lines[0] == "████    ██████"

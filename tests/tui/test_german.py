@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 _SIZE = (80, 24)
 _PICTURED = (
-    *("drives-asked", "plan-valid", "run-step", "results-steps", "machine"),
+    *("drives-asked", "plan-valid", "run-step", "run-shelf", "results-steps", "machine"),
     *(
         "help",
         "release",
@@ -45,6 +45,8 @@ _OTHERS = (
     *("results-raw", "results-raw-text", "run-skip", "run-pausing", "machine-trouble"),
     *("machine-keyboard", "machine-time", "machine-shell", "manual", "manual-chapter"),
     *("results-databases", "results-take-over", "results-unusable"),
+    *("run-shelf-sorted", "run-shelf-drive", "run-shelf-alone"),
+    *("run-accepted", "run-quick-look", "run-judged-one"),
 )
 
 

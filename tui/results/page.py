@@ -14,7 +14,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 
 from appliance.store.read.overview import BootRow
-from appliance.store.verdicts import VerdictRow
 from tui import language
 from tui.charset import drawable, shorten
 from tui.figures.boot_ratios import describe_boot_ratios
@@ -26,6 +25,7 @@ from tui.language import N_, _
 from tui.model.campaigns import Campaign, CampaignDrive, Figure, Step
 from tui.model.engine_words import name_device, name_role, say
 from tui.model.snapshot import Snapshot
+from tui.model.verdicts import describe_depth
 from tui.page import Page, entitle
 from tui.results.charts import draw_boots
 from tui.results.import_campaigns import take_over
@@ -352,22 +352,11 @@ def describe_verdicts(campaign: Campaign, width: int) -> str:
         is_quick = each.depth == "quick look" and each.verdict != "reject"
         sign = _QUICK if is_quick else _SIGNS.get(each.verdict, " ")
         told = f"{sign} {shorten(each.drive_serial, name):{name}}  {_(verdict)}, "
-        told += _describe_depth(each) + (f"  {each.label}" if each.label else "")
+        told += describe_depth(each) + (f"  {each.label}" if each.label else "")
         lines.append(f"  {shorten(told, width - 2)}")
         for reason in _split_reasons(each.reasons):
             lines += _wrap(reason, width)
     return "\n".join(lines)
-
-
-def _describe_depth(verdict: VerdictRow) -> str:
-    """`quick look, 2 % read`, or the depth alone where all was read."""
-    if verdict.depth != "quick look":
-        return _(verdict.depth)
-    if not verdict.read_percent:
-        return _("quick look, surface not read")
-    share = verdict.read_percent
-    shown = show_number(share, ".1f") if share < 1 else show_number(min(round(share), 99), "d")
-    return _("quick look, {share} read").format(share=f"{shown} %")
 
 
 def _split_reasons(reasons: str) -> list[str]:

@@ -52,25 +52,21 @@ class RunPage(Page):
     TITLE: ClassVar[str] = N_("Run")
     AUTO_FOCUS = "VerticalScroll"
     HELP: ClassVar[str] = N_(
-        "The running campaign: its progress, and what happens next. Between boots the "
-        "machine powers itself off and on; samples are stored before that, so pulling the "
-        "plug loses none.\n\n"
-        "A workload is a step on one drive or on the array. It has parts; each part is "
-        'stored when it is done. "Drive now" is what the drive itself does, without what RAM '
-        "answers. The charts show its last minutes; a dot means that nothing is known. Below "
-        "them is every drive of the machine; busy is the share of time with requests in "
-        "progress.\n\n"
-        "Time left is an estimate: at the drive's own rate now, or what it says itself of its "
-        "self-test; else from what the same work took before. During a countdown, ANY key "
-        "stops it.\n\n"
-        "Three drives and more have a line each: Enter shows all of one, and pauses, stops or "
-        "skips it alone; o, O sort the lines. At the end large letters say how many drives are "
-        "accepted. ¼: a quick look, a part of the drive was never read.\n\n"
+        "The running campaign, and what happens next. Samples are stored before each "
+        "power-off, so pulling the plug loses none. A workload is a step in parts; each part is "
+        "stored when it is done.\n\n"
+        '"Drive now" is what the drive itself does, without what RAM answers; busy is the '
+        "share of time with requests in progress; a dot in a chart: nothing is known. Three "
+        "drives and more have a line each: Enter shows, pauses, stops or skips one; o, O "
+        "sort. At the end large letters count the accepted ones. ¼: a quick look.\n\n"
+        "Time left is an estimate: at the drive's own rate now, or what it says of its self-"
+        "test, else from earlier work. In a countdown, ANY key stops it.\n\n"
         "h  pause once the current part is stored; power stays on\n"
         "s  stop now: the current part is measured again later\n"
         "k  skip what runs, or while paused what is next; asks first\n"
         "r  resume a paused campaign; asks first if that writes"
     )
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "stop", show=False),
         Binding("h", "pause", show=False),
@@ -160,7 +156,10 @@ class RunPage(Page):
     def _show_judged(self, campaign: Campaign | None, width: int) -> None:
         judged = draw_judged(campaign, width=width, height=self.app.size.height // 2)
         texts = {
-            "#rejected": judged.bad if judged else "",
+            # On a light ground, all of it.
+            "#rejected": "\n".join(f"{row:{width}}" for row in judged.bad.splitlines())
+            if judged
+            else "",
             "#accepted": judged.good if judged else "",
             "#judged": judged.rest if judged else "",
         }

@@ -13,6 +13,7 @@ from tui.model.engine_words import say
 from tui.model.estimate import DriveLeft, name_span
 from tui.model.snapshot import Rate, Snapshot
 from tui.model.status import Progress, RunningStep, StepNow
+from tui.model.verdicts import describe_depth
 from tui.run.judged import SIGNS, find_sign
 
 LEAST_DRIVES = 3
@@ -68,7 +69,7 @@ class ShelfLine:
     left: DriveLeft | None
     state: str
     """One of _STATES."""
-    judged: str = ""
+    judged: str | None = None
     """How deep a drive that is judged was looked at, and why it is not accepted as it is."""
     has_failed: bool = False
     """A step on it has failed, whatever it is at now."""
@@ -182,14 +183,13 @@ def list_shelf(campaign: Campaign, snapshot: Snapshot, order: Order) -> list[She
     return sorted(lines, key=lambda line: (*order.key(line), line.slot))
 
 
-def _describe_verdict(campaign: Campaign, drive_id: int) -> str:
+def _describe_verdict(campaign: Campaign, drive_id: int) -> str | None:
     if campaign.state != "done":
-        return ""
+        return None
     for verdict in campaign.verdicts:
         if verdict.drive_id == drive_id:
-            depth = "" if find_sign(verdict) == SIGNS["quick look"] else _(verdict.depth)
-            return "; ".join(filter(None, (depth, verdict.reasons)))
-    return ""
+            return "; ".join(filter(None, (describe_depth(verdict), verdict.reasons)))
+    return None
 
 
 def find_order(number: int, campaign: Campaign) -> Order:
@@ -287,7 +287,7 @@ def lay_out(lines: Sequence[ShelfLine], width: int) -> Layout:
     bay = min(max(bay, len(_("Bay"))), _LABEL + free)
     drive = min(max((len(line.identity) for line in lines), default=0), _DRIVE_MOST)
     drive = min(max(drive, len(_("Drive"))), _DRIVE + _LABEL + free - bay)
-    return Layout(bay, drive, place, width, any(line.judged for line in lines))
+    return Layout(bay, drive, place, width, any(line.judged is not None for line in lines))
 
 
 def describe_head(layout: Layout) -> str:
@@ -298,7 +298,7 @@ def describe_head(layout: Layout) -> str:
     return shorten(
         f"{head}"
         f"{_('Step'):{_STEP + 1 + layout.place}} "
-        f"{_('Done'):>5} {'MB/s':>5} {'°C':>3} {_('Left'):>9}   {_('State')}",
+        f"{'%':>5} {'MB/s':>5} {'°C':>3} {_('Left'):>9}   {_('State')}",
         layout.width,
     )
 
@@ -311,7 +311,7 @@ def describe_line(line: ShelfLine, layout: Layout) -> str:
     )
     if layout.is_over:
         state = shorten(_(line.state), _WORD)
-        return shorten(f"{head}{line.sign} {state:{_WORD}} {line.judged}", layout.width)
+        return shorten(f"{head}{line.sign} {state:{_WORD}} {line.judged or ''}", layout.width)
     share = "" if line.share is None else f"{100 * line.share:.0f} %"
     rate = _sum_rate(line)
     moved = "" if rate is None else show_number(rate / 1e6, ".1f" if rate < 999.9e6 else ".0f")
