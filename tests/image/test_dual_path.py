@@ -102,6 +102,12 @@ def test_a_drive_with_two_paths_is_one_drive(out: Path) -> None:
     assert not any(names[drive.name] for drive in bay.drives[1:])
 
     assert [row[5] != [] for row in rows if row[1] == "TWIN"] == [True, True]
+    # QEMU shows the volumes of this controller where the real one has them.
+    (raid,) = [row for row in rows if row[1] == "RAID-1"]
+    assert any("a volume of a RAID controller (megaraid_sas)" in each for each in raid[6])
+    (unlisted,) = [json.loads(words[1]) for words in said if words[0] == "unlisted"]
+    assert "(megaraid_sas)" in unlisted[0]
+    assert unlisted[1].endswith("volumes instead of its disks: 1")
     boot = next(words[1] for words in said if words[0] == "boot")
     assert boot.startswith("3 "), boot
     assert "take out the cable" in boot
