@@ -255,6 +255,8 @@ class DrivesPage(Page):
         table.styles.height = self._table_lines
         count = len(drives)
         entitle(table, ngettext("{count} drive", "{count} drives", count).format(count=count))
+        # That of an empty table is on its header.
+        table.show_cursor = bool(drives)
         if cells == self._cells:
             return
         self._cells, row_before = cells, table.cursor_row
