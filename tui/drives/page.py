@@ -306,7 +306,7 @@ class DrivesPage(Page):
         if size.width >= _WIDE:
             width -= self._list_columns()
         else:
-            height -= self._table_lines + 1
+            height -= self._table_lines + len(self.query_one("#next", Line).text.splitlines())
         height = max(_DETAIL_LINES, height - 2 - button.display)
         text = fit_lines(describe_drive(drive), max(30, width), height)
         details.show(paint(text, has_names=True))
