@@ -136,10 +136,12 @@ class RunPage(Page):
             line.show(paint(text, has_heads=True) if is_live else "")
             line.display = bool(line.text)
         drives = self.query_one("#drives", Line)
-        drives.show(describe_drives(campaign, width) if campaign and not many else "")
+        about_each = describe_drives(campaign, width) if campaign and not many else ""
+        drives.show(paint(about_each, has_heads=True))
         drives.display = campaign is not None and not many
         events = self.query_one("#events", Line)
-        events.show("" if many else describe_events(snapshot.events, width))
+        log = "" if many else describe_events(snapshot.events, width)
+        events.show(paint(log, has_heads=True))
         events.display = not many
         self._show_shelf(campaign, snapshot, width, many=many)
 
@@ -157,10 +159,7 @@ class RunPage(Page):
     def _show_judged(self, campaign: Campaign | None, width: int) -> None:
         judged = draw_judged(campaign, width=width, height=self.app.size.height // 2)
         texts = {
-            # On a light ground, all of it.
-            "#rejected": "\n".join(f"{row:{width}}" for row in judged.bad.splitlines())
-            if judged
-            else "",
+            "#rejected": judged.bad if judged else "",
             "#accepted": judged.good if judged else "",
             "#judged": judged.rest if judged else "",
         }

@@ -325,11 +325,6 @@ def describe_line(line: ShelfLine, layout: Layout) -> str:
     )
 
 
-def is_urgent(line: ShelfLine) -> bool:
-    """Whether somebody has to look at it."""
-    return line.sign in {_FAILED_SIGN, _LOOK_SIGN}
-
-
 def describe_left(left: DriveLeft | None) -> str:
     """`2 d 4 h`; with a + where not all of it is known."""
     if left is None:

@@ -3,15 +3,16 @@
 
 from typing import override
 
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.coordinate import Coordinate
 from textual.message import Message
 
-from tui.language import _
+from tui.language import _, ngettext
 from tui.model.campaigns import Campaign, Step
 from tui.model.snapshot import Snapshot
+from tui.page import entitle
+from tui.roles import SIGNS
 from tui.run.events import describe_events
 from tui.run.shelf import (
     ORDERS,
@@ -20,7 +21,6 @@ from tui.run.shelf import (
     describe_head,
     describe_line,
     find_order,
-    is_urgent,
     lay_out,
     list_shelf,
 )
@@ -42,7 +42,7 @@ class Shelf(Vertical):
         super().__init__()
         self._order = 0
         self._lines: list[ShelfLine] = []
-        self._drawn: list[tuple[str, bool]] = []
+        self._drawn: list[tuple[str, str]] = []
         self._width = 0
         self.display = False
 
@@ -50,7 +50,7 @@ class Shelf(Vertical):
     def compose(self) -> ComposeResult:
         yield Line(id="shelf-head", classes="title")
         yield Table(show_header=False)
-        yield Line(id="shelf-events", classes="gap")
+        yield Line(id="shelf-events")
 
     def on_mount(self) -> None:
         """What keys do depends on the drive under the cursor."""
@@ -70,6 +70,8 @@ class Shelf(Vertical):
         before = self.selected
         self._lines = list_shelf(campaign, snapshot, find_order(self._order, campaign))
         layout = lay_out(self._lines, width - 1)
+        count = len(self._lines)
+        entitle(self, ngettext("{count} drive", "{count} drives", count).format(count=count))
         self.query_one("#shelf-head", Line).show(describe_head(layout))
         self._draw(layout)
         if before is not None:
@@ -87,16 +89,16 @@ class Shelf(Vertical):
 
     def _draw(self, layout: Layout) -> None:
         table = self.query_one(Table)
-        drawn = [(describe_line(each, layout), is_urgent(each)) for each in self._lines]
+        drawn = [(describe_line(each, layout), each.sign) for each in self._lines]
         if len(drawn) != len(self._drawn) or layout.width != self._width:
             table.clear(columns=True)
             table.add_column("drive", key="drive", width=layout.width)
-            for text, urgent in drawn:
-                table.add_row(_make_cell(text, urgent=urgent))
+            for text, sign in drawn:
+                table.add_row(make_cell(text, style=SIGNS.get(sign, "")))
         else:
             for row, (old, new) in enumerate(zip(self._drawn, drawn, strict=True)):
                 if old != new:
-                    cell = _make_cell(new[0], urgent=new[1])
+                    cell = make_cell(new[0], style=SIGNS.get(new[1], ""))
                     table.update_cell_at(Coordinate(row, 0), cell)
         self._width = layout.width
         self._drawn = drawn
@@ -131,7 +133,3 @@ class Shelf(Vertical):
         line = self.selected
         found = find_skippable_on(snapshot, line.drive_id) if line else None
         return found if found and found[0] == snapshot.current else None
-
-
-def _make_cell(text: str, *, urgent: bool) -> Text:
-    return make_cell(text, style="bold" if urgent else "")
