@@ -19,7 +19,9 @@ from tests.report.judged import BYPASS, drive_id, figures_of, make_rows
 from tests.report.workloads import add_results, add_step, end_step
 
 DRIVE = "LAB-GOOD-1"
-SAID = "the drive was hot and slowed itself down meanwhile: 9 times, 16 s, heavily"
+SAID = (
+    "the drive was hot and slowed itself down meanwhile: 8 times lightly, 12 s and once heavily, 4 s"
+)
 
 
 @pytest.fixture
@@ -57,3 +59,8 @@ def test_of_a_drive_that_was_not_slowed_down_nothing_is_said(
     _measure(rows, throttling)
     assert "slowed" not in figures_of(rows, DRIVE)["fio_seq_read_mb_s"].detail
     assert _told(rows) == []
+
+
+def test_a_drive_that_came_hot_was_slowed_down_no_zero_times() -> None:
+    said = Throttling(heavily_s=30).sentence
+    assert said.endswith("meanwhile: already at the start heavily, 30 s")
