@@ -90,10 +90,12 @@ def store_sample(
             lost_power.append(drive.identity)
     proof = join_proofs(proofs)
     valid = not (cycle.power == "warm" and lost_power)
+    # Of a drive's own system the count is read one restart later.
+    or_then = ", or on the way back" if cycle.starts_installed else ""
     reason = (
         proof.reason
         if valid
-        else f"drive {', '.join(lost_power)} lost power before a boot that was to be warm"
+        else f"drive {', '.join(lost_power)} lost power before a boot that was to be warm{or_then}"
     )
     with transaction(context.connection):
         update_cold_proof(
