@@ -267,8 +267,11 @@ def _collect(order: Order) -> BootReport:
 
 
 def _find_start_s() -> float | None:
-    """See BootReport. A system that asks the network for the time sets the hardware clock by it
-    (sync_cmos_clock in kernel/time/ntp.c). systemd has noted before when the kernel started."""
+    """See BootReport.
+
+    A system that asks the network for the time sets the hardware clock by it (sync_cmos_clock in
+    kernel/time/ntp.c). systemd has noted before when the kernel started.
+    """
     try:
         started_s = int(_RTC.read_text()) - time.monotonic()
         noted_s = int(_run(*_KERNEL_TIMESTAMP).split()[-1]) / 1e6  # "t 1732576000250000"

@@ -19,9 +19,7 @@ from tests.report.judged import BYPASS, drive_id, figures_of, make_rows
 from tests.report.workloads import add_results, add_step, end_step
 
 DRIVE = "LAB-GOOD-1"
-SAID = (
-    "the drive was hot and slowed itself down meanwhile: 8 times lightly, 12 s and once heavily, 4 s"
-)
+SAID = "the drive was hot and slowed itself down meanwhile: 8 times lightly, 12 s and once heavily, 4 s"
 
 
 @pytest.fixture

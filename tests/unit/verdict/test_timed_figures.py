@@ -305,9 +305,7 @@ def test_a_link_below_what_both_its_ends_can_is_a_remark(
 def test_a_link_of_two_lanes_between_a_fast_end_and_a_wide_one_is_as_fast_as_it_can_be(
     nvme: Bench,
 ) -> None:
-    nvme.connect(
-        pci=("8.0 GT/s PCIe", "2", "16.0 GT/s PCIe", "2"), pci_port=("8.0 GT/s PCIe", "4")
-    )
+    nvme.connect(pci=("8.0 GT/s PCIe", "2", "16.0 GT/s PCIe", "2"), pci_port=("8.0 GT/s PCIe", "4"))
     nvme.scan(1500)
     row = row_of(nvme.judge(), "slow_link")
     assert (row.outcome, row.measured) == ("kept", "passed")
