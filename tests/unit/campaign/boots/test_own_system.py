@@ -98,6 +98,14 @@ def test_a_report_is_a_sample_told_by_the_installed_system(started: World) -> No
     assert started.report is None, "it is stored"
 
 
+def test_a_time_that_the_stick_has_spoilt_costs_no_reported_sample(started: World) -> None:
+    started.report = _report(started)
+    started.context().connection.execute("UPDATE cycle SET alarm_at = '2027-0x'")
+    _settle(started)
+    (boot,) = started.boots()
+    assert (boot["boot_s"], boot["wake_skew_s"]) == (20.5, None)
+
+
 def test_power_that_went_around_a_warm_boot_may_have_gone_on_the_way_back(world: World) -> None:
     _make(world, power="warm")
     world.counts[HDD.path] = 7
