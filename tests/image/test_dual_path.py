@@ -4,6 +4,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DriveBay, ModelledDrive
 from tests.lab.machine import PATIENCE_S, Machine, MachineSetup
@@ -53,6 +55,7 @@ say over
 """
 
 
+@pytest.mark.long
 def test_a_drive_with_two_paths_is_one_drive(out: Path) -> None:
     dual = ModelledDrive(
         serial="DUAL-1", bus="scsi", size_bytes=128 << 20, wwn="0x5000c500a1b2c3d0", paths=2
