@@ -52,6 +52,12 @@ _KEYBOARDS = Path("/dev/input/by-path")
 _KEY_EVENT = struct.Struct("llHHi")  # struct input_event, linux/input.h
 _EV_KEY = 1
 _COUNTDOWN_S = 10
+_CLOCKS_APART_S = 2.5
+"""The hardware clock counts full seconds, and the kernel reads it once, at its start."""
+_KERNEL_TIMESTAMP = (
+    *("busctl", "get-property", "org.freedesktop.systemd1", "/org/freedesktop/systemd1"),
+    *("org.freedesktop.systemd1.Manager", "KernelTimestamp"),
+)
 
 UNIT = "kaltstart-report-boot.service"
 _UNITS = Path("/etc/systemd/system")
@@ -94,7 +100,8 @@ class BootReport(NamedTuple):
     stat: str
     """The drive's line of counts from /sys/class/block/X/stat."""
     started_at_s: float | None
-    """When the kernel started, by the hardware clock, in that clock's seconds since the epoch."""
+    """When the kernel started, by the hardware clock, in that clock's seconds since the epoch;
+    None where that clock cannot be read, or was set since."""
     stopped: bool
     """Whether a key was pressed before the restart."""
 
@@ -238,8 +245,7 @@ def _report() -> None:
 
 def _collect(order: Order) -> BootReport:
     """The figures of this start. Raises ReportError, OSError, ValueError."""
-    monotonic_s = time.monotonic()
-    rtc_s = int(_RTC.read_text()) if _RTC.exists() else None
+    started_at_s = _find_start_s()
     part = (_BY_PARTUUID / order.esp_partuuid).resolve(strict=True)
     disk = (_BLOCKS / part.name).resolve(strict=True).parent
     times = _run("systemctl", "show", *(f"--property={name}" for name in PROPERTIES))
@@ -255,9 +261,23 @@ def _collect(order: Order) -> BootReport:
         system=_name_system(),
         times=times,
         stat=(disk / "stat").read_text(),
-        started_at_s=None if rtc_s is None else rtc_s - monotonic_s,
+        started_at_s=started_at_s,
         stopped=False,
     )
+
+
+def _find_start_s() -> float | None:
+    """See BootReport.
+
+    A system that asks the network for the time sets the hardware clock by it (sync_cmos_clock in
+    kernel/time/ntp.c). systemd has noted before when the kernel started.
+    """
+    try:
+        started_s = int(_RTC.read_text()) - time.monotonic()
+        noted_s = int(_run(*_KERNEL_TIMESTAMP).split()[-1]) / 1e6  # "t 1732576000250000"
+    except (OSError, ValueError, IndexError, ReportError):
+        return None
+    return started_s if abs(started_s - noted_s) <= _CLOCKS_APART_S else None
 
 
 def _name_system() -> str:

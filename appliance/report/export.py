@@ -159,7 +159,9 @@ def _write_activity(connection: sqlite3.Connection, rows: CampaignRows) -> dict[
         return {}
     campaign_id = rows.campaign.id
     stream = partial(stream_activity, connection, campaign_id, damaged=rows.damaged)
-    is_long = count_activity(connection, campaign_id) > _PLAIN_ACTIVITY
+    # The first report's compressed file has every second: no thinned recording takes its place.
+    is_whole = all(event["event"] != "recording-thinned" for event in rows.events)
+    is_long = is_whole and count_activity(connection, campaign_id) > _PLAIN_ACTIVITY
 
     def write(path: Path) -> None:
         with (

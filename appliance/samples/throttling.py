@@ -27,14 +27,23 @@ class Throttling:
     @property
     def sentence(self) -> str:
         """For people; empty where the drive was not slowed down."""
-        if not (self.lightly or self.heavily or self.lightly_s or self.heavily_s):
+        told = [
+            f"{_count(times)} {how}, {seconds:.0f} s"
+            for how, times, seconds in (
+                ("lightly", self.lightly, self.lightly_s),
+                ("heavily", self.heavily, self.heavily_s),
+            )
+            if times or seconds
+        ]
+        if not told:
             return ""
-        times, seconds = self.lightly + self.heavily, self.lightly_s + self.heavily_s
-        how = "heavily" if self.heavily or self.heavily_s else "lightly"
-        often = "once" if times == 1 else f"{times:.0f} times"
-        return (
-            f"the drive was hot and slowed itself down meanwhile: {often}, {seconds:.0f} s, {how}"
-        )
+        return f"the drive was hot and slowed itself down meanwhile: {' and '.join(told)}"
+
+
+def _count(times: float) -> str:
+    if not times:
+        return "already at the start"
+    return "once" if times == 1 else f"{times:.0f} times"
 
 
 def _combine(first: Throttling, second: Throttling, sign: int) -> Throttling:

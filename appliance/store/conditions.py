@@ -4,6 +4,8 @@
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
@@ -41,6 +43,21 @@ def select_condition_values(
         (campaign_id, drive_id, name),
     )
     return tuple(row["value"] for row in rows)
+
+
+def select_condition_states(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int
+) -> tuple[dict[str, str], ...]:
+    """All that was known of a drive, after each time that something new was; the oldest first."""
+    rows = connection.execute(
+        "SELECT since, name, value FROM condition WHERE campaign_id = ? AND drive_id = ?"
+        " ORDER BY id",
+        (campaign_id, drive_id),
+    )
+    states: list[dict[str, str]] = [{}]
+    for _, news in groupby(rows, key=itemgetter("since")):
+        states.append(states[-1] | {row["name"]: row["value"] for row in news})
+    return tuple(states[1:])
 
 
 def find_changes(known: Mapping[str, str], found: Mapping[str, str]) -> tuple[Change, ...]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from appliance.drives.facts.details import says_hybrid
 from appliance.drives.facts.hidden_capacity import read_hidden_capacity
-from appliance.drives.facts.link_rates import find_carried
+from appliance.drives.facts.link_rates import find_carried, find_common
 from appliance.errors import PlanError
 from appliance.machine.memory_errors import (
     CORRECTED,
@@ -20,7 +20,7 @@ from appliance.samples.variants import Variant, parse_variant
 from appliance.statistics import stats
 from appliance.store.campaigns import select_campaign
 from appliance.store.checksums import ALL_DRIVES, EVIDENCE, find_damaged
-from appliance.store.conditions import select_condition_values
+from appliance.store.conditions import select_condition_states, select_condition_values
 from appliance.store.health import HealthRow, select_health
 from appliance.store.processor_load import select_loads
 from appliance.store.read.evidence import (
@@ -170,21 +170,18 @@ def _read_context(
 
 
 def _gather_link(connection: sqlite3.Connection, campaign_id: int, drive: JudgedDriveRow) -> Figure:
-    """Whether its link was slower than both its ends can, at any start of the campaign."""
-    links, drive_max, port_max = (
-        [
-            carried
-            for text in select_condition_values(connection, campaign_id, drive.drive_id, name)
-            if (carried := find_carried(drive.transport, text)) is not None
-        ]
-        for name in ("link", "link_max", "link_port_max")
-    )
-    if not (links and drive_max and port_max):
+    """Whether its link was slower than both its ends could, at any start of the campaign."""
+    found: list[Figure] = []
+    for state in select_condition_states(connection, campaign_id, drive.drive_id):
+        now = find_carried(drive.transport, state.get("link", ""))
+        ends = (state.get("link_max", ""), state.get("link_port_max", ""))
+        able = find_common(drive.transport, ends)
+        if now is not None and able is not None:
+            detail = f"{now.name}; drive and port can do {able.name}"
+            found.append(Figure(float(now.bytes_s < able.bytes_s), detail))
+    if not found:
         return Figure(None, "what its link, the drive and the port can is not all known")
-    now = min(links, key=lambda each: each.bytes_s)
-    able = min(drive_max[-1], port_max[-1], key=lambda each: each.bytes_s)
-    detail = f"{now.name}; drive and port can do {able.name}"
-    return Figure(float(now.bytes_s < able.bytes_s), detail)
+    return max(reversed(found), key=lambda each: each.value or 0.0)
 
 
 def _gather_heat(celsius: float | None, health: Sequence[HealthRow]) -> Figure:

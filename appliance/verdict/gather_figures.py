@@ -81,7 +81,8 @@ def take(rows: Sequence[FigureRow], wanted: Mapping[str, Wanted]) -> dict[str, F
         own = [row for row in rows if (row.variant, row.metric) == (variant, metric)]
         if not own:
             # Of a buffered write there is a rate, with the flush at its end, and no latency.
-            if "write" in str(variant) and any(row.variant == variant for row in rows):
+            is_latency = metric.startswith("lat_") and "write" in str(variant)
+            if is_latency and any(row.variant == variant for row in rows):
                 taken[name] = Figure(
                     None, "RAM took the writes: only past the page cache it is its own"
                 )

@@ -36,7 +36,7 @@ def read_health(rows: Sequence[HealthRow]) -> tuple[dict[str, Figure], tuple[Dou
         if kind.counter
     }
     if "farm_power_on_hours" in deltas:
-        figures["hours_set_back"] = _read_set_back(last)
+        figures["hours_set_back"] = _read_set_back(after, before)
     warnings = figures["critical_warning"]
     if warnings.value:
         said = "; ".join(filter(None, (describe_warnings(warnings.value), warnings.detail)))
@@ -61,13 +61,15 @@ def _read_assessment(before: HealthRow | None, after: HealthRow | None, *, why: 
     return Figure(None, why)
 
 
-def _read_set_back(row: HealthRow) -> Figure:
-    """Both counts of one reading, be SMART's in doubt or not: each reset is such a doubt."""
-    farm = row.counters.get("farm_power_on_hours")
-    smart = row.counters.get("power_on_hours")
-    if farm is None or smart is None:
-        return Figure(None, "the drive does not say both counts")
-    return Figure(max(0.0, farm.value - smart.value), describe_hours(farm.value, smart.value))
+def _read_set_back(*readings: HealthRow | None) -> Figure:
+    """Of the first that has both counts, be SMART's in doubt or not: each reset is such a doubt."""
+    for row in readings:
+        farm = row.counters.get("farm_power_on_hours") if row else None
+        smart = row.counters.get("power_on_hours") if row else None
+        if farm is not None and smart is not None:
+            said = describe_hours(farm.value, smart.value)
+            return Figure(max(0.0, farm.value - smart.value), said)
+    return Figure(None, "the drive does not say both counts")
 
 
 def _health_limits() -> list[LimitKind]:

@@ -33,12 +33,13 @@ def _add(
     together: float,
     processor: float = 0.2,
     is_proven: bool = True,
+    others: int = 2,
 ) -> None:
     noted = find_changes({}, {"topology": chain})
     insert_conditions(connection, 1, drive_id(connection, serial), noted)
     step = add_step(connection, "contention", serial, position=position)
     for number in (1, 2, 3, 4):
-        for company, rate, beside in (("alone", 190.0, 0), ("together", together, 2)):
+        for company, rate, beside in (("alone", 190.0, 0), ("together", together, others)):
             variant = f"{company}-{number}"
             moved = (rate + number) * MB
             results = make_results(
@@ -87,7 +88,7 @@ def test_drives_with_room_are_said_to_have_it(shelf: sqlite3.Connection, tmp_pat
     for position, serial in enumerate("ABC"):
         _add(shelf, serial, position, chain=_SHELF, together=185)
     words = _words(shelf, tmp_path)
-    assert "no drive is held up by the others: 3 drives were read alone and all together" in words
+    assert "no drive is held up by the others: 3 drives were read alone and together, and" in words
     assert "drives behind" not in words
 
 
@@ -99,3 +100,14 @@ def test_what_ram_may_have_answered_is_compared_with_nothing(
     words = _words(shelf, tmp_path)
     assert "not compared with the others: too few readings that count" in words
     assert "drives behind" not in words
+
+
+@pytest.mark.parametrize("together", [185, 100])
+def test_others_that_were_not_read_are_said(
+    shelf: sqlite3.Connection, tmp_path: Path, together: float
+) -> None:
+    for position, serial in enumerate("ABC"):
+        others = 1 if serial == "B" else 2
+        _add(shelf, serial, position, chain=_SHELF, together=together, others=others)
+    words = _words(shelf, tmp_path)
+    assert "Not all of the others were read each time: of 2 only 1." in words

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from appliance.report import export
 from appliance.report.export import export_campaign
 from appliance.store import thinning
 from appliance.store.checksums import SEALED, find_damaged
 from appliance.store.connect import open_database, transaction
+from appliance.store.events import insert_event
 from appliance.store.read.workloads import MAX_ACTIVITY
 from appliance.store.thinning import YOUNG, thin_recordings
 from tests.report.database import add_campaign, make_database
@@ -93,6 +95,28 @@ def test_a_long_recording_is_thinned_once_its_own_report_has_it(
 ) -> None:
     monkeypatch.setattr(thinning, "LONG_ROWS", _SECONDS)
     assert set(thin_recordings(connection, 1)) == {1}
+
+
+def test_a_thinned_recording_never_takes_the_place_of_the_whole_one(
+    connection: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many steps what is left may be long still."""
+    monkeypatch.setattr(export, "_PLAIN_ACTIVITY", 10)
+    reports = tmp_path / "reports"
+    whole = (write(connection, reports) / "activity.csv.gz").read_bytes()
+    thin_recordings(connection, age(connection))
+    insert_event(
+        connection,
+        campaign_id=1,
+        boot_id="boot",
+        monotonic_s=0.0,
+        level="info",
+        event="recording-thinned",
+        detail="",
+    )
+    folder = write(connection, reports)
+    assert (folder / "activity.csv.gz").read_bytes() == whole
+    assert len((folder / "activity.csv").read_text().splitlines()) > count(connection)
 
 
 def test_one_that_has_not_ended_is_left_alone(

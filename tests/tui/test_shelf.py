@@ -2,6 +2,7 @@
 """Many drives on the page Run: their lines, their order, what is done about one of them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from rich.text import Text
@@ -92,6 +93,23 @@ async def test_a_reading_draws_only_the_lines_that_have_changed(
         engine.add_event("campaign-resumed")
         await settle(pilot)
         assert updated == []
+
+
+async def test_of_a_drive_with_two_paths_the_rate_is_of_the_one_at_work(
+    engine: FakeEngine,
+) -> None:
+    run_shelf(engine)
+    drives = make_drives(12)
+    engine.show_drives(*drives, replace(drives[0], path="/dev/sdzz"), looking=False)
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        for name in (name_device(0), "sdzz"):
+            engine.count(name, read_bytes=0, read_ios=0)
+        await settle(pilot)
+        engine.clock_s += 2.0
+        engine.count(name_device(0), read_bytes=400 << 20, read_ios=400)
+        await settle(pilot)
+        (line,) = [each for each in drawn(pilot).splitlines() if "bay 1 " in each]
+        assert "209.7" in line
 
 
 @pytest.mark.parametrize(
@@ -214,6 +232,8 @@ async def test_a_quick_look_has_nothing_of_a_full_acceptance(
         assert text_of(pilot, "#accepted") == draw_words("¼ 4 QUICK LOOK", width=76)
         assert not pilot.app.screen.query_one("#accepted").has_class("clean")
         assert "a part of the drive was never read" in text_of(pilot, "#judged")
+        has_remarks = verdict != "accept"
+        assert ("!: 4 of them with remarks" in text_of(pilot, "#judged")) == has_remarks
         assert "+" not in drawn(pilot)
         assert "ACCEPT" not in drawn(pilot).upper()
 

@@ -187,3 +187,23 @@ def test_a_machine_that_cannot_report_is_told_why(
     assert report_boot.main(["--install"]) == 1
     assert why in capsys.readouterr().err
     assert not (machine / report_boot.UNIT).exists()
+
+
+@pytest.mark.parametrize(
+    ("noted", "is_known"),
+    [
+        ("t 1732576000250000\n", True),
+        ("t 1732575999000000\n", True),
+        ("t 1732572400250000\n", False),
+        ("", False),
+    ],
+)
+def test_a_hardware_clock_that_was_set_meanwhile_tells_no_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noted: str, *, is_known: bool
+) -> None:
+    """As a system does that asks the network for the time."""
+    (tmp_path / "since_epoch").write_text("1732576030\n")
+    monkeypatch.setattr(report_boot, "_RTC", tmp_path / "since_epoch")
+    monkeypatch.setattr(report_boot, "_run", lambda *_: noted)
+    monkeypatch.setattr("time.monotonic", lambda: 30.25)
+    assert report_boot._find_start_s() == (1732575999.75 if is_known else None)

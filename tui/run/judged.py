@@ -64,6 +64,9 @@ def draw_judged(campaign: Campaign | None, *, width: int, height: int) -> Judged
         small.append(_("{count} not judged").format(count=missing))
     if counts["¼"]:
         small.append(_("¼: not rejected, but a part of the drive was never read"))
+    remarks = sum(find_sign(each) == "¼" and each.verdict != "accept" for each in campaign.verdicts)
+    if remarks:
+        small.append(_("!: {count} of them with remarks").format(count=remarks))
     figures = {sign: draw_words(_describe(sign, counts[sign]), width=width) for sign in large}
     return Judged(
         bad=figures.pop("×", ""),

@@ -148,9 +148,11 @@ def list_shelf(campaign: Campaign, snapshot: Snapshot, order: Order) -> list[She
         alone = RunningStep(status.step, status.progress or Progress("", 0, 0))
         running = {each.step.step_id: each for each in status.steps or (alone,)}
     celsius = dict(status.temperatures) if status else {}
-    rates = {rate.name.rpartition(" ")[0]: rate for rate in snapshot.activity}
+    # Of a drive that is reached over two paths the one at work: nothing goes over the other.
+    activity = sorted(snapshot.activity, key=lambda rate: rate.read_bytes_s + rate.write_bytes_s)
+    rates = {rate.name.rpartition(" ")[0]: rate for rate in activity}
     left = {each.identity: each for each in snapshot.drives_left}
-    here = {drive.identity: drive for drive in snapshot.drives}
+    here = {drive.identity: drive for drive in reversed(snapshot.drives)}
     steps: dict[int | None, list[Step]] = {}
     for step in campaign.steps:
         steps.setdefault(step.drive_id, []).append(step)

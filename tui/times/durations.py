@@ -21,7 +21,7 @@ from tui.model.estimate import (
     find_time_left,
 )
 
-_COUNTED_APART = frozenset({"on", "cycles", "train", "charts", "wake_margin"})
+_COUNTED_APART = frozenset({"on", "cycles", "train", "charts", "wake_margin", "again"})
 """Keys of a plan that say where or how often, not what."""
 _ANY = 1000
 """More than a plan has drives."""
@@ -128,8 +128,14 @@ def _read_plan(text: str) -> dict[str, Any]:
 
 def _find_workload(plan: dict[str, Any], index: int) -> dict[str, Any]:
     """Empty where the plan cannot be read."""
-    workloads = plan.get("workload", [])
+    workloads = list_workloads(plan)
     return workloads[index] if index < len(workloads) else {}
+
+
+def list_workloads(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    """Each `[[workload]]`, and behind all of them again those that run once more (`parse_plan`)."""
+    tables = plan.get("workload", [])
+    return [*tables, *(table for table in tables if table.get("again") is True)]
 
 
 def _name_boot(plan: dict[str, Any]) -> str:

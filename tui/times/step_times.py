@@ -24,7 +24,7 @@ from tui.model.estimate import (
     estimate_s,
     find_past,
 )
-from tui.times.durations import find_at_once, name_settings, name_work
+from tui.times.durations import find_at_once, list_workloads, name_settings, name_work
 
 type Table = dict[str, Any]
 
@@ -89,7 +89,7 @@ def find_step_times(plan: Table, drives: Iterable[DriveRow], basis: Basis) -> tu
     if "boot" in plan:
         booted = [*tested, *(each for each in members if roles[each] == "backing")]
         found += [_time_boots(plan["boot"], each, places.get(each), basis) for each in booted]
-    for table in plan.get("workload", ()):
+    for table in list_workloads(plan):
         on = table.get("on") or tested
         for each in [on] if isinstance(on, str) else on:
             timed = _time_step(table, each, places.get(each), basis)

@@ -103,7 +103,8 @@ def read_sample(report: BootReport, cycle: CycleRow) -> BootSample:
         )
     skew_s = None
     if cycle.alarm_at and report.started_at_s is not None:
-        skew_s = report.started_at_s - parse_timestamp(cycle.alarm_at)
+        with suppress(ValueError):  # the stick has spoilt it
+            skew_s = report.started_at_s - parse_timestamp(cycle.alarm_at)
     return BootSample(
         boot_id=report.boot_id,
         boot_s=startup.finish_s,

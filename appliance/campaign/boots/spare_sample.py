@@ -26,7 +26,7 @@ _MAY_BE_MISSING = frozenset(
     }
 )
 _TEXTS = frozenset({"boot_id", "kernel_errors", "path"})
-_MAY_BE_NEGATIVE = frozenset({"wake_skew_s", "off_s", "drive_celsius", "cpu_celsius"})
+_MAY_BE_NEGATIVE = frozenset({"wake_skew_s", "drive_celsius", "cpu_celsius"})
 _WHOLE = frozenset({"read_bytes", "read_ios"})
 _TOO_LARGE = 1 << 63
 """No column of the database takes a whole number of that size."""

@@ -58,10 +58,11 @@ def store_sample(
     campaign, cycle, row = due
     # Both by the hardware clock, which may be wrong, but is wrong in the same way twice.
     if not cycle.starts_installed:  # else this kernel is the appliance's, one start later
+        off_s = _find_start(context, cycle.left_at) if cycle.power == "cold" else None
         sample = replace(
             sample,
             wake_skew_s=_find_start(context, cycle.alarm_at),
-            off_s=_find_start(context, cycle.left_at) if cycle.power == "cold" else None,
+            off_s=off_s if off_s and off_s > 0.0 else None,  # the clock jumped back
         )
     with transaction(context.connection):
         insert_sample(
@@ -89,10 +90,12 @@ def store_sample(
             lost_power.append(drive.identity)
     proof = join_proofs(proofs)
     valid = not (cycle.power == "warm" and lost_power)
+    # Of a drive's own system the count is read one restart later.
+    or_then = ", or on the way back" if cycle.starts_installed else ""
     reason = (
         proof.reason
         if valid
-        else f"drive {', '.join(lost_power)} lost power before a boot that was to be warm"
+        else f"drive {', '.join(lost_power)} lost power before a boot that was to be warm{or_then}"
     )
     with transaction(context.connection):
         update_cold_proof(

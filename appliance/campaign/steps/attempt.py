@@ -549,14 +549,20 @@ class StepRun:
         )
 
     def _find_others(self) -> tuple[str, ...]:
-        """Where the other drives of the same table are; without those that are not to be read."""
+        """Where the other drives of the same table are; without those that are not to be read.
+
+        One that has failed hangs or resets its bus, and would pass for a narrow one.
+        """
         connection, step = self.context.connection, self.step
         drives = self._hand.do(self.context.host.drives.find_settled, N_("looking for the drives"))
         drive_ids = {
             each.drive_id
             for each in select_steps(connection, step.campaign_id)
-            if each.workload_index == step.workload_index and each.drive_id != step.drive_id
+            if each.workload_index == step.workload_index
+            and each.drive_id != step.drive_id
+            and each.state not in {"failed", "skipped"}
         }
+        drive_ids -= select_paused_drives(connection, step.campaign_id).keys()
         found = []
         for row in select_campaign_drives(connection, step.campaign_id):
             if row.drive_id not in drive_ids:

@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from appliance.drives.facts.health import FARM, find_farm_hours, number, parse_answer, part
-from appliance.drives.facts.implausible import HOURS_APART
+from appliance.drives.facts.implausible import HOURS_APART, MOST_HOURS
 from appliance.errors import KaltstartError
 from appliance.phrases import N_, Phrase
 from appliance.run import StillRunningError, run
@@ -54,7 +54,7 @@ def is_seagate(data: Json) -> bool:
 def find_reset(data: Json) -> str:
     """A sentence if the SMART counters of the drive were reset; else empty."""
     farm, smart = find_farm_hours(data), number(part(data, "power_on_time").get("hours"))
-    if farm is None or smart is None or farm - smart <= HOURS_APART:
+    if farm is None or smart is None or farm > MOST_HOURS or farm - smart <= HOURS_APART:
         return ""
     return describe_hours(farm, smart)
 

@@ -50,7 +50,7 @@ _FASTEST_BYTES_S = {"ATA": 600e6, "NVMe": 16e9, "SCSI": 4.8e9}
 # "May flip 0 <> 1": what smartmontools' drive database says of Crucial's MX500.
 _FLIPPING = re.compile(r"CT\d+MX500SSD")
 # Older than the first Serial ATA drives, which came in 2003.
-_MOST_HOURS = 24 * 366 * 23
+MOST_HOURS = 24 * 366 * 23
 _SECONDS_PER_HOUR = 3600
 HOURS_APART = 24
 """How far two counts of hours that a drive keeps may be apart.
@@ -175,7 +175,7 @@ def _spare_doubt(_data: Json, counter: Counter, by_name: ByName) -> str:
 
 def _hours_doubt(data: Json, counter: Counter, _by_name: ByName) -> str:
     hours = counter.value
-    if hours > _MOST_HOURS:
+    if hours > MOST_HOURS:
         return N_("more hours than such drives have existed: it may be minutes or seconds")
     busy = data.get("nvme_smart_health_information_log", {}).get("controller_busy_time")
     if isinstance(busy, int) and busy / 60 > hours + 1:
@@ -203,6 +203,8 @@ def _hours_doubt(data: Json, counter: Counter, _by_name: ByName) -> str:
 
 
 def _farm_doubt(_data: Json, counter: Counter, by_name: ByName) -> str:
+    if counter.value > MOST_HOURS:
+        return N_("more hours than such drives have existed: it may be minutes or seconds")
     hours = by_name.get("power_on_hours")
     if hours is None or hours - counter.value <= HOURS_APART:
         return ""

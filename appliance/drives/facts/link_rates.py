@@ -49,6 +49,18 @@ def find_carried(transport: str, link: str) -> Carried | None:
     return None
 
 
+def find_common(transport: str, ends: tuple[str, str]) -> Carried | None:
+    """What a link between both ends carries at most; None where an end says nothing.
+
+    Of PCI Express that is the rate of the slower one, and the lanes of the narrower one.
+    """
+    if all(found := [_PCI.fullmatch(end) for end in ends]):
+        rate, lanes = (min((each[place] for each in found if each), key=float) for place in (1, 2))
+        return find_carried(transport, f"{rate} GT/s x{lanes}")
+    carried = [each for end in ends if (each := find_carried(transport, end)) is not None]
+    return min(carried, key=lambda each: each.bytes_s) if len(carried) == len(ends) else None
+
+
 def _find_pci_code(gigatransfers: float) -> float:
     """8b/10b up to 5 GT/s, 128b/130b up to 32, 242 of 256 bytes of a flit at 64.
 

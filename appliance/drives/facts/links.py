@@ -94,13 +94,15 @@ def _gbits(rate: float) -> str:
 def _pci(kernel: KernelTexts) -> Link:
     now, most = _lane(*kernel.pci[:2]), _lane(*kernel.pci[2:])
     port = _lane(*kernel.pci_port)
+    # The slower rate and the narrower width of both ends are all that they can do together.
+    able = (min(most[0], port[0]), min(most[1], port[1])) if most[1] else port
     return Link(
         "pci",
         now=_lane_text(now),
         drive_max=_lane_text(most),
         port_max=_lane_text(port),
         is_slower_than_drive=_is_slower(now, most),
-        is_slower_than_port=_is_slower(now, port),
+        is_slower_than_port=_is_slower(now, able),
     )
 
 

@@ -54,13 +54,15 @@ def _judge(workload: Workload) -> Iterable[Finding]:
     measured = [each for each in members if each.is_measured]
     shares = find_shares(measured)
     for share in shares:
-        yield Finding("remark", _name(share.members), _describe(share) + _say_processor(workload))
+        said = _describe(share) + _say_processor(workload) + _say_missing(workload)
+        yield Finding("remark", _name(share.members), said)
     if measured and not shares:
         yield Finding(
             "flat",
             "contention",
-            f"no drive is held up by the others: {len(measured)} drives were read alone and all"
-            " together, and none fell behind by a tenth and by more than its own readings differ.",
+            f"no drive is held up by the others: {len(measured)} drives were read alone and"
+            " together, and none fell behind by a tenth and by more than its own readings differ."
+            + _say_missing(workload),
         )
     for each in members:
         if not each.is_measured:
@@ -104,6 +106,22 @@ def _say_processor(workload: Workload) -> str:
     if max(busiest, default=0.0) < FULL_SHARE:
         return ""
     return " A processor was at its limit meanwhile: it may be what they share."
+
+
+def _say_missing(workload: Workload) -> str:
+    """What of the load was not there: a drive that had failed, was in use or was gone."""
+    besides = [
+        figure.beside
+        for step in workload.steps
+        for figure in step.figures
+        if isinstance(figure.variant, ContentionVariant)
+        and figure.variant.company == "together"
+        and figure.beside
+    ]
+    all_others = len(workload.steps) - 1
+    if min(besides, default=all_others) >= all_others:
+        return ""
+    return f" Not all of the others were read each time: of {all_others} only {min(besides)}."
 
 
 SECTION = Section(

@@ -65,6 +65,11 @@ def test_verify_without_a_power_off_knows_nothing_of_losses(rows: sqlite3.Connec
     )
 
 
+def test_a_phase_without_a_rate_is_not_said_to_have_met_ram(rows: sqlite3.Connection) -> None:
+    _verify(rows)
+    assert "verify_write_mb_s" not in figures_of(rows, "LAB-GOOD-1")
+
+
 def test_a_drive_that_was_written_and_read_back_as_a_whole_was_looked_at(
     rows: sqlite3.Connection,
 ) -> None:

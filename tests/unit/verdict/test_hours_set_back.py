@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from appliance.samples.health import Counter
-from appliance.store.health import HealthRow
+from appliance.store.health import HealthRow, Moment
 from appliance.verdict.evidence import Figure
 from appliance.verdict.gather_health import read_health
 from appliance.verdict.judge import Judged, judge
@@ -14,18 +14,21 @@ from appliance.verdict.policy_file import parse_policy
 from tests.unit.verdict.test_judged_drives import make_drive, row_of
 
 
-def _judge(*counters: Counter) -> Judged:
-    """By the built-in policy, with the whole surface read without a fault."""
-    row = HealthRow(
+def _row(moment: Moment, counters: dict[str, Counter]) -> HealthRow:
+    return HealthRow(
         drive_id=1,
         drive_serial="S1",
-        moment="after",
+        moment=moment,
         passed=True,
         reason="",
-        counters={each.name: each for each in counters},
+        counters=counters,
         at="",
     )
-    figures, doubts = read_health([row])
+
+
+def _judge(*counters: Counter) -> Judged:
+    """By the built-in policy, with the whole surface read without a fault."""
+    figures, doubts = read_health([_row("after", {each.name: each for each in counters})])
     found = {**figures, "surface_unreadable_bytes": Figure(0.0)}
     (judged,) = judge(parse_policy(""), [replace(make_drive(), figures=found, doubts=doubts)])
     return judged
@@ -77,3 +80,10 @@ def test_a_critical_warning_is_said_in_words() -> None:
         "its spare is below its threshold, its media are read-only"
     )
     assert row_of(_judge(Counter("critical_warning", 0, "1")), "critical_warning").detail == ""
+
+
+def test_a_reset_seen_before_stands_where_farm_is_silent_afterwards() -> None:
+    smart = Counter("power_on_hours", 120, "h")
+    before = {"power_on_hours": smart, "farm_power_on_hours": Counter("x", 21_400, "h")}
+    figures, _ = read_health([_row("before", before), _row("after", {"power_on_hours": smart})])
+    assert figures["hours_set_back"].value == 21_280

@@ -19,7 +19,8 @@ from tests.report.judged import BYPASS, drive_id, figures_of, make_rows
 from tests.report.workloads import add_results, add_step, end_step
 
 DRIVE = "LAB-GOOD-1"
-SAID = "the drive was hot and slowed itself down meanwhile: 9 times, 16 s, heavily"
+HOT = "the drive was hot and slowed itself down meanwhile"
+SAID = f"{HOT}: 8 times lightly, 9 s and once heavily, 4 s"
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def _told(connection: sqlite3.Connection) -> list[str]:
 
 
 def test_a_figure_of_a_hot_drive_stays_and_says_so(rows: sqlite3.Connection) -> None:
-    _measure(rows, Throttling(lightly=8, lightly_s=12, heavily=1, heavily_s=4))
+    _measure(rows, Throttling(lightly=8, lightly_s=9, heavily=1, heavily_s=4))
     figure = figures_of(rows, DRIVE)["fio_seq_read_mb_s"]
     assert (figure.value, SAID in figure.detail) == (200, True)
     assert _told(rows) == [f"fio: {SAID}."]
@@ -57,3 +58,8 @@ def test_of_a_drive_that_was_not_slowed_down_nothing_is_said(
     _measure(rows, throttling)
     assert "slowed" not in figures_of(rows, DRIVE)["fio_seq_read_mb_s"].detail
     assert _told(rows) == []
+
+
+def test_a_drive_that_came_hot_was_slowed_down_no_zero_times() -> None:
+    said = Throttling(heavily_s=30).sentence
+    assert said.endswith("meanwhile: already at the start heavily, 30 s")

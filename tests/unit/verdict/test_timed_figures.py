@@ -302,6 +302,26 @@ def test_a_link_below_what_both_its_ends_can_is_a_remark(
     assert row.detail.startswith(f"PCI Express at 8.0 GT/s x{lanes}; drive and port can do")
 
 
+def test_a_link_of_two_lanes_between_a_fast_end_and_a_wide_one_is_as_fast_as_it_can_be(
+    nvme: Bench,
+) -> None:
+    nvme.connect(pci=("8.0 GT/s PCIe", "2", "16.0 GT/s PCIe", "2"), pci_port=("8.0 GT/s PCIe", "4"))
+    nvme.scan(1500)
+    row = row_of(nvme.judge(), "slow_link")
+    assert (row.outcome, row.measured) == ("kept", "passed")
+    assert row.detail.endswith("drive and port can do PCI Express at 8.0 GT/s x2")
+
+
+def test_a_drive_in_another_slot_is_held_against_that_slot(nvme: Bench) -> None:
+    slow, fast = "5.0 GT/s PCIe", "8.0 GT/s PCIe"
+    nvme.connect(pci=(slow, "4", fast, "4"), pci_port=(slow, "4"))
+    nvme.connect(pci=(fast, "4", fast, "4"), pci_port=(fast, "4"))
+    nvme.scan(1500)
+    assert row_of(nvme.judge(), "slow_link").outcome == "kept"
+    nvme.connect(pci=(slow, "4", fast, "4"), pci_port=(fast, "4"))
+    assert row_of(nvme.judge(), "slow_link").outcome == "remark"
+
+
 def test_a_link_whose_ends_are_not_known_is_not_judged(disk: Bench) -> None:
     disk.connect(sata_speed="3.0 Gbps", ahci_capabilities="")
     disk.scan(150)

@@ -114,6 +114,16 @@ def test_a_drive_that_hangs_costs_the_proof_and_not_the_sample(world: World) -> 
     assert (boot["boot_s"], boot["cold_proof"]) == (26.5, "unproven")
 
 
+def test_a_clock_that_jumped_back_tells_no_time_without_power(world: World) -> None:
+    world.make_campaign()
+    start_measured(world)
+    world.kernel_started_at = 60.0  # in 1970: its battery is empty
+    world.context().connection.execute("UPDATE cycle SET left_at = '2027-01-15T08:00:00.000Z'")
+    store(world)
+    (boot,) = world.boots()
+    assert boot["off_s"] is None
+
+
 def test_all_of_a_sample_is_stored(world: World) -> None:
     world.make_campaign()
     world.counts = {HDD.path: 41}

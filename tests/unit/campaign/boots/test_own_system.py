@@ -40,8 +40,10 @@ def started(world: World) -> World:
     return world
 
 
-def _make(world: World, *, cycles: int = 2) -> None:
-    world.make_campaign([HDD], path="installed", released=False, plan_toml=PLAN, cycles=cycles)
+def _make(world: World, *, cycles: int = 2, power: str = "cold") -> None:
+    world.make_campaign(
+        [HDD], path="installed", released=False, plan_toml=PLAN, cycles=cycles, power=power
+    )
     world.drives = (HDD,)
     world.own_loaders[HDD.path] = "/EFI/debian/shimx64.efi"
 
@@ -94,6 +96,28 @@ def test_a_report_is_a_sample_told_by_the_installed_system(started: World) -> No
     assert (boot["read_bytes"], boot["cold_proof"]) == (65536 * 512, "proven")
     assert ("own-system-reported", "LAB-HDD-1 cycle 1: Debian") in started.events()
     assert started.report is None, "it is stored"
+
+
+def test_a_time_that_the_stick_has_spoilt_costs_no_reported_sample(started: World) -> None:
+    started.report = _report(started)
+    started.context().connection.execute("UPDATE cycle SET alarm_at = '2027-0x'")
+    _settle(started)
+    (boot,) = started.boots()
+    assert (boot["boot_s"], boot["wake_skew_s"]) == (20.5, None)
+
+
+def test_power_that_went_around_a_warm_boot_may_have_gone_on_the_way_back(world: World) -> None:
+    _make(world, power="warm")
+    world.counts[HDD.path] = 7
+    arm_and_start_anew(world)
+    world.counts[HDD.path] = 8
+    world.report = _report(world)
+    _settle(world)
+    (boot,) = world.boots()
+    assert boot["valid"] == 0
+    assert boot["cold_reason"] == (
+        "drive LAB-HDD-1 lost power before a boot that was to be warm, or on the way back"
+    )
 
 
 @pytest.mark.parametrize(

@@ -185,6 +185,18 @@ def test_an_nvme_drive_on_too_few_lanes_is_found(
     assert [words in finding for finding in details.findings] == ([True] if words else [])
 
 
+def test_a_link_that_neither_end_can_make_faster_asks_for_no_cleaning(nvme: Single) -> None:
+    """Of one the rate is less, of the other the lanes."""
+    kernel = replace(
+        nvme.kernel,
+        pci=("8.0 GT/s PCIe", "2", "16.0 GT/s PCIe", "2"),
+        pci_port=("8.0 GT/s PCIe", "4"),
+    )
+    assert nvme.details(kernel=kernel).findings == (
+        "connected with 8.0 GT/s x2 although it can do 16.0 GT/s x2; its port can do 8.0 GT/s x4",
+    )
+
+
 @pytest.mark.parametrize(
     ("word", "security", "words"),
     [

@@ -59,6 +59,13 @@ def test_a_log_that_counts_less_than_smart_is_in_doubt(monkeypatch: pytest.Monke
     }
 
 
+def test_more_hours_than_drives_have_existed_are_no_reset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their hours per head are such nonsense (farm-check, issue 23): 907,443,464."""
+    data = _seagate(monkeypatch, farm=2**32 - 1)
+    assert find_reset(data) == ""
+    assert "farm_power_on_hours" in doubts(health_of(data))
+
+
 def test_a_log_that_was_never_counted_up_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "farm_power_on_hours" not in values(health_of(_seagate(monkeypatch, farm=0)))
 
