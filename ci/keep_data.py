@@ -101,6 +101,8 @@ class Table:
     disk: uuid.UUID
     first_usable: int
     partitions: dict[int, Partition]
+    is_copy: bool = False
+    """Read at the disk's end: the one at its start is damaged."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ class Upgrade:
     """What is written where; `replaced` is of the image, in the order of its sectors."""
 
     table: Table
+    """`is_copy` is the stick's: which of its tables is the whole one."""
     kept: tuple[Partition, ...]
     replaced: tuple[Partition, ...]
     starters: tuple[int, ...]
@@ -123,7 +126,7 @@ def read_table(disk: Disk) -> Table:
             size = ENTRIES_SECTORS * SECTOR_BYTES
             table = parse_table(header, disk.read(entries_at * SECTOR_BYTES, size))
             if table is not None:
-                return table
+                return replace(table, is_copy=sector != 1)
     raise RefusedError(
         "it has no partition table of a Kaltstart stick, so there is nothing to keep"
     )
@@ -188,13 +191,20 @@ def plan_upgrade(stick: Table, image: Table, *, sectors: int) -> Upgrade:
                     f"the new system needs room that {other.name} takes on this stick: copy the "
                     "folder reports to a computer and write the stick without --keep-data"
                 )
-    if max(part.last for part in new.values()) > sectors - ENTRIES_SECTORS - 2:
+    last_usable = sectors - ENTRIES_SECTORS - 2
+    if max(part.last for part in new.values()) > last_usable:
         raise RefusedError("it is too small for the image")
+    for part in kept.values():
+        if part.last > last_usable:
+            raise RefusedError(
+                f"{part.name} reaches beyond its end, so it is a copy of a larger stick: copy the "
+                "folder reports to a computer and write the stick without --keep-data"
+            )
     table = dict(new)
     for at, part in sorted(kept.items()):
         table[at if at not in table else max(*table, *kept) + 1] = part
     return Upgrade(
-        replace(image, partitions=table),
+        replace(image, partitions=table, is_copy=stick.is_copy),
         tuple(kept.values()),
         tuple(sorted(new.values(), key=lambda part: part.first)),
         tuple({
@@ -242,12 +252,14 @@ def write_upgrade(disk: Disk, image: Image, head: bytes, upgrade: Upgrade) -> No
             disk.write(at, data)
             at += len(data)
     disk.flush()
-    header, entries = make_table(upgrade.table, sectors, is_copy=True)
-    disk.write((sectors - 1 - ENTRIES_SECTORS) * SECTOR_BYTES, entries + header)
-    disk.flush()
-    header, entries = make_table(upgrade.table, sectors, is_copy=False)
-    disk.write(SECTOR_BYTES, header + entries)
-    disk.flush()
+    # The one that may be the only whole one comes last.
+    for is_copy in (False, True) if upgrade.table.is_copy else (True, False):
+        header, entries = make_table(upgrade.table, sectors, is_copy=is_copy)
+        if is_copy:
+            disk.write((sectors - 1 - ENTRIES_SECTORS) * SECTOR_BYTES, entries + header)
+        else:
+            disk.write(SECTOR_BYTES, header + entries)
+        disk.flush()
     for offset, data in last:
         disk.write(offset, data)
     disk.write(0, head[:_BOOT_CODE_BYTES] + mbr[_BOOT_CODE_BYTES:])

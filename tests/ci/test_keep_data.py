@@ -214,6 +214,28 @@ def test_a_stick_whose_table_was_cut_is_read_by_its_copy(stick: Path, image: Pat
     _check_written(stick, image, before)
 
 
+@pytest.mark.parametrize("cut_at", [_WRITES - 4, _WRITES - 3])
+def test_the_only_whole_table_is_written_last(stick: Path, image: Path, cut_at: int) -> None:
+    """As after a cut in the write of the table at the start, before another image is taken."""
+    before = _before(stick)
+    with stick.open("r+b") as file:
+        file.seek(1024)
+        file.write(b"\xff" * 128)
+    with pytest.raises(_Cut):
+        _write(stick, image, cut_at=cut_at)
+    _check_kept(stick, before)
+    _write(stick, image)
+    _check_written(stick, image, before)
+
+
+def test_a_copy_of_a_larger_stick_is_refused(stick: Path, image: Path) -> None:
+    """The table at the end would be written into what is kept."""
+    with stick.open("r+b") as file:
+        file.truncate(20 * _MIB)
+    with pytest.raises(RefusedError, match=f"{DATA_NAME} reaches beyond its end"):
+        _plan(stick, image)
+
+
 @pytest.mark.parametrize(
     ("what", "message"),
     [
