@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.report import export
 from appliance.report.export import export_campaign
 from appliance.store import thinning
 from appliance.store.checksums import SEALED, find_damaged
@@ -74,6 +75,27 @@ def test_a_report_says_the_same_of_an_old_campaign_word_for_word(
         assert (after / name).read_bytes() == (before / name).read_bytes()
     # Once is for good.
     assert thin_recordings(connection, last) == {}
+
+
+@pytest.mark.parametrize("limits", [(100_000, 100_000), (9, 9), (9, 100_000)])
+def test_a_report_that_is_written_again_keeps_the_recording_it_had(
+    connection: sqlite3.Connection,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    limits: tuple[int, int],
+) -> None:
+    """Nobody else has every second by then; compressed, plain, or plain by now."""
+    monkeypatch.setattr(export, "_PLAIN_ACTIVITY", limits[0])
+    (before,) = write(connection, tmp_path / "reports").glob("activity.*")
+    recorded = before.read_bytes()
+    thin_recordings(connection, age(connection))
+    monkeypatch.setattr(export, "_PLAIN_ACTIVITY", limits[1])
+    assert list(write(connection, tmp_path / "reports").glob("activity.*")) == [before]
+    assert before.read_bytes() == recorded
+    # What cannot be read is no recording.
+    before.write_bytes(recorded[:99])
+    write(connection, tmp_path / "reports")
+    assert {each.read_bytes()[:99] for each in before.parent.glob("activity.*")} != {recorded[:99]}
 
 
 def test_what_is_left_carries_its_checksum(connection: sqlite3.Connection) -> None:
