@@ -56,6 +56,8 @@ _COUNTDOWN_S = 10
 UNIT = "kaltstart-report-boot.service"
 _UNITS = Path("/etc/systemd/system")
 _PROGRAM = Path("/etc/kaltstart-report-boot.py")
+_LAST = Path("/etc/kaltstart-report-boot.last")
+"""Token of the order that was followed last: firmware that forgets may bring an order back."""
 _SYSTEMD = Path("/run/systemd/system")  # sd_booted(3)
 _MIN_SYSTEMD = 240  # `is-system-running --wait`
 
@@ -209,8 +211,9 @@ def _remove() -> None:
     if (_UNITS / UNIT).exists():
         _run("systemctl", "disable", UNIT)
         (_UNITS / UNIT).unlink()
-    if _PROGRAM.exists():
-        _PROGRAM.unlink()
+    for path in (_PROGRAM, _LAST):
+        if path.exists():
+            path.unlink()
 
 
 def _report() -> None:
@@ -221,6 +224,11 @@ def _report() -> None:
     if path.exists():
         raise ReportError("the firmware keeps the order: without a restart, which could be endless")
     order = parse_order(order_text)
+    if _LAST.exists() and _LAST.read_text() == order.token:
+        raise ReportError(
+            "the firmware brought back an order that was followed: without a restart, which could "
+            "be endless"
+        )
     try:
         report = _collect(order)
     except (ReportError, OSError, ValueError) as error:
@@ -231,6 +239,8 @@ def _report() -> None:
         _write_variable(_EFIVARS / REPORT_VARIABLE, format_report(report).encode())
         _say("Kaltstart: a key was pressed. This system keeps running; the campaign pauses.")
         return
+    _LAST.write_text(order.token)
+    os.sync()
     if order.back is not None and (_EFIVARS / f"Boot{order.back:04X}-{_GLOBAL_GUID}").exists():
         _write_variable(_EFIVARS / f"BootNext-{_GLOBAL_GUID}", order.back.to_bytes(2, "little"))
     _run("systemctl", "reboot")

@@ -84,6 +84,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(report_boot, "_EFIVARS", tmp_path)
     monkeypatch.setattr(report_boot, "_unprotect", lambda _: None)
     monkeypatch.setattr(report_boot, "_is_key_pressed", lambda _: False)
+    monkeypatch.setattr(report_boot, "_LAST", tmp_path / "last", raising=False)
     monkeypatch.setattr(report_boot, "_collect", lambda _: REPORT)
     monkeypatch.setattr(
         report_boot, "_run", lambda *words: (tmp_path / "run").write_text(str(words))
@@ -113,6 +114,22 @@ def test_firmware_that_keeps_the_order_is_not_restarted(
     monkeypatch.setattr(report_boot, "_remove_variable", lambda _: None)
     assert report_boot.main(["--report"]) == 1
     assert not (machine / "run").exists()
+
+
+def test_an_order_that_the_firmware_brings_back_is_not_followed_again(machine: Path) -> None:
+    order = (machine / report_boot.ORDER_VARIABLE).read_bytes()
+    assert report_boot.main(["--report"]) == 0
+    (machine / "run").unlink()
+    for name in (report_boot.REPORT_VARIABLE, f"BootNext-{report_boot._GLOBAL_GUID}"):
+        (machine / name).unlink()
+    (machine / report_boot.ORDER_VARIABLE).write_bytes(order)
+    assert report_boot.main(["--report"]) == 1
+    assert not (machine / "run").exists()
+    # The next attempt has a token of its own.
+    another = format_order(ORDER._replace(token="3f9b"))
+    (machine / report_boot.ORDER_VARIABLE).write_bytes(b"\7\0\0\0" + another.encode())
+    assert report_boot.main(["--report"]) == 0
+    assert (machine / "run").exists()
 
 
 def test_a_key_stops_the_restart_and_is_reported(
@@ -163,7 +180,9 @@ def test_what_is_installed_is_removed_whole(
     )
     assert f"{machine}/program.py --report" in (machine / report_boot.UNIT).read_text()
     assert ("systemctl", "enable", report_boot.UNIT) in asked
+    (machine / "last").write_text(ORDER.token)
     assert report_boot.main(["--remove"]) == 0
+    assert not (machine / "last").exists()
     assert not (machine / report_boot.UNIT).exists()
     assert not (machine / "program.py").exists()
     assert ("systemctl", "disable", report_boot.UNIT) in asked
