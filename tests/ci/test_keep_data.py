@@ -365,6 +365,18 @@ def test_a_damaged_image_is_refused_before_anything_is_asked(
     assert (folder / "sdz").read_bytes() == before
 
 
+def test_an_image_that_is_cut_off_is_refused_while_the_stick_still_starts(
+    folder: Path, image: Path
+) -> None:
+    before = (folder / "sdz").read_bytes()
+    with image.open("r+b") as file:
+        file.truncate(image.stat().st_size // 2)
+    done = _call(folder, "--keep-data", "--image", image)
+    assert (done.returncode, done.stderr.count("cut off")) == (3, 1), done.stderr
+    assert "Type its name" not in done.stdout
+    assert (folder / "sdz").read_bytes() == before
+
+
 def test_without_keep_data_a_packed_image_is_written_whole(folder: Path, image: Path) -> None:
     given = folder / "new.img.xz"
     given.write_bytes(lzma.compress(image.read_bytes()))
