@@ -110,6 +110,13 @@ def test_a_young_campaign_keeps_every_second(connection: sqlite3.Connection) -> 
     assert count(connection) == _SECONDS
 
 
+def test_what_was_imported_since_makes_no_campaign_old(connection: sqlite3.Connection) -> None:
+    """It has ended elsewhere, long before, and has a later number here."""
+    last = age(connection)
+    connection.execute("UPDATE campaign SET finished_at = '2026-11-22' WHERE id = 1")
+    assert thin_recordings(connection, last) == {}
+
+
 def test_a_long_recording_is_thinned_once_its_own_report_has_it(
     connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
