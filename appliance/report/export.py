@@ -296,12 +296,10 @@ def _choose_folder(reports: Path, campaign: CampaignRow) -> Path:
     Ids begin at 1 again when the data partition is made anew; older reports must survive that.
     """
     base = f"{campaign.id}-{slug(campaign.name)}"
-    number = 1
-    while True:
-        folder = reports / (base if number == 1 else f"{base}-{number}")
-        if not folder.exists() or _is_report_of(folder, campaign):
-            return folder
-        number += 1
+    most = sum(1 for _ in reports.glob(f"{base}*")) + 2
+    folders = [reports / base, *(reports / f"{base}-{number}" for number in range(2, most + 1))]
+    own = (folder for folder in folders if folder.exists() and _is_report_of(folder, campaign))
+    return next(own, None) or next(folder for folder in folders if not folder.exists())
 
 
 def _is_report_of(folder: Path, campaign: CampaignRow) -> bool:
