@@ -18,6 +18,7 @@ import struct
 import sys
 import uuid
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -184,22 +185,7 @@ def plan_upgrade(stick: Table, image: Table, *, sectors: int) -> Upgrade:
             raise RefusedError(
                 f'it has a partition "{part.name}" that Kaltstart did not make; remove it first'
             )
-    for part in new.values():
-        for other in kept.values():
-            if part.first <= other.last and other.first <= part.last:
-                raise RefusedError(
-                    f"the new system needs room that {other.name} takes on this stick: copy the "
-                    "folder reports to a computer and write the stick without --keep-data"
-                )
-    last_usable = sectors - ENTRIES_SECTORS - 2
-    if max(part.last for part in new.values()) > last_usable:
-        raise RefusedError("it is too small for the image")
-    for part in kept.values():
-        if part.last > last_usable:
-            raise RefusedError(
-                f"{part.name} reaches beyond its end, so it is a copy of a larger stick: copy the "
-                "folder reports to a computer and write the stick without --keep-data"
-            )
+    _check_room(new.values(), kept.values(), last_usable=sectors - ENTRIES_SECTORS - 2)
     table = dict(new)
     for at, part in sorted(kept.items()):
         table[at if at not in table else max(*table, *kept) + 1] = part
@@ -213,6 +199,27 @@ def plan_upgrade(stick: Table, image: Table, *, sectors: int) -> Upgrade:
             if part.type == ESP
         }),
     )  # fmt: skip
+
+
+def _check_room(
+    new: Collection[Partition], kept: Collection[Partition], *, last_usable: int
+) -> None:
+    """Raises RefusedError where anything that is written would touch what is kept."""
+    for part in new:
+        for other in kept:
+            if part.first <= other.last and other.first <= part.last:
+                raise RefusedError(
+                    f"the new system needs room that {other.name} takes on this stick: copy the "
+                    "folder reports to a computer and write the stick without --keep-data"
+                )
+    if max(part.last for part in new) > last_usable:
+        raise RefusedError("it is too small for the image")
+    for part in kept:
+        if part.last > last_usable:
+            raise RefusedError(
+                f"{part.name} reaches beyond its end, so it is a copy of a larger stick: copy the "
+                "folder reports to a computer and write the stick without --keep-data"
+            )
 
 
 def make_table(table: Table, sectors: int, *, is_copy: bool) -> tuple[bytes, bytes]:

@@ -126,8 +126,8 @@ def test_an_order_that_the_firmware_brings_back_is_not_followed_again(machine: P
     assert report_boot.main(["--report"]) == 1
     assert not (machine / "run").exists()
     # The next attempt has a token of its own.
-    another = format_order(ORDER._replace(token="3f9b"))
-    (machine / report_boot.ORDER_VARIABLE).write_bytes(b"\7\0\0\0" + another.encode())
+    another = order.replace(ORDER.token.encode(), b"3f9b")
+    (machine / report_boot.ORDER_VARIABLE).write_bytes(another)
     assert report_boot.main(["--report"]) == 0
     assert (machine / "run").exists()
 
