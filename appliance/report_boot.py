@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import fcntl
 import hashlib
+import math
 import os
 import re
 import select
@@ -146,6 +147,9 @@ def parse_report(text: str) -> BootReport:
     if fields.get("kaltstart") != str(VERSION):
         raise ReportError(f"it is of version {fields.get('kaltstart', 'none')!r}, not {VERSION}")
     try:
+        started = float(fields["started_at_s"]) if fields["started_at_s"] else None
+        if started is not None and not math.isfinite(started):
+            raise ReportError(f"started_at_s is no time: {started}")
         return BootReport(
             token=fields["token"],
             error=fields["error"],
@@ -155,7 +159,7 @@ def parse_report(text: str) -> BootReport:
             system=fields["system"],
             times="\n".join(f"{name}={fields.get(name, '')}" for name in PROPERTIES),
             stat=fields["stat"],
-            started_at_s=float(fields["started_at_s"]) if fields["started_at_s"] else None,
+            started_at_s=started,
             stopped=fields["stopped"] == "1",
         )
     except (KeyError, ValueError) as error:

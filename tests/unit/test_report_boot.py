@@ -67,7 +67,12 @@ def test_no_report_is_larger_than_firmware_keeps() -> None:
     assert len(format_report(long).encode()) < MAX_REPORT_BYTES
 
 
-@pytest.mark.parametrize("text", ["", "kaltstart=2", "kaltstart=1\ntoken=3f9a", "\xff\n=\n"])
+_ENDLESS = format_report(REPORT).replace("started_at_s=1732576000.250", "started_at_s=inf")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "kaltstart=2", "kaltstart=1\ntoken=3f9a", "\xff\n=\n", _ENDLESS]
+)
 def test_what_is_no_report_is_refused(text: str) -> None:
     with pytest.raises(ReportError):
         parse_report(text)
