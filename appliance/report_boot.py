@@ -173,13 +173,13 @@ def _one_line(text: str) -> str:
 # On the machine whose start is reported -----------------------------------------------------------
 
 
-def format_unit() -> str:
-    """The unit that reports. Pure.
+def format_unit(python: str) -> str:
+    """The unit that reports, with the interpreter of that path. Pure.
 
     Before start-up has finished only the shell runs, and that only if there is an order.
     """
     wait = "timeout 1800 systemctl is-system-running --wait > /dev/null"
-    report = f"exec {sys.executable or '/usr/bin/python3'} {_PROGRAM} --report"
+    report = f"exec {python} {_PROGRAM} --report"
     return f"""\
 [Unit]
 Description=Kaltstart: report this start and return to the stick
@@ -204,7 +204,7 @@ def _install() -> None:
             "this system was not started by UEFI firmware: it cannot be told to return"
         )
     _PROGRAM.write_text(Path(__file__).read_text())
-    (_UNITS / UNIT).write_text(format_unit())
+    (_UNITS / UNIT).write_text(format_unit(sys.executable or "/usr/bin/python3"))
     _run("systemctl", "daemon-reload")
     _run("systemctl", "enable", UNIT)
     print(f"{UNIT} is installed. It acts only in a start that Kaltstart has asked for.")

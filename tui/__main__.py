@@ -11,9 +11,9 @@ from tui.terminal.priority import step_back
 
 _SWITCH_S = 0.0005
 _GREETING = """\
-\x1b[2J\x1b[H\r
-  \x1b[1mKaltstart {version}\x1b[0m\r
-  The stick was found. Looking for drives, and loading the interface ...\r
+\x1b[2J\x1b[H
+  \x1b[1mKaltstart {version}\x1b[0m
+  The stick was found. Looking for drives, and loading the interface ...
 """
 """Until the first page; in English, as the language is on the stick. The initrd greets before it
 (mkosi.images/initrd/mkosi.extra/usr/lib/kaltstart/greet)."""

@@ -24,8 +24,8 @@ def may_offer(drive: Drive, *, stick: Drive | None) -> tuple[bool, str]:
         twins = ", ".join(drive.twins)
         remarks.append(Phrase(N_("same identity as {twins}: can only be read"), twins=twins))
     if drive.other_paths:
-        said = N_("a second path to it, {paths}, stays read-only")
-        remarks.append(Phrase(said, paths=", ".join(drive.other_paths)))
+        others = N_("a second path to it, {paths}, stays read-only")
+        remarks.append(Phrase(others, paths=", ".join(drive.other_paths)))
     if drive.serial_doubt:
         said = N_("{what}: released by model and size as well")
         remarks.append(Phrase(said, what=drive.serial_doubt))

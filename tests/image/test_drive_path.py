@@ -37,16 +37,14 @@ wake_margin = 60
 @pytest.mark.parametrize("firmware", ["uefi", "secureboot"])
 def test_a_drive_boots_by_its_own_loader(out: Path, firmware: str) -> None:
     drive = ModelledDrive(serial="LAB-1", name="LAB-1")
-    trial = Trial(
-        out=out, plan=_PLAN, drives=[drive], firmware=firmware, from_start=True, looks_real=True
-    )
+    trial = Trial(out=out, plan=_PLAN, drives=[drive], firmware=firmware, from_start=True)
     result = run_campaign(trial)
 
     assert result.ok, f"{result.outcome}: {result.reason}"
     (boot,) = _boots(result)
     print({name: boot[name] for name in ("path", "boot_s", "firmware_s", "loader_s")})
     assert (boot["path"], boot["valid"]) == ("drive", 1)
-    assert all(boot[name] for name in ("boot_s", "firmware_s", "loader_s"))
+    assert boot["boot_s"]  # the lab reports no times of firmware and loader: decision 026
     assert max(_read_of_esp(result).values()) > _KERNEL_BYTES
     _check_variables(out)
 

@@ -78,8 +78,6 @@ class Trial:
     """By default it loses by chance what was not flushed where there are cuts, and nothing else."""
     processors: int = 1
     icount_shift: int | None = None
-    looks_real: bool = False
-    """See `MachineSetup`: with it, times of firmware and loader are reported."""
     interactive: bool = False
     agent: str = ""
     """A script that runs inside, at each power-on."""
@@ -189,7 +187,6 @@ def run_campaign(trial: Trial) -> Result:
         stick_port=trial.stick_port,
         processors=trial.processors,
         icount_shift=trial.icount_shift,
-        looks_real=trial.looks_real,
         agent=trial.agent,
         interface=trial.interface,
         interactive=trial.interactive,

@@ -82,9 +82,6 @@ class MachineSetup:
     icount_shift: int | None = None
     """An instruction takes 2^shift ns of the machine's own time, however quick or busy the host is:
     for what is timed inside. Drives take their time by that clock, too. Costs nearly half more."""
-    looks_real: bool = False
-    """Whether the processor hides that it is emulated. systemd-boot takes the counter of one that
-    does not for no clock, and reports no times (ticks_read_arch() in src/boot/ticks.c)."""
     told: Path | None = None
     """A file for every byte that is written to I/O port 0xE9 inside. The serial line is shared by
     all, and a character may come out twice or not at all."""
@@ -130,7 +127,7 @@ def qemu_command(
     words = [
         "qemu-system-x86_64", "-nodefaults", "-no-user-config",
         "-machine", f"{chipset_for(drives)},smm=on" if secure else chipset_for(drives),
-        "-cpu", f"{PROCESSOR}{',hypervisor=off' * setup.looks_real}",
+        "-cpu", PROCESSOR,
         "-uuid", MACHINE_UUID,
         "-smp", str(setup.processors), "-m", str(setup.memory_mib),
         # The chipset's watchdog may reset the machine, as boards are wired.

@@ -139,7 +139,7 @@ def _make_root(folder: Path, image: Path, *, reports: bool) -> Path:
     if reports:
         program = (REPO / "appliance/report_boot.py").read_text()
         (tree / "etc/kaltstart-report-boot.py").write_text(program)
-        (units / UNIT).write_text(format_unit())
+        (units / UNIT).write_text(format_unit("/usr/bin/python3"))
         enabled.append(UNIT)
     for unit in enabled:
         (wants / unit).unlink(missing_ok=True)

@@ -106,6 +106,7 @@ def drawn_colours(pilot: Pilot[Any]) -> set[tuple[int, int]]:
     styles = [
         segment.style or Style() for strip in strips for segment in strip if segment.text.strip()
     ]
+    assert not [style for style in styles if style.bold and style.reverse], "grey on white"
     return {(_number(style.color, 7), _number(style.bgcolor, 0)) for style in styles}
 
 

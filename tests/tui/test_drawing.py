@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tui.charset import ALLOWED, drawable, shorten
-from tui.widgets.figures import draw_bar, draw_digits, draw_progress
+from tui.widgets.figures import draw_bar, draw_progress
 
 TUI = Path(__file__).resolve().parents[2] / "tui"
 
@@ -61,9 +61,3 @@ def test_bars_are_proportional_and_never_vanish() -> None:
     assert draw_progress(0, 0, 6) == "[    ]   0 %"
     assert draw_progress(999, 1000, 12).endswith("]  99 %"), "it is not done"
     assert draw_progress(1000, 1000, 12).endswith("] 100 %")
-
-
-def test_digits_are_five_lines_high() -> None:
-    lines = draw_digits(17).splitlines()
-    assert len(lines) == 5
-    assert lines[0] == "████    ██████"

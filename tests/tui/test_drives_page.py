@@ -68,9 +68,9 @@ async def test_what_cannot_be_listed_stands_below_the_list(engine: FakeEngine) -
     engine.show_drives(HDD, looking=False, unlisted=[asdict(hidden)])
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
-        said = text_of(pilot, "#looking")
+        said = text_of(pilot, "#unlisted")
         assert "Not in the list: PCI 0000:00:17.0 (ahci): 2 NVMe drives" in said
-        assert "What to do: set it to AHCI." in said
+        assert "What to do: set it to AHCI." in " ".join(said.split())
         assert f"Serial {HDD.serial}" in text_of(pilot, "#details")
         engine.show_drives(HDD, looking=False)
         await settle(pilot)

@@ -18,7 +18,7 @@ from tui.app import KaltstartApp
 from tui.charset import ALLOWED
 from tui.language import use
 from tui.run.judged import _WORDS
-from tui.widgets.figures import draw_letters
+from tui.widgets.big_words import draw_words
 from tui.widgets.table import Table
 
 
@@ -181,8 +181,8 @@ async def test_how_many_are_accepted_is_said_in_large_letters(
         await settle(pilot)
         await press(pilot, "3")
         rejected = "\n".join(map(str.rstrip, text_of(pilot, "#rejected").splitlines()))
-        assert rejected == draw_letters("× 1 REJECT", size[0] - 4)
-        assert text_of(pilot, "#accepted") == draw_letters("+ 3 ACCEPT", size[0] - 4)
+        assert rejected == draw_words("× 1 REJECT", width=size[0] - 4)
+        assert text_of(pilot, "#accepted") == draw_words("+ 3 ACCEPT", width=size[0] - 4)
         assert not pilot.app.screen.query_one("#accepted").has_class("clean")
         screen = drawn(pilot)
         assert screen.count("██") > 50
@@ -210,7 +210,7 @@ async def test_a_quick_look_has_nothing_of_a_full_acceptance(
     async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await press(pilot, "3")
-        assert text_of(pilot, "#accepted") == draw_letters("¼ 4 QUICK LOOK", 76)
+        assert text_of(pilot, "#accepted") == draw_words("¼ 4 QUICK LOOK", width=76)
         assert not pilot.app.screen.query_one("#accepted").has_class("clean")
         assert "a part of the drive was never read" in text_of(pilot, "#judged")
         assert "+" not in drawn(pilot)
@@ -233,7 +233,7 @@ def test_the_words_can_be_drawn_in_each_language(say: Callable[[], object]) -> N
     say()
     try:
         for sign, word in _WORDS.items():
-            drawing = draw_letters(f"{sign} 60 {_(word)}", 76)
+            drawing = draw_words(f"{sign} 60 {_(word)}", width=76)
             assert len(drawing.splitlines()) == 5
             assert max(map(len, drawing.splitlines())) <= 76
     finally:

@@ -80,7 +80,7 @@ def test_what_is_no_report_is_refused(text: str) -> None:
 
 def test_the_unit_does_nothing_without_an_order() -> None:
     condition = f"ConditionPathExists=/sys/firmware/efi/efivars/{report_boot.ORDER_VARIABLE}"
-    assert condition in format_unit().splitlines()
+    assert condition in format_unit("/usr/bin/python3").splitlines()
 
 
 @pytest.fixture

@@ -260,6 +260,8 @@ class DrivesPage(Page):
         table.styles.height = self._table_lines
         count = len(drives)
         entitle(table, ngettext("{count} drive", "{count} drives", count).format(count=count))
+        # That of an empty table is on its header.
+        table.show_cursor = bool(drives)
         if cells == self._cells:
             return
         self._cells, row_before = cells, table.cursor_row
@@ -321,7 +323,8 @@ class DrivesPage(Page):
         if size.width >= _WIDE:
             width -= self._list_columns()
         else:
-            height -= self._table_lines + self._unlisted_lines + 1
+            height -= self._table_lines + self._unlisted_lines
+            height -= len(self.query_one("#next", Line).text.splitlines())
         height = max(_DETAIL_LINES, height - 2 - button.display)
         text = fit_lines(describe_drive(drive), max(30, width), height)
         details.show(paint(text, has_names=True))

@@ -86,8 +86,7 @@ class ResultsPage(Page):
         "Steps: main figures, and the state of the page cache: cold (the drive answered), "
         "warm (RAM answered), bypass, bounded, partial; unproven if there is no proof. Bars "
         "compare what ran on several drives.\n\n"
-        "Enter  raw output    w  rewrite the report    a  rewrite all reports\n"
-        "d  delete the report; the database keeps the campaign\n"
+        "Enter  raw output    w  rewrite the report    a  all reports    d  delete it\n"
         "m  import another stick's campaigns: its kaltstart.sqlite, on KALTSTART"
     )
     BINDINGS: ClassVar[list[BindingType]] = [

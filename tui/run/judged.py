@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from appliance.store.verdicts import VerdictRow
 from tui.language import N_, _
 from tui.model.campaigns import Campaign
-from tui.widgets.figures import draw_letters
+from tui.widgets.big_words import draw_words
 
 SIGNS = {"reject": "×", "accept with remarks": "!", "quick look": "¼", "accept": "+"}
 """The same as on the page Results."""
@@ -64,7 +64,7 @@ def draw_judged(campaign: Campaign | None, *, width: int, height: int) -> Judged
         small.append(_("{count} not judged").format(count=missing))
     if counts["¼"]:
         small.append(_("¼: not rejected, but a part of the drive was never read"))
-    figures = {sign: draw_letters(_describe(sign, counts[sign]), width) for sign in large}
+    figures = {sign: draw_words(_describe(sign, counts[sign]), width=width) for sign in large}
     return Judged(
         bad=figures.pop("×", ""),
         good="\n\n".join(figures.values()),

@@ -29,8 +29,9 @@ from tui.run.shelf import is_shelf
 from tui.run.shelf_view import Shelf
 from tui.run.skip import find_skippable, find_skippable_boots
 from tui.run.skip_dialog import skip_boots, skip_step
+from tui.widgets.big_words import draw_words
 from tui.widgets.dialog import Ask
-from tui.widgets.figures import draw_digits, draw_progress
+from tui.widgets.figures import draw_progress
 from tui.widgets.line import Line
 from tui.widgets.table import Table
 
@@ -316,7 +317,7 @@ def describe_now(snapshot: Snapshot, width: int, *, many: bool = False) -> str:
         return ""
     parts = []
     if snapshot.countdown is not None:
-        parts.append(draw_digits(snapshot.countdown.remaining_s))
+        parts.append(draw_words(str(max(0, snapshot.countdown.remaining_s)), width=width))
     if status.steps and many:
         return "\n".join(parts)
     if status.steps:

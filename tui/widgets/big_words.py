@@ -72,10 +72,12 @@ def draw_words(text: str, *, width: int, height: int = _ROWS) -> str:
         return text
     parts = [_GLYPHS[character].split("|") for character in upper]
     rows = [" ".join(part[row] for part in parts) for row in range(_ROWS)]
-    if height >= _ROWS and 2 * len(rows[0]) <= width:
-        return "\n".join(
-            "".join(_BOTH * 2 if point == "#" else "  " for point in row).rstrip() for row in rows
-        )
+    for columns in (2, 1):  # of a point: two make it about square
+        if height >= _ROWS and columns * len(rows[0]) <= width:
+            return "\n".join(
+                "".join((_BOTH if point == "#" else " ") * columns for point in row).rstrip()
+                for row in rows
+            )
     if len(rows[0]) > width or height < (_ROWS + 1) // 2:
         return text
     rows.append(" " * len(rows[0]))

@@ -61,8 +61,7 @@ def find_reset(data: Json) -> str:
 
 def describe_hours(farm: float, smart: float) -> str:
     """Both counts, and what follows."""
-    fields = {"farm": f"{farm:.0f}", "smart": f"{smart:.0f}"}
+    said = N_("FARM counts {farm} h, SMART {smart} h")
     if farm - smart > HOURS_APART:
         said = N_("FARM counts {farm} h, SMART {smart} h: the counters were reset")
-        return Phrase(said, **fields)
-    return Phrase(N_("FARM counts {farm} h, SMART {smart} h"), **fields)
+    return Phrase(said, farm=f"{farm:.0f}", smart=f"{smart:.0f}")

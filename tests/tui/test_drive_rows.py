@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of the list of drives, and their temperatures."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.tui.asked import DISK_DETAILS, DISK_HEALTH
+from tests.tui.fake import FakeEngine
+from tui.drives.rows import draw_temperatures, lay_out
+from tui.model.drives import DriveRow
+from tui.roles import BAD, GOOD, WARNING
+
+
+@pytest.fixture
+def drives(engine: FakeEngine) -> tuple[DriveRow, ...]:
+    """Five, of which one is the stick."""
+    return engine.port().read_snapshot().drives
+
+
+def test_a_row_has_two_lines_as_long_as_all_fit(drives: tuple[DriveRow, ...]) -> None:
+    assert lay_out(drives, 76, 10).lines == 2
+    cells = lay_out(drives, 76, 9)
+    assert cells.lines == 1
+    assert not [cell for row in cells.rows for cell in row if "\n" in cell.plain]
+
+
+@pytest.mark.parametrize("width", [60, 76, 100, 156])
+@pytest.mark.parametrize("height", [4, 20])
+def test_columns_fill_the_width_and_no_serial_number_is_cut_for_a_link(
+    drives: tuple[DriveRow, ...], width: int, height: int
+) -> None:
+    cells = lay_out(drives[:4], width, height)
+    assert sum(columns + 1 for _title, columns in cells.columns) <= width
+    for row in cells.rows:
+        for cell, (_title, columns) in zip(row, cells.columns, strict=True):
+            assert max(map(len, cell.plain.split("\n"))) <= columns
+    if height > 4:
+        assert "4C530001231120117142" in cells.rows[3][1].plain
+
+
+@pytest.mark.parametrize(
+    ("passed", "celsius", "findings", "told"),
+    [
+        (True, 38.0, (), "+ passed"),
+        (True, 60.0, (), "! hot"),
+        (True, None, ("a worn cable",), "! check"),
+        (False, 70.0, (), "× FAILING"),
+        (None, None, (), "not known"),
+    ],
+)
+def test_health_is_told_by_a_sign_and_a_word(
+    drives: tuple[DriveRow, ...],
+    *,
+    passed: bool | None,
+    celsius: float | None,
+    findings: tuple[str, ...],
+    told: str,
+) -> None:
+    health = replace(DISK_HEALTH, passed=passed, temperature_celsius=celsius, limit_celsius=60.0)
+    details = replace(DISK_DETAILS, findings=findings)
+    drive = replace(drives[0], health=health, details=details)
+    word, _, warm = lay_out([drive], 76, 10).rows[0][3].plain.partition("\n")
+    assert word == told
+    assert warm == ("" if celsius is None else f"{celsius:.0f} °C")
+
+
+def test_a_temperature_has_the_sign_and_the_colour_of_its_distance_to_the_limit(
+    drives: tuple[DriveRow, ...],
+) -> None:
+    warm = [
+        replace(
+            drive,
+            health=replace(DISK_HEALTH, temperature_celsius=celsius, limit_celsius=60.0),
+        )
+        for drive, celsius in zip(drives, (49.0, 51.0, 60.0), strict=False)
+    ]
+    drawn = draw_temperatures([*warm, drives[3]], 60)
+    assert [line[0] for line in drawn.plain.splitlines()] == ["+", "!", "×"]
+    assert max(map(len, drawn.plain.splitlines())) <= 60
+    roles = [str(span.style) for span in drawn.spans if str(span.style) in {GOOD, WARNING, BAD}]
+    assert roles == [GOOD, GOOD, WARNING, WARNING, BAD, BAD]
