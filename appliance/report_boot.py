@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import fcntl
 import hashlib
+import math
 import os
 import re
 import select
@@ -62,6 +63,8 @@ _KERNEL_TIMESTAMP = (
 UNIT = "kaltstart-report-boot.service"
 _UNITS = Path("/etc/systemd/system")
 _PROGRAM = Path("/etc/kaltstart-report-boot.py")
+_LAST = Path("/etc/kaltstart-report-boot.last")
+"""Token of the order that was followed last: firmware that forgets may bring an order back."""
 _SYSTEMD = Path("/run/systemd/system")  # sd_booted(3)
 _MIN_SYSTEMD = 240  # `is-system-running --wait`
 
@@ -151,6 +154,9 @@ def parse_report(text: str) -> BootReport:
     if fields.get("kaltstart") != str(VERSION):
         raise ReportError(f"it is of version {fields.get('kaltstart', 'none')!r}, not {VERSION}")
     try:
+        started = float(fields["started_at_s"]) if fields["started_at_s"] else None
+        if started is not None and not math.isfinite(started):
+            raise ReportError(f"started_at_s is no time: {started}")
         return BootReport(
             token=fields["token"],
             error=fields["error"],
@@ -160,7 +166,7 @@ def parse_report(text: str) -> BootReport:
             system=fields["system"],
             times="\n".join(f"{name}={fields.get(name, '')}" for name in PROPERTIES),
             stat=fields["stat"],
-            started_at_s=float(fields["started_at_s"]) if fields["started_at_s"] else None,
+            started_at_s=started,
             stopped=fields["stopped"] == "1",
         )
     except (KeyError, ValueError) as error:
@@ -216,8 +222,9 @@ def _remove() -> None:
     if (_UNITS / UNIT).exists():
         _run("systemctl", "disable", UNIT)
         (_UNITS / UNIT).unlink()
-    if _PROGRAM.exists():
-        _PROGRAM.unlink()
+    for path in (_PROGRAM, _LAST):
+        if path.exists():
+            path.unlink()
 
 
 def _report() -> None:
@@ -228,6 +235,11 @@ def _report() -> None:
     if path.exists():
         raise ReportError("the firmware keeps the order: without a restart, which could be endless")
     order = parse_order(order_text)
+    if _LAST.exists() and _LAST.read_text() == order.token:
+        raise ReportError(
+            "the firmware brought back an order that was followed: without a restart, which could "
+            "be endless"
+        )
     try:
         report = _collect(order)
     except (ReportError, OSError, ValueError) as error:
@@ -238,6 +250,8 @@ def _report() -> None:
         _write_variable(_EFIVARS / REPORT_VARIABLE, format_report(report).encode())
         _say("Kaltstart: a key was pressed. This system keeps running; the campaign pauses.")
         return
+    _LAST.write_text(order.token)
+    os.sync()
     if order.back is not None and (_EFIVARS / f"Boot{order.back:04X}-{_GLOBAL_GUID}").exists():
         _write_variable(_EFIVARS / f"BootNext-{_GLOBAL_GUID}", order.back.to_bytes(2, "little"))
     _run("systemctl", "reboot")

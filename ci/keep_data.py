@@ -18,6 +18,7 @@ import struct
 import sys
 import uuid
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -101,6 +102,8 @@ class Table:
     disk: uuid.UUID
     first_usable: int
     partitions: dict[int, Partition]
+    is_copy: bool = False
+    """Read at the disk's end: the one at its start is damaged."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,7 @@ class Upgrade:
     """What is written where; `replaced` is of the image, in the order of its sectors."""
 
     table: Table
+    """`is_copy` is the stick's: which of its tables is the whole one."""
     kept: tuple[Partition, ...]
     replaced: tuple[Partition, ...]
     starters: tuple[int, ...]
@@ -123,7 +127,7 @@ def read_table(disk: Disk) -> Table:
             size = ENTRIES_SECTORS * SECTOR_BYTES
             table = parse_table(header, disk.read(entries_at * SECTOR_BYTES, size))
             if table is not None:
-                return table
+                return replace(table, is_copy=sector != 1)
     raise RefusedError(
         "it has no partition table of a Kaltstart stick, so there is nothing to keep"
     )
@@ -181,20 +185,12 @@ def plan_upgrade(stick: Table, image: Table, *, sectors: int) -> Upgrade:
             raise RefusedError(
                 f'it has a partition "{part.name}" that Kaltstart did not make; remove it first'
             )
-    for part in new.values():
-        for other in kept.values():
-            if part.first <= other.last and other.first <= part.last:
-                raise RefusedError(
-                    f"the new system needs room that {other.name} takes on this stick: copy the "
-                    "folder reports to a computer and write the stick without --keep-data"
-                )
-    if max(part.last for part in new.values()) > sectors - ENTRIES_SECTORS - 2:
-        raise RefusedError("it is too small for the image")
+    _check_room(new.values(), kept.values(), last_usable=sectors - ENTRIES_SECTORS - 2)
     table = dict(new)
     for at, part in sorted(kept.items()):
         table[at if at not in table else max(*table, *kept) + 1] = part
     return Upgrade(
-        replace(image, partitions=table),
+        replace(image, partitions=table, is_copy=stick.is_copy),
         tuple(kept.values()),
         tuple(sorted(new.values(), key=lambda part: part.first)),
         tuple({
@@ -203,6 +199,27 @@ def plan_upgrade(stick: Table, image: Table, *, sectors: int) -> Upgrade:
             if part.type == ESP
         }),
     )  # fmt: skip
+
+
+def _check_room(
+    new: Collection[Partition], kept: Collection[Partition], *, last_usable: int
+) -> None:
+    """Raises RefusedError where anything that is written would touch what is kept."""
+    for part in new:
+        for other in kept:
+            if part.first <= other.last and other.first <= part.last:
+                raise RefusedError(
+                    f"the new system needs room that {other.name} takes on this stick: copy the "
+                    "folder reports to a computer and write the stick without --keep-data"
+                )
+    if max(part.last for part in new) > last_usable:
+        raise RefusedError("it is too small for the image")
+    for part in kept:
+        if part.last > last_usable:
+            raise RefusedError(
+                f"{part.name} reaches beyond its end, so it is a copy of a larger stick: copy the "
+                "folder reports to a computer and write the stick without --keep-data"
+            )
 
 
 def make_table(table: Table, sectors: int, *, is_copy: bool) -> tuple[bytes, bytes]:
@@ -242,12 +259,14 @@ def write_upgrade(disk: Disk, image: Image, head: bytes, upgrade: Upgrade) -> No
             disk.write(at, data)
             at += len(data)
     disk.flush()
-    header, entries = make_table(upgrade.table, sectors, is_copy=True)
-    disk.write((sectors - 1 - ENTRIES_SECTORS) * SECTOR_BYTES, entries + header)
-    disk.flush()
-    header, entries = make_table(upgrade.table, sectors, is_copy=False)
-    disk.write(SECTOR_BYTES, header + entries)
-    disk.flush()
+    # The one that may be the only whole one comes last.
+    for is_copy in (False, True) if upgrade.table.is_copy else (True, False):
+        header, entries = make_table(upgrade.table, sectors, is_copy=is_copy)
+        if is_copy:
+            disk.write((sectors - 1 - ENTRIES_SECTORS) * SECTOR_BYTES, entries + header)
+        else:
+            disk.write(SECTOR_BYTES, header + entries)
+        disk.flush()
     for offset, data in last:
         disk.write(offset, data)
     disk.write(0, head[:_BOOT_CODE_BYTES] + mbr[_BOOT_CODE_BYTES:])
@@ -299,6 +318,11 @@ def main(words: list[str]) -> int:
             upgrade = plan_upgrade(
                 read_table(disk), parse_image(head), sectors=disk.size_bytes // SECTOR_BYTES
             )
+            # ci/write has seen that a packed one is whole.
+            if image_path.suffix != ".xz":
+                end = max(part.offset_bytes + part.size_bytes for part in upgrade.replaced)
+                if image_path.stat().st_size < end:
+                    raise RefusedError(f"{image_path} is cut off: copy or download it again")
             if is_check:
                 for part in upgrade.kept:
                     print(f"write: {part.name} is kept ({part.size_bytes >> 20} MiB)")

@@ -64,11 +64,4 @@ def read(token: str) -> BootReport | None:
             ),
             blame="other",
         ) from error
-    if report is None or report.token != token:
-        return None
-    if report.error:
-        raise StepFailedError(
-            Phrase(N_("the drive's own system could not report: {what}"), what=report.error),
-            blame="other",
-        )
-    return report
+    return report if report is not None and report.token == token else None

@@ -112,7 +112,7 @@ def arm_installed(this_boot: ThisBoot, loader: OwnLoader, token: str) -> None:
 def read_report(token: str) -> BootReport | None:
     """What the system that was started with this token has reported; None where nothing is.
 
-    Raises StepFailedError where it has reported why it cannot, or nothing that can be read.
+    Raises StepFailedError where that cannot be read.
     """
     return boot_report.read(token)
 

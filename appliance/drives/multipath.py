@@ -63,7 +63,7 @@ def merge_paths(
         paths = [drive, *(by_path[path] for path in drive.twins)]
         if not _are_one_drive(paths, named):
             continue
-        main = min(paths, key=lambda each: numbers.get(each.path, 0))
+        main = min(paths, key=lambda each: (numbers.get(each.path, 0), each.path))
         if drive != main:
             merged[drive.path] = replace(drive, twins=(), main_path=main.path)
             continue

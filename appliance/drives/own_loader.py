@@ -40,7 +40,8 @@ def choose_loader(files: Iterable[str]) -> str:
     A system's own comes before the one for drives that no firmware knows, which some systems leave
     out. Of several systems a Linux comes first, whose loader mostly offers the others.
     """
-    known = {each.casefold(): each for each in sorted(files)}
+    # A name that is no Unicode fits into no boot entry.
+    known = {each.casefold(): each for each in sorted(files) if each.isprintable()}
     for name in _NAMES:
         for folded, file in known.items():
             if folded.endswith(f"/{name}") and not folded.startswith(
@@ -63,11 +64,12 @@ def find_own_loader(drive: Drive) -> OwnLoader:
         try:
             with mounted(path, "vfat", read_only=True) as folder:
                 file = choose_loader(_list_files(folder))
-        except (StepFailedError, OSError) as error:
+            place = str(UUID(partuuid))
+        except (StepFailedError, OSError, ValueError) as error:
             told = N_("the EFI system partition of drive {drive} cannot be read: {what}")
             raise RefusedError(Phrase(told, drive=drive.identity, what=str(error))) from error
         if file:
-            return OwnLoader(str(UUID(partuuid)), f"/{file}")
+            return OwnLoader(place, f"/{file}")
     if esps:
         raise RefusedError(
             Phrase(

@@ -7,6 +7,7 @@ Pure: it is given what `drives.probe` found, and must never touch a drive.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from appliance.drives.model import Drive, prefer_with_capacity
 from appliance.drives.safety import STICK_LABELS, explain_no_capacity
@@ -315,7 +316,8 @@ def find_bystanders(
 ) -> tuple[Problem, ...]:
     """Drives that a started system may write to although nobody released them, one by one.
 
-    Sticks are none. Empty for plans that start no system but Kaltstart's.
+    Sticks are none. Then those of which one may be started for the other. Empty for plans that
+    start no system but Kaltstart's.
     """
     if plan.boot is None or not plan.boot.starts_installed:
         return ()
@@ -325,7 +327,7 @@ def find_bystanders(
         if planned.may_start
         for each in _find_live(planned, drives)
     }
-    return tuple(
+    strangers = tuple(
         _say(
             f"drive {show_value(each.identity)} ({printable(each.path)}) is not in the plan, and a "
             "system that is started may write to every drive in the machine: unplug it, or add it "
@@ -336,6 +338,21 @@ def find_bystanders(
         and each.path not in {*released, stick.path if stick else ""}
         and not STICK_LABELS & set(each.partition_labels)
     )
+    return strangers + tuple(_find_copies([each for each in drives if each.path in released]))
+
+
+def _find_copies(drives: Sequence[Drive]) -> Iterator[Problem]:
+    """The firmware finds a loader, and a system its partitions, by their UUIDs."""
+    for first, other in combinations(drives, 2):
+        if set(first.partition_uuids) & set(other.partition_uuids):
+            names = " and ".join(
+                f"{show_value(each.identity)} ({printable(each.path)})" for each in (first, other)
+            )
+            yield _say(
+                f"drives {names} have partitions with the same UUID, as a copied system has: "
+                "either may be started for the other; unplug one and test it in a campaign of its "
+                "own"
+            )
 
 
 def _check_fit(

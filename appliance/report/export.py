@@ -13,9 +13,11 @@ import gzip
 import json
 import shutil
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from appliance.errors import StickError
@@ -49,6 +51,7 @@ _TEMPORARY = ".part"
 _DATABASE = "kaltstart.sqlite"
 _PLAIN_ACTIVITY = 100_000
 """Rows of activity, some 6 MiB, above which the file is compressed."""
+_ACTIVITY = ("activity.csv", "activity.csv.gz")
 
 type _Writer = Callable[[Path], None]
 """Writes the file of this path; raises OSError and sqlite3.Error."""
@@ -93,10 +96,6 @@ def export_campaign(
         **_render_details(rows),
         **_render_verdicts(rows, view),
     }
-    recordings = {
-        **_write_samples(connection, rows),
-        **_write_activity(connection, rows),
-    }
     drawn = {
         f"bootcharts/{name}": _copy(source)
         for found in (charts, plots)
@@ -105,6 +104,10 @@ def export_campaign(
     with _explained(reports):
         folder = _choose_folder(reports, rows.campaign)
         _write(folder, {name: _write_text(text) for name, text in texts.items()})
+    recordings = {
+        **_write_samples(connection, rows),
+        **_write_activity(connection, rows, folder),
+    }
 
     def write(place: Path, name: str, writer: _Writer) -> bool:
         """Whether it is there."""
@@ -153,15 +156,21 @@ def _copy(source: Path) -> _Writer:
     return write
 
 
-def _write_activity(connection: sqlite3.Connection, rows: CampaignRows) -> dict[str, _Writer]:
-    """The recording row by row: days of it are more than the memory may hold."""
+def _write_activity(
+    connection: sqlite3.Connection, rows: CampaignRows, folder: Path
+) -> dict[str, _Writer]:
+    """The recording row by row: days of it are more than the memory may hold.
+
+    Not over one in `folder` that has more rows: the database's was thinned since.
+    """
     if not rows.workloads.activity:
         return {}
     campaign_id = rows.campaign.id
     stream = partial(stream_activity, connection, campaign_id, damaged=rows.damaged)
-    # The first report's compressed file has every second: no thinned recording takes its place.
-    is_whole = all(event["event"] != "recording-thinned" for event in rows.events)
-    is_long = is_whole and count_activity(connection, campaign_id) > _PLAIN_ACTIVITY
+    count = count_activity(connection, campaign_id)
+    if any(_has_more_rows(folder / name, count) for name in _ACTIVITY):
+        return {}
+    is_long = count > _PLAIN_ACTIVITY
 
     def write(path: Path) -> None:
         with (
@@ -171,7 +180,17 @@ def _write_activity(connection: sqlite3.Connection, rows: CampaignRows) -> dict[
         ) as out:
             write_rows(out, stream())
 
-    return {"activity.csv.gz" if is_long else "activity.csv": write}
+    return {_ACTIVITY[is_long]: write}
+
+
+def _has_more_rows(path: Path, count: int) -> bool:
+    """Whether it is a recording of more rows. One that cannot be read is none."""
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            # Behind a line of names.
+            return next(islice(file, count + 1, None), None) is not None
+    except (OSError, EOFError, zlib.error):
+        return False
 
 
 def _write_samples(connection: sqlite3.Connection, rows: CampaignRows) -> dict[str, _Writer]:
@@ -277,12 +296,10 @@ def _choose_folder(reports: Path, campaign: CampaignRow) -> Path:
     Ids begin at 1 again when the data partition is made anew; older reports must survive that.
     """
     base = f"{campaign.id}-{slug(campaign.name)}"
-    number = 1
-    while True:
-        folder = reports / (base if number == 1 else f"{base}-{number}")
-        if not folder.exists() or _is_report_of(folder, campaign):
-            return folder
-        number += 1
+    most = sum(1 for _ in reports.glob(f"{base}*")) + 2
+    folders = [reports / base, *(reports / f"{base}-{number}" for number in range(2, most + 1))]
+    own = (folder for folder in folders if folder.exists() and _is_report_of(folder, campaign))
+    return next(own, None) or next(folder for folder in folders if not folder.exists())
 
 
 def _is_report_of(folder: Path, campaign: CampaignRow) -> bool:

@@ -17,7 +17,7 @@ from appliance.store.read.workloads import (
 )
 
 YOUNG = 3
-"""So many campaigns that ended last keep every second."""
+"""So many campaigns that ended last, by number or by date, keep every second."""
 LONG_ROWS = 100_000
 """A campaign that recorded more keeps it only until its report is written, which has it all."""
 
@@ -48,11 +48,19 @@ def thin_recordings(connection: sqlite3.Connection, reported_id: int) -> dict[in
 
 
 def _list_due(connection: sqlite3.Connection, reported_id: int) -> list[int]:
-    ended = connection.execute(
-        "SELECT id FROM campaign WHERE state = 'done' ORDER BY id"
-    ).fetchall()
-    due = [row[0] for row in ended[:-YOUNG]]
-    is_young = any(row[0] == reported_id for row in ended[-YOUNG:])
+    ended = {
+        order: [
+            row[0]
+            for row in connection.execute(
+                f"SELECT id FROM campaign WHERE state = 'done' ORDER BY {order}"
+            )
+        ]
+        for order in ("id", "finished_at, id")
+    }
+    # By either: what was imported has a late number, and a machine's clock may have been set back.
+    young = {each for ids in ended.values() for each in ids[-YOUNG:]}
+    due = [each for each in ended["id"] if each not in young]
+    is_young = reported_id in young
     is_long = count_activity(connection, reported_id) > LONG_ROWS
     return due + [reported_id] * (is_young and is_long)
 

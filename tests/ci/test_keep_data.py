@@ -214,6 +214,28 @@ def test_a_stick_whose_table_was_cut_is_read_by_its_copy(stick: Path, image: Pat
     _check_written(stick, image, before)
 
 
+@pytest.mark.parametrize("cut_at", [_WRITES - 4, _WRITES - 3])
+def test_the_only_whole_table_is_written_last(stick: Path, image: Path, cut_at: int) -> None:
+    """As after a cut in the write of the table at the start, before another image is taken."""
+    before = _before(stick)
+    with stick.open("r+b") as file:
+        file.seek(1024)
+        file.write(b"\xff" * 128)
+    with pytest.raises(_Cut):
+        _write(stick, image, cut_at=cut_at)
+    _check_kept(stick, before)
+    _write(stick, image)
+    _check_written(stick, image, before)
+
+
+def test_a_copy_of_a_larger_stick_is_refused(stick: Path, image: Path) -> None:
+    """The table at the end would be written into what is kept."""
+    with stick.open("r+b") as file:
+        file.truncate(20 * _MIB)
+    with pytest.raises(RefusedError, match=f"{DATA_NAME} reaches beyond its end"):
+        _plan(stick, image)
+
+
 @pytest.mark.parametrize(
     ("what", "message"),
     [
@@ -339,6 +361,18 @@ def test_a_damaged_image_is_refused_before_anything_is_asked(
         (folder / "SHA256SUMS").write_text(f"{'0' * 64}  {name}\n")
     done = _call(folder, "--keep-data", "--image", given)
     assert done.returncode == 3
+    assert "Type its name" not in done.stdout
+    assert (folder / "sdz").read_bytes() == before
+
+
+def test_an_image_that_is_cut_off_is_refused_while_the_stick_still_starts(
+    folder: Path, image: Path
+) -> None:
+    before = (folder / "sdz").read_bytes()
+    with image.open("r+b") as file:
+        file.truncate(image.stat().st_size // 2)
+    done = _call(folder, "--keep-data", "--image", image)
+    assert (done.returncode, done.stderr.count("cut off")) == (3, 1), done.stderr
     assert "Type its name" not in done.stdout
     assert (folder / "sdz").read_bytes() == before
 

@@ -51,6 +51,18 @@ def test_all_that_a_report_has_goes_and_its_folder_with_it(
     assert delete_report(report.parent, campaign) is None
 
 
+def test_a_report_is_found_beside_one_of_another_database_that_is_gone(
+    report: Path, connection: sqlite3.Connection, campaign: CampaignRow
+) -> None:
+    """Numbers begin at 1 again when the database is made anew."""
+    other = report.rename(report.with_name(f"{report.name}-2"))
+    export_campaign(connection, campaign_id=1, reports=report.parent, raw=report.parent / "raw")
+    assert not report.exists(), "it is written where it was"
+    deleted = delete_report(report.parent, campaign)
+    assert deleted is not None
+    assert (deleted[0], deleted[2]) == (other.name, True)
+
+
 def test_what_a_person_put_beside_it_stays(report: Path, campaign: CampaignRow) -> None:
     (report / "bill.csv").write_text("theirs")
     deleted = delete_report(report.parent, campaign)

@@ -13,7 +13,6 @@ from appliance.report.export import export_campaign
 from appliance.store import thinning
 from appliance.store.checksums import SEALED, find_damaged
 from appliance.store.connect import open_database, transaction
-from appliance.store.events import insert_event
 from appliance.store.read.workloads import MAX_ACTIVITY
 from appliance.store.thinning import YOUNG, thin_recordings
 from tests.report.database import add_campaign, make_database
@@ -78,6 +77,27 @@ def test_a_report_says_the_same_of_an_old_campaign_word_for_word(
     assert thin_recordings(connection, last) == {}
 
 
+@pytest.mark.parametrize("limits", [(100_000, 100_000), (9, 9), (9, 100_000)])
+def test_a_report_that_is_written_again_keeps_the_recording_it_had(
+    connection: sqlite3.Connection,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    limits: tuple[int, int],
+) -> None:
+    """Nobody else has every second by then; compressed, plain, or plain by now."""
+    monkeypatch.setattr(export, "_PLAIN_ACTIVITY", limits[0])
+    (before,) = write(connection, tmp_path / "reports").glob("activity.*")
+    recorded = before.read_bytes()
+    thin_recordings(connection, age(connection))
+    monkeypatch.setattr(export, "_PLAIN_ACTIVITY", limits[1])
+    assert list(write(connection, tmp_path / "reports").glob("activity.*")) == [before]
+    assert before.read_bytes() == recorded
+    # What cannot be read is no recording.
+    before.write_bytes(recorded[:99])
+    write(connection, tmp_path / "reports")
+    assert {each.read_bytes()[:99] for each in before.parent.glob("activity.*")} != {recorded[:99]}
+
+
 def test_what_is_left_carries_its_checksum(connection: sqlite3.Connection) -> None:
     thin_recordings(connection, age(connection))
     assert find_damaged(connection, tables=SEALED) == ()
@@ -90,33 +110,18 @@ def test_a_young_campaign_keeps_every_second(connection: sqlite3.Connection) -> 
     assert count(connection) == _SECONDS
 
 
+def test_what_was_imported_since_makes_no_campaign_old(connection: sqlite3.Connection) -> None:
+    """It has ended elsewhere, long before, and has a later number here."""
+    last = age(connection)
+    connection.execute("UPDATE campaign SET finished_at = '2026-11-22' WHERE id = 1")
+    assert thin_recordings(connection, last) == {}
+
+
 def test_a_long_recording_is_thinned_once_its_own_report_has_it(
     connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(thinning, "LONG_ROWS", _SECONDS)
     assert set(thin_recordings(connection, 1)) == {1}
-
-
-def test_a_thinned_recording_never_takes_the_place_of_the_whole_one(
-    connection: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of many steps what is left may be long still."""
-    monkeypatch.setattr(export, "_PLAIN_ACTIVITY", 10)
-    reports = tmp_path / "reports"
-    whole = (write(connection, reports) / "activity.csv.gz").read_bytes()
-    thin_recordings(connection, age(connection))
-    insert_event(
-        connection,
-        campaign_id=1,
-        boot_id="boot",
-        monotonic_s=0.0,
-        level="info",
-        event="recording-thinned",
-        detail="",
-    )
-    folder = write(connection, reports)
-    assert (folder / "activity.csv.gz").read_bytes() == whole
-    assert len((folder / "activity.csv").read_text().splitlines()) > count(connection)
 
 
 def test_one_that_has_not_ended_is_left_alone(

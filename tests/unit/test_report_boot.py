@@ -67,7 +67,12 @@ def test_no_report_is_larger_than_firmware_keeps() -> None:
     assert len(format_report(long).encode()) < MAX_REPORT_BYTES
 
 
-@pytest.mark.parametrize("text", ["", "kaltstart=2", "kaltstart=1\ntoken=3f9a", "\xff\n=\n"])
+_ENDLESS = format_report(REPORT).replace("started_at_s=1732576000.250", "started_at_s=inf")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "kaltstart=2", "kaltstart=1\ntoken=3f9a", "\xff\n=\n", _ENDLESS]
+)
 def test_what_is_no_report_is_refused(text: str) -> None:
     with pytest.raises(ReportError):
         parse_report(text)
@@ -84,6 +89,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(report_boot, "_EFIVARS", tmp_path)
     monkeypatch.setattr(report_boot, "_unprotect", lambda _: None)
     monkeypatch.setattr(report_boot, "_is_key_pressed", lambda _: False)
+    monkeypatch.setattr(report_boot, "_LAST", tmp_path / "last", raising=False)
     monkeypatch.setattr(report_boot, "_collect", lambda _: REPORT)
     monkeypatch.setattr(
         report_boot, "_run", lambda *words: (tmp_path / "run").write_text(str(words))
@@ -113,6 +119,22 @@ def test_firmware_that_keeps_the_order_is_not_restarted(
     monkeypatch.setattr(report_boot, "_remove_variable", lambda _: None)
     assert report_boot.main(["--report"]) == 1
     assert not (machine / "run").exists()
+
+
+def test_an_order_that_the_firmware_brings_back_is_not_followed_again(machine: Path) -> None:
+    order = (machine / report_boot.ORDER_VARIABLE).read_bytes()
+    assert report_boot.main(["--report"]) == 0
+    (machine / "run").unlink()
+    for name in (report_boot.REPORT_VARIABLE, f"BootNext-{report_boot._GLOBAL_GUID}"):
+        (machine / name).unlink()
+    (machine / report_boot.ORDER_VARIABLE).write_bytes(order)
+    assert report_boot.main(["--report"]) == 1
+    assert not (machine / "run").exists()
+    # The next attempt has a token of its own.
+    another = order.replace(ORDER.token.encode(), b"3f9b")
+    (machine / report_boot.ORDER_VARIABLE).write_bytes(another)
+    assert report_boot.main(["--report"]) == 0
+    assert (machine / "run").exists()
 
 
 def test_a_key_stops_the_restart_and_is_reported(
@@ -163,7 +185,9 @@ def test_what_is_installed_is_removed_whole(
     )
     assert f"{machine}/program.py --report" in (machine / report_boot.UNIT).read_text()
     assert ("systemctl", "enable", report_boot.UNIT) in asked
+    (machine / "last").write_text(ORDER.token)
     assert report_boot.main(["--remove"]) == 0
+    assert not (machine / "last").exists()
     assert not (machine / report_boot.UNIT).exists()
     assert not (machine / "program.py").exists()
     assert ("systemctl", "disable", report_boot.UNIT) in asked

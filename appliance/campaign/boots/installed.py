@@ -17,7 +17,7 @@ from appliance.campaign.log import record
 from appliance.campaign.states import armed_cycle
 from appliance.campaign.steps.attempt import StoppedByPersonError
 from appliance.errors import KaltstartError, StepFailedError, StickError
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.report_boot import BootReport
 from appliance.samples.diskstats import parse_stat
 from appliance.samples.startup import parse_startup
@@ -84,6 +84,11 @@ def read_sample(report: BootReport, cycle: CycleRow) -> BootSample:
 
     `boot_s` is from the start of the kernel, as of each boot.
     """
+    if report.error:
+        raise StepFailedError(
+            Phrase(N_("the drive's own system could not report: {what}"), what=report.error),
+            blame="other",
+        )
     if report.booted is None or report.booted != report.option:
         raise StepFailedError(
             N_(

@@ -181,6 +181,9 @@ def _run_group(
     absent = []
     left = group
     while left:
+        waiting = select_paused_drives(context.connection, campaign_id)
+        paused += [run for run in left if run.step.drive_id in waiting]
+        left = [run for run in left if run.step.drive_id not in waiting]
         absent += [
             (run, error) for run in left if run.is_before_power_off and (error := _do_step(run))
         ]

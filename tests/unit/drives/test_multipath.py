@@ -136,3 +136,10 @@ def test_without_two_ports_of_one_unit_they_are_not_one_drive(page: bytes) -> No
     merged = merge_paths(_make_pair(), _PAGES | {"/dev/sdb": page}, numbers=_NUMBERS)
     assert [each.twins for each in merged] == [("/dev/sdb",), ("/dev/sda",)]
     assert not any(each.other_paths or each.main_path for each in merged)
+
+
+def test_paths_that_the_kernel_does_not_number_are_one_drive_all_the_same() -> None:
+    """One that has just gone has no number: both at once, and two would be the one that is used."""
+    merged = merge_paths(_make_pair(), _PAGES, numbers={})
+    assert [each.main_path for each in merged] == ["", "/dev/sda"]
+    assert find_by_identity(merged, serial="ZC18A1B2").path == "/dev/sda"

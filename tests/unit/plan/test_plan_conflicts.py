@@ -287,6 +287,21 @@ def test_no_drive_may_be_here_that_is_not_released_for_the_started_system() -> N
     assert "unplug it" in line
 
 
+def test_copies_of_one_system_are_not_started_beside_each_other() -> None:
+    """Their partitions have the same UUIDs: the firmware and the system take either."""
+    tables = "".join(
+        f'[[drive]]\nserial = "{each.serial}"\nstart = "{each.serial}"\n' for each in (HDD, SSD)
+    )
+    plan = parse_plan(f'version = 1\n{tables}[boot]\npath = "installed"\n')
+    uuids = ("0f0f0f0f-0001-4000-8000-000000000001", "0f0f0f0f-0001-4000-8000-000000000002")
+    first, copy = replace(HDD, partition_uuids=uuids), replace(SSD, partition_uuids=uuids[:1])
+    (line,) = map(str, find_conflicts(plan, (first, copy, STICK), stick=STICK))
+    assert '"LAB-HDD-1" (/dev/sda) and "LAB-SSD-1" (/dev/sdb)' in line
+    assert "unplug" in line
+    other = replace(SSD, partition_uuids=uuids[1:])
+    assert find_conflicts(plan, (replace(HDD, partition_uuids=uuids[:1]), other), stick=None) == ()
+
+
 def test_a_number_that_other_drives_have_does_not_release_a_start() -> None:
     (line,) = _installed(replace(HDD, serial_doubt="it is an enclosure's"), STICK)
     assert "beside start, if this is the drive you mean" in line

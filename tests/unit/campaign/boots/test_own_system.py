@@ -171,6 +171,14 @@ def test_a_key_in_the_installed_system_pauses_after_its_sample(started: World) -
     assert len(started.boots()) == 1
 
 
+def test_a_key_in_a_system_that_could_not_report_pauses_too(started: World) -> None:
+    started.report = _report(started)._replace(error="no such partition", stopped=True)
+    with pytest.raises(StoppedByPersonError):
+        _settle(started)
+    assert started.boots() == []
+    assert "could not report: no such partition" in started.cycles()[0].reason
+
+
 def test_a_drive_that_has_come_since_is_not_left_to_the_system(world: World) -> None:
     _make(world)
     world.drives = (HDD, replace(SSD, size_bytes=1 << 30))

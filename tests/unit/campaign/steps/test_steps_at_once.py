@@ -560,6 +560,33 @@ def test_a_skip_that_comes_when_all_parts_are_done_stays_a_skip(make: MakeMachin
     assert machine.rows("SELECT count(*) FROM part WHERE step_id = 1") == [(2,)]
 
 
+def test_a_drive_that_is_paused_before_its_power_off_does_not_keep_the_other_from_its_own(
+    make: MakeMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(suppress_flush, "_BLOCK", tmp_path / "class")
+    monkeypatch.setattr(suppress_flush, "_NOTES", tmp_path / "hushed")
+    machine = make(VerifyPlan(kind="verify", size_bytes=0, power_cycle=True))
+    machine.cold_parts = frozenset({"two"})
+    machine.world.counts |= {HDD.path: 7, SSD.path: 7}
+    left = threading.Event()
+    machine.show = lambda place, *_: left.set() if place.step_ids == {2} else None
+
+    def pause_the_first() -> None:
+        _hear(left)
+        ask_to_pause(machine, "sda", at_once=False)()
+
+    machine.during["one on sdb"] = pause_the_first
+    with pytest.raises(OffError):
+        machine.run()
+    assert machine.rows("SELECT step_id, part FROM power_off") == [(2, "two")]
+    machine.world.boot_id += "+"
+    machine.world.counts[SSD.path] += 1
+    machine.during.clear()
+    with pytest.raises(PausedByPersonError):
+        machine.run()
+    assert states(machine) == ["planned", "done"]
+
+
 def test_a_step_that_failed_before_its_power_off_is_not_begun_again_beside_the_next(
     make: MakeMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
