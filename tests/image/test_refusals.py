@@ -33,7 +33,7 @@ _ZONED = 'options = { rw = "randread", random_distribution = "zoned:50/5" }'
 
 
 def _long_sweep(sizes: int) -> str:
-    """Three tests of a day each on so many sets: some 24 MB of activity a set."""
+    """Three tests of a day each on so many sets: some 27 MB of activity a set."""
     named = ", ".join(f'"{number}M"' for number in range(1, sizes + 1))
     return _workload(
         "sweep",
@@ -69,7 +69,7 @@ _PLANS = {
         "kaltstart-data has no room for it",
     ),
     "no-room-for-copies": (
-        _HEAD + _drive("LAB-A") + _long_sweep(10),
+        _HEAD + _drive("LAB-A") + _long_sweep(28),
         0,
         "KALTSTART has no room for the report's copies of the database",
     ),

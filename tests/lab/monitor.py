@@ -24,13 +24,14 @@ class Monitor:
         self._read = (b"", "")
 
     def text(self) -> str:
-        """What stands there now; see `read_screen`."""
+        """What stands there now, without the sides of frames; see `read_screen`."""
         with tempfile.TemporaryDirectory(prefix="kaltlab-") as folder:
             path = self._machine.screenshot(Path(folder) / "monitor.ppm")
             content = path.read_bytes()
             if content != self._read[0]:
                 with Image.open(path) as picture:
-                    self._read = (content, read_screen(picture, self._font))
+                    lines = read_screen(picture, self._font).replace("│", " ").splitlines()
+                    self._read = (content, "\n".join(map(str.rstrip, lines)))
         return self._read[1]
 
     def wait_for(self, pattern: str, *, timeout_s: float = PATIENCE_S) -> re.Match[str]:
