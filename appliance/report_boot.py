@@ -250,8 +250,10 @@ def _report() -> None:
         _write_variable(_EFIVARS / REPORT_VARIABLE, format_report(report).encode())
         _say("Kaltstart: a key was pressed. This system keeps running; the campaign pauses.")
         return
-    _LAST.write_text(order.token)
-    os.sync()
+    with _LAST.open("w") as file:
+        file.write(order.token)
+        file.flush()
+        os.fsync(file.fileno())  # before the restart it is to be known after
     if order.back is not None and (_EFIVARS / f"Boot{order.back:04X}-{_GLOBAL_GUID}").exists():
         _write_variable(_EFIVARS / f"BootNext-{_GLOBAL_GUID}", order.back.to_bytes(2, "little"))
     _run("systemctl", "reboot")

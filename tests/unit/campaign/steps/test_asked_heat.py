@@ -133,6 +133,8 @@ def test_answers_of_real_drives() -> None:
 def test_the_sentence_says_how_often_and_for_how_long() -> None:
     assert Throttling(too_hot_minutes=2).sentence == ""
     assert Throttling(lightly=1, lightly_s=22).sentence == (
-        "the drive was hot and slowed itself down meanwhile: once, 22 s, lightly"
+        "the drive was hot and slowed itself down meanwhile: once lightly, 22 s"
     )
-    assert Throttling(lightly=8, heavily=1, heavily_s=3).sentence.endswith("9 times, 3 s, heavily")
+    assert Throttling(lightly=8, heavily=1, heavily_s=3).sentence.endswith(
+        "8 times lightly, 0 s and once heavily, 3 s"
+    )
