@@ -70,7 +70,7 @@ def test_pages_on_vga_and_serial_and_a_campaign_started_and_stopped_by_keys(out:
 def _assert_own_font_and_colours(path: Path) -> None:
     """The header's first cells are drawn as they should be, and nothing in another colour."""
     font, palette = load_look()
-    header = draw_screen("\x1b[30;47m Kaltstart ", font=font, palette=palette, columns=11, rows=1)
+    header = draw_screen("\x1b[30;46m Kaltstart ", font=font, palette=palette, columns=11, rows=1)
     with Image.open(path) as picture:
         shown = picture.convert("RGB")
     assert shown.crop((0, 0, *header.size)).tobytes() == header.tobytes()
