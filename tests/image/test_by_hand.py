@@ -190,7 +190,7 @@ def _read_results(desk: _Desk, picture: Path) -> tuple[str, ...]:
     desk.monitor.wait_for("DONE, 2 of 2 boots")
     desk.monitor.press("4")
     desk.monitor.wait_for(r"\[4 Results\]")
-    shown = desk.monitor.wait_for(rf"^ *{_RELEASED} +(\d+\.\d\d) +(\d+\.\d\d)$").groups()
+    shown = desk.monitor.wait_for(rf"(?:^| ){_RELEASED} +(\d+\.\d\d) +(\d+\.\d\d)$").groups()
     desk.monitor.press("tab")
     desk.monitor.press("pgdn")
     for cycle, figure in enumerate(shown, 1):
