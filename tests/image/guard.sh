@@ -42,9 +42,10 @@ losetup --detach "$loop"
 cat > /run/swap.py <<'PYTHON'
 """A drive is chosen; another one comes in its place; then it is to be written to."""
 import os, sys, time
+from pathlib import Path
 from appliance.drives.asked_identity import ask_identity
 from appliance.drives.identity import find_by_identity
-from appliance.drives.probe import find_drives
+from appliance.drives.probe import find_drives, read_serial
 from appliance.drives.unlock import unlocked
 from appliance.errors import KaltstartError
 from appliance.stick.partitions import find_stick
@@ -53,21 +54,38 @@ def say(text):
     with open("/dev/kmsg", "w") as log:
         log.write(f"<3>lab-agent: {text}\n")
 
-def size():
+def read(path):
     try:
-        return int(open(f"/sys/block/{chosen.name}/size").read()) * 512
-    except (OSError, ValueError):
-        return 0
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+def came(size_bytes):
+    """Whether the drive of that size has the chosen one's name.
+
+    It has another one where somebody, like the list of drives, still had the drive open that was
+    pulled out: then it is found anew, until the name is free.
+    """
+    for folder in Path("/sys/block").glob("sd*"):
+        is_it = read(folder / "size") == str(size_bytes // 512) and read_serial(folder.name) in ("G-SLOT", "G-OTHER")
+        if is_it and folder.name == chosen.name:
+            return True
+        if is_it:
+            host = folder.resolve().parents[3].name
+            (folder / "device/delete").write_text("1")
+            time.sleep(1)
+            Path("/sys/class/scsi_host", host, "scan").write_text("- - -")
+    return False
 
 drives = find_drives()
 stick = find_stick(drives).drive
 chosen = find_by_identity(drives, serial="G-SLOT")
 noted = ask_identity(chosen)
 say(f"chosen {chosen.path} {chosen.size_bytes} {noted.serial if noted else ''}")
-for what in ("serial", "size"):
+for what, size_bytes in (("serial", 96 << 20), ("size", 128 << 20)):
     say(f"ready-{what}")
     give_up = time.monotonic() + 120
-    while size() in (0, last := chosen.size_bytes if what == "serial" else 96 << 20) and time.monotonic() < give_up:
+    while not came(size_bytes) and time.monotonic() < give_up:
         time.sleep(0.2)
     os.system("udevadm settle --timeout=30")
     try:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -252,14 +253,17 @@ def test_a_pause_lets_each_drive_finish_its_part(make: MakeMachine) -> None:
         with transaction(connection):
             update_pause_asked(connection, machine.world.campaign_id)
 
-    meet(machine, "one on sda", "one on sdb")
-    once = machine.during["one on sdb"]
+    both, asked = threading.Barrier(2), threading.Barrier(2)
 
-    def ask_and_meet() -> None:
-        ask()
-        once()
+    def work(*, is_asking: bool) -> None:
+        # Asked before the other one has begun its part, it would pause before that.
+        _wait(both)
+        if is_asking:
+            ask()
+        _wait(asked)
 
-    machine.during["one on sdb"] = ask_and_meet
+    machine.during["one on sda"] = partial(work, is_asking=False)
+    machine.during["one on sdb"] = partial(work, is_asking=True)
     machine.during["two on sda"] = fail(AssertionError("it pauses before this part"))
     with pytest.raises(PausedByPersonError):
         machine.run()
