@@ -41,13 +41,11 @@ _PURPOSES = {
     "light": N_("The drive's light blinks for {count} s - press any key to stop it"),
     "reboot": N_("The machine restarts in {count} s - press any key to stop it"),
 }
-_ENGINE_SAYS = (
+_PHASES = (
     *(N_("starting"), N_("idle"), N_("preparing"), N_("running"), N_("countdown")),
-    *(N_("finishing"), N_("refused"), N_("Ready"), N_("Campaign")),
-    *(N_("Reading the drives' health"), N_("Writing the report"), N_("Dismantling the array")),
-    N_("Importing campaigns"),
+    *(N_("finishing"), N_("refused")),
 )
-"""The words among what it says; the rest is its own."""
+"""As the engine calls them."""
 
 _GAP = 2
 """Columns between the header's two ends."""

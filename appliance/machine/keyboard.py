@@ -9,6 +9,7 @@ from pathlib import Path
 
 from appliance.errors import RefusedError
 from appliance.machine.settings_file import keep_choice, read_kept_choice
+from appliance.phrases import N_
 from appliance.run import run
 from appliance.stick.partitions import DATA
 
@@ -23,25 +24,25 @@ class Layout:
 
 
 LAYOUTS = {
-    "us": Layout("American", "us"),
-    "uk": Layout("British", "uk"),
-    "de": Layout("German", "de-latin1-nodeadkeys"),
-    "ch-de": Layout("Swiss, German", "sg-latin1"),
-    "ch-fr": Layout("Swiss, French", "fr_CH-latin1"),
-    "fr": Layout("French", "fr-latin9"),
-    "be": Layout("Belgian", "be-latin1"),
-    "nl": Layout("Dutch", "nl"),
-    "es": Layout("Spanish", "es"),
-    "pt": Layout("Portuguese", "pt-latin1"),
-    "br": Layout("Brazilian", "br-abnt2"),
-    "it": Layout("Italian", "it"),
-    "dk": Layout("Danish", "dk-latin1"),
-    "no": Layout("Norwegian", "no-latin1"),
-    "se": Layout("Swedish", "se-latin1"),
-    "fi": Layout("Finnish", "fi-latin1"),
-    "pl": Layout("Polish", "pl"),
-    "cz": Layout("Czech", "cz-us-qwertz"),
-    "hu": Layout("Hungarian", "hu"),
+    "us": Layout(N_("American"), "us"),
+    "uk": Layout(N_("British"), "uk"),
+    "de": Layout(N_("German"), "de-latin1-nodeadkeys"),
+    "ch-de": Layout(N_("Swiss, German"), "sg-latin1"),
+    "ch-fr": Layout(N_("Swiss, French"), "fr_CH-latin1"),
+    "fr": Layout(N_("French"), "fr-latin9"),
+    "be": Layout(N_("Belgian"), "be-latin1"),
+    "nl": Layout(N_("Dutch"), "nl"),
+    "es": Layout(N_("Spanish"), "es"),
+    "pt": Layout(N_("Portuguese"), "pt-latin1"),
+    "br": Layout(N_("Brazilian"), "br-abnt2"),
+    "it": Layout(N_("Italian"), "it"),
+    "dk": Layout(N_("Danish"), "dk-latin1"),
+    "no": Layout(N_("Norwegian"), "no-latin1"),
+    "se": Layout(N_("Swedish"), "se-latin1"),
+    "fi": Layout(N_("Finnish"), "fi-latin1"),
+    "pl": Layout(N_("Polish"), "pl"),
+    "cz": Layout(N_("Czech"), "cz-us-qwertz"),
+    "hu": Layout(N_("Hungarian"), "hu"),
 }
 
 BUILT_IN = "us"

@@ -320,7 +320,7 @@ class Appliance:
 
     def _idle(self) -> None:
         if self.status.phase != "idle":
-            self.screen.show("idle", "Ready", campaign_id=None)
+            self.screen.show("idle", N_("Ready"), campaign_id=None)
         elif self.host.clock.monotonic_s() - self._beat_s >= _HEARTBEAT_S:
             self._beat_s = self.host.clock.monotonic_s()
             write_status(self.status, self.host.run)
@@ -389,7 +389,7 @@ class Appliance:
 
     def _run_campaign(self, campaign_id: int) -> None:
         """As far as it goes in this boot. Trouble on the way pauses it."""
-        self.screen.show("running", "Campaign", campaign_id=campaign_id)
+        self.screen.show("running", N_("Campaign"), campaign_id=campaign_id)
         load_all("workload")
         keep_in_ram()  # a step drops what is not held there, and the stick may be pulled out
         try:
@@ -439,7 +439,7 @@ class Appliance:
             self._note_wake()
             return
         if is_new:
-            self.screen.show("preparing", "Reading the drives' health", campaign_id=campaign_id)
+            self.screen.show("preparing", N_("Reading the drives' health"), campaign_id=campaign_id)
             store_health(self.context, campaign_id, "before")
         store_conditions(
             self.context, campaign_id, fixed=self.machine.fixed, drives=self.host.drives.find()
@@ -468,11 +468,11 @@ class Appliance:
         return cycle is not None and not cycle.installs
 
     def _finish(self, campaign_id: int) -> None:
-        self.screen.show("finishing", "Reading the drives' health")
+        self.screen.show("finishing", N_("Reading the drives' health"))
         store_health(self.context, campaign_id, "after")
         with transaction(self.connection):
             store_memory_errors(self.context, campaign_id)
-        self.screen.show("finishing", "Writing the report")
+        self.screen.show("finishing", N_("Writing the report"))
         finish(self.context, campaign_id)
         on_finish = load_campaign(self.context, campaign_id).on_finish
         if on_finish == "tui":
@@ -732,7 +732,7 @@ class Appliance:
             self.screen.countdown("light", then, SECONDS)
         if trouble := find_trouble():
             self._warn("not-located", drive=device, why=trouble)
-        self.screen.show("idle", "Ready", campaign_id=None)
+        self.screen.show("idle", N_("Ready"), campaign_id=None)
 
     def _obey_power_key(self) -> None:
         """Switch off if the key was pressed. What was running has been stopped and stored."""
@@ -748,7 +748,7 @@ class Appliance:
 
     def take_apart(self, set_uuid: str) -> None:
         """An array that was left behind."""
-        self.screen.show("running", "Dismantling the array", campaign_id=None)
+        self.screen.show("running", N_("Dismantling the array"), campaign_id=None)
         progress = self.screen.step_progress()
         place = StepPosition(1, 1, "array", "array")
         try:

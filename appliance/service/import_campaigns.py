@@ -12,6 +12,7 @@ from appliance.caches.ballast import read_memory
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.log import record
 from appliance.errors import RefusedError, UnusableDatabaseError
+from appliance.phrases import N_
 from appliance.service.screen import Screen
 from appliance.stick.partitions import FAT
 from appliance.store.merge import MergeCounts, merge_database
@@ -37,14 +38,14 @@ def take_over(
         record(context, "merged", what=said)
         accept(said)
 
-    screen.show("idle", "Importing campaigns", campaign_id=None)
+    screen.show("idle", N_("Importing campaigns"), campaign_id=None)
     try:
         room_bytes = read_memory("MemAvailable")
         merge_database(context.connection, FAT / file_name, room_bytes=room_bytes, note=note)
     except UnusableDatabaseError as error:
         raise UnusableDatabaseError(shown, error.why, hint=error.what_to_do) from error
     finally:
-        screen.show("idle", "Ready", campaign_id=None)
+        screen.show("idle", N_("Ready"), campaign_id=None)
 
 
 def describe_counts(counts: MergeCounts) -> str:

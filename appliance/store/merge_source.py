@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.errors import UnusableDatabaseError
+from appliance.phrases import N_
 from appliance.store.connect import SCHEMA_VERSION, GuardedConnection, find_header, migrate
 from appliance.store.schema import APPLICATION_ID, find_own_schema, select_schema
 from appliance.store.schema_size import exceeds_schema
@@ -25,16 +26,16 @@ When and of which plan it was made, its name, the boot id it began with; how man
 it has, and the boot id or time of the last of them: two clones of one stick go on each by itself.
 """
 
-_OTHER_WAY_ROUND = (
+_OTHER_WAY_ROUND = N_(
     "import in the other direction, on the stick it is from, or use that stick's version of "
     "Kaltstart"
 )
-_COPY_AGAIN = "copy kaltstart.sqlite from the other stick's folder reports again"
+_COPY_AGAIN = N_("copy kaltstart.sqlite from the other stick's folder reports again")
 
 _HELD = 3
 """Times its size that a merge takes of the memory at most: the copy, what is inserted, the rows."""
 
-_NOT_OURS = "it is not a database of Kaltstart"
+_NOT_OURS = N_("it is not a database of Kaltstart")
 
 # The name and the plan may well be the same for ten campaigns, and a bench machine's clock may
 # start at the same moment each time: only the boot id of the first event is unique. A clone of the
@@ -186,7 +187,7 @@ def _opened(source: Path) -> Iterator[sqlite3.Connection]:
             version = header.version
             if version > SCHEMA_VERSION:
                 raise UnusableDatabaseError(
-                    printable(str(source)), "a newer Kaltstart wrote it", hint=_OTHER_WAY_ROUND
+                    printable(str(source)), N_("a newer Kaltstart wrote it"), hint=_OTHER_WAY_ROUND
                 )
             # A view, a generated column or a check may go on for ever or fill the memory.
             if version < 1 or select_schema(connection) != find_own_schema(version):

@@ -16,13 +16,6 @@ _MINUTE_S = 60
 _CLOCKS_AGREE_S = 2
 _FIRMWARE = {"uefi": "UEFI", "secureboot": "UEFI", "bios": N_("BIOS (legacy)")}
 _SECURE_BOOT = (N_("on"), N_("off"), N_("setup mode"), N_("not supported"))
-_LAYOUTS = (
-    *(N_("American"), N_("British"), N_("German"), N_("Swiss, German"), N_("Swiss, French")),
-    *(N_("French"), N_("Belgian"), N_("Dutch"), N_("Spanish"), N_("Portuguese")),
-    *(N_("Brazilian"), N_("Italian"), N_("Danish"), N_("Norwegian"), N_("Swedish")),
-    *(N_("Finnish"), N_("Polish"), N_("Czech"), N_("Hungarian")),
-)
-"""As the engine calls them (`appliance.machine.keyboard`)."""
 _NAME = 16
 
 type Lines = tuple[tuple[str, str], ...]

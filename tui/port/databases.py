@@ -14,17 +14,11 @@ from tui.language import N_, _
 from tui.port.stored import opened
 
 _SUFFIX = ".sqlite"
-_STORE_SAYS = (
-    *(N_("it is not a database of Kaltstart"), N_("file is not a database")),
-    *(N_("database disk image is malformed"), N_("unable to open database file")),
-    N_("copy kaltstart.sqlite from the other stick's folder reports again"),
-    N_("a newer Kaltstart wrote it"),
-    N_(
-        "import in the other direction, on the stick it is from, or use that stick's version "
-        "of Kaltstart"
-    ),
+_SQLITE_SAYS = (
+    *(N_("file is not a database"), N_("database disk image is malformed")),
+    N_("unable to open database file"),
 )
-"""The words among what it has against a file; the rest is its own."""
+"""What it may have against a file; the store's own words are marked there."""
 
 
 @dataclass(frozen=True, slots=True)
