@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tui.language import _
 
-DAY_MINUTES = 24 * 60
+_DAY_MINUTES = 24 * 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,7 @@ def name_span(seconds: float, *, short: bool = False) -> str:
         return "< 1 min" if short else _("less than 1 min")
     if minutes < 60:
         return f"{minutes} min"
-    if minutes >= DAY_MINUTES:
+    if minutes >= _DAY_MINUTES:
         days, hours = divmod(round(minutes / 60), 24)
         return f"{days} d {hours} h"
     hours, minutes = divmod(5 * round(minutes / 5), 60)

@@ -15,7 +15,6 @@ from tui.language import N_, _, ngettext
 from tui.model.campaigns import ARRAY
 from tui.model.drives import DriveRow
 from tui.model.estimate import (
-    DAY_MINUTES,
     Past,
     Span,
     Subject,
@@ -23,6 +22,7 @@ from tui.model.estimate import (
     add_up,
     estimate_s,
     find_past,
+    name_span,
 )
 from tui.times.durations import find_at_once, list_workloads, name_settings, name_work
 
@@ -127,16 +127,9 @@ def list_times(times: Sequence[StepTime]) -> str:
 
 def show_span(seconds: float) -> str:
     """As exact as an estimate can be."""
-    minutes = round(seconds / 60)
-    if minutes < 1:
+    if round(seconds / 60) < 1:
         return _("under a minute")
-    if minutes < 60:
-        return _("about {minutes} min").format(minutes=minutes)
-    if minutes >= DAY_MINUTES:
-        days, hours = divmod(round(minutes / 60), 24)
-        return _("about {days} d {hours} h").format(days=days, hours=hours)
-    hours, minutes = divmod(5 * round(minutes / 5), 60)
-    return _("about {hours} h {minutes:02} min").format(hours=hours, minutes=minutes)
+    return _("about {span}").format(span=name_span(seconds))
 
 
 def _subject_of(place: tuple[DriveRow, ...]) -> Subject:
