@@ -14,6 +14,7 @@ ROOT = Path(tui.__file__).parent
 PORT = ROOT / "port"
 DATA = (
     "appliance.store.",
+    "appliance.samples.model",
     "appliance.samples.variants",
     "appliance.samples.health",
     "appliance.drives.model",

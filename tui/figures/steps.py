@@ -6,12 +6,15 @@ No figure leaves here without the cache state it was taken under.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import get_args
 
+from appliance.samples.model import PageCache
 from appliance.samples.variants import CACHE_MODES, OTHER, TOTAL, ArrayVariant
 from appliance.store.read.figures import FigureRow, TicketSum
-from appliance.workloads.fio.keys import FioVariant
-from appliance.workloads.lottery.keys import LotteryVariant
-from appliance.workloads.matrix.keys import MatrixVariant
+from appliance.workloads.fio.keys import TESTS, FioVariant
+from appliance.workloads.lottery.keys import LotteryPass, LotteryVariant
+from appliance.workloads.matrix.keys import MatrixVariant, Operation
+from appliance.workloads.sql.keys import PHASES
 from appliance.workloads.sweep.keys import SweepVariant
 from tui.charset import one_line
 from tui.figures.array import add_hits, is_inner
@@ -24,17 +27,9 @@ from tui.model.campaigns import Figure
 METRICS = ("bw_bytes_s", "iops", "rate_bytes_s", "seconds", "touch_ratio", *FIELD_METRICS)
 """What of `results` is looked at here."""
 
-_STATES = ("cold", "partial", "warm", "bypass", "bounded")
-_TESTS = (
-    *("seq-read", "seq-write", "rand-read", "rand-write"),
-    *("seq1m-q8t1", "seq1m-q1t1", "rnd4k-q32t1", "rnd4k-q1t1"),
-)
-_PASSES = ("cold", "warm", "direct", "mmap", "buffered-app")
-_OPERATIONS = (
-    *("write", "rewrite", "read", "reread"),
-    *("rand-read", "rand-write", "backward", "stride"),
-)
-_PHASES = ("recovery", "indexes", "wide_update", "string_updates", "select")
+_STATES = get_args(PageCache)
+_PASSES = get_args(LotteryPass)
+_OPERATIONS = get_args(Operation)
 
 
 def find_figures(
@@ -137,7 +132,7 @@ def _fio(rows: Sequence[FigureRow]) -> Iterable[Figure]:
     whole = [this for this in found if this == this.whole] or list(found)
 
     def place(this: FioVariant) -> tuple[int, int, str]:
-        return _place(this.mode, CACHE_MODES), _place(this.test, _TESTS), str(this)
+        return _place(this.mode, CACHE_MODES), _place(this.test, TESTS), str(this)
 
     for this in sorted(whole, key=place):
         own = [row for row in rows if row.variant == this]
@@ -170,7 +165,7 @@ def _sweep(rows: Sequence[FigureRow]) -> Iterable[Figure]:
     for row in rows:
         if isinstance(this := row.variant, SweepVariant) and row.metric == "iops":
             lines.setdefault(f"{this.test}/{this.access}", {})[this] = row
-    for name in _ordered(lines, _TESTS):
+    for name in _ordered(lines, TESTS):
         sets = sorted(lines[name], key=lambda this: this.set_bytes)
         least_and_most = sets if len(sets) == 1 else [sets[0], sets[-1]]
         ends = [lines[name][this] for this in least_and_most]
@@ -183,7 +178,7 @@ def _sweep(rows: Sequence[FigureRow]) -> Iterable[Figure]:
 def _sql(rows: Sequence[FigureRow]) -> Iterable[Figure]:
     times = [row for row in rows if row.metric == "seconds"]
     total = [row for row in times if row.variant == TOTAL]
-    phases = [row for name in _PHASES for row in times if str(row.variant) == name]
+    phases = [row for name in PHASES for row in times if str(row.variant) == name]
     if total:
         yield _figure("total", _show_seconds(total[0]), total, value=total[0].value)
     for row in phases:

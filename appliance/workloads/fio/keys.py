@@ -43,9 +43,8 @@ SpeedTest = Literal["seq1m-q8t1", "seq1m-q1t1", "rnd4k-q32t1", "rnd4k-q1t1"]
 SPEED_TESTS = frozenset(get_args(SpeedTest))
 """Reading, with a block size, depth and one thread of their own: the figures that everybody knows.
 """
-_TESTS = each_once(
-    one_of(*get_args(FioTest), *get_args(SpeedTest)), "an array of at least one test"
-)
+TESTS = (*get_args(FioTest), *get_args(SpeedTest))
+_TESTS = each_once(one_of(*TESTS), "an array of at least one test")
 
 FioPageCache = Literal["cold", "warm", "bypass", "bounded"]
 

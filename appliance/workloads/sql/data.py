@@ -13,7 +13,6 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-PHASES = ("recovery", "indexes", "wide_update", "string_updates", "select")
 DATA_VERSION = 1
 """Of everything below that a stored database depends on."""
 

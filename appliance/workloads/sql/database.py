@@ -14,13 +14,13 @@ from appliance.errors import StepFailedError
 from appliance.workloads.progress_meter import ProgressMeter
 from appliance.workloads.sql.data import (
     INDEXES,
-    PHASES,
     SELECTS,
     STRING_UPDATE,
     WIDE_UPDATE,
     SqlData,
     checksum_rows,
 )
+from appliance.workloads.sql.keys import PHASES
 
 CACHE_BYTES = 8 << 20
 """SQLite's own page cache."""

@@ -14,6 +14,8 @@ from appliance.plan.workloads import (
 )
 from appliance.toml.fields import InRow, key, size
 
+PHASES = ("recovery", "indexes", "wide_update", "string_updates", "select")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlPlan(WorkloadPlan):

@@ -25,7 +25,7 @@ from appliance.samples.model import CacheState, Result
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.idle_wait import rest_array
 from appliance.workloads.progress_meter import ProgressMeter
-from appliance.workloads.sql.data import PHASES, data_of_size
+from appliance.workloads.sql.data import data_of_size
 from appliance.workloads.sql.database import (
     CACHE_BYTES,
     delete_database,
@@ -34,7 +34,7 @@ from appliance.workloads.sql.database import (
     run_phase,
 )
 from appliance.workloads.sql.files import SqlFolder, prepare_folder
-from appliance.workloads.sql.keys import SqlPlan
+from appliance.workloads.sql.keys import PHASES, SqlPlan
 
 _LEAST_FREE_RAM_BYTES = 256 << 20
 """With less the engine and the interface would wait for their own pages, unless asked for."""

@@ -17,7 +17,7 @@ from appliance.workloads import progress_meter
 from appliance.workloads.base import Bench
 from appliance.workloads.sql import database as sql_database
 from appliance.workloads.sql import workload as module
-from appliance.workloads.sql.data import PHASES
+from appliance.workloads.sql.keys import PHASES
 from tests.unit.workloads.fake_array import FakeArray
 from tests.unit.workloads.sql.sql_bench import (
     BALLAST,

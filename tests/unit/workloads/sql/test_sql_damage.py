@@ -13,7 +13,7 @@ import pytest
 
 from appliance.errors import StepFailedError
 from appliance.workloads.base import Bench
-from appliance.workloads.sql.data import PHASES
+from appliance.workloads.sql.keys import PHASES
 from tests.unit.workloads.sql.sql_bench import (
     database,
     make_caches,
