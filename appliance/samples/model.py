@@ -120,8 +120,8 @@ class ActivitySample:
 class SliceSample:
     """One of the equal slices of a drive, as a surface scan read it."""
 
-    number: int
-    """From 0."""
+    slice: int
+    """Its number, from 0."""
     first_byte: int
     end_byte: int
     """The byte after its last."""

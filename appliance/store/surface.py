@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from appliance.samples.model import LbaRange, SliceSample
 from appliance.store.checksums import sealing
-from appliance.store.rows import as_record, insert_rows, read_rows
+from appliance.store.rows import as_record, insert_rows, list_columns, read_rows
 
 
 def insert_slices(
@@ -14,9 +14,8 @@ def insert_slices(
 ) -> None:
     """The slices that a part has read; each number once in a step."""
     with sealing(connection, "surface_slice"):
-        records = [as_record(each, step_id=step_id) for each in slices]
-        numbered = ({"slice": record.pop("number"), **record} for record in records)
-        insert_rows(connection, "surface_slice", numbered)
+        records = (as_record(each, step_id=step_id) for each in slices)
+        insert_rows(connection, "surface_slice", records)
 
 
 def insert_ranges(
@@ -30,9 +29,6 @@ def insert_ranges(
 
 def select_slices(connection: sqlite3.Connection, step_id: int) -> tuple[SliceSample, ...]:
     """The slices that were read, in the order of the drive."""
-    query = """
-        SELECT slice AS number, first_byte, end_byte, read_bytes, unreadable_bytes, min_bytes_s,
-               mean_bytes_s, max_bytes_s
-        FROM surface_slice WHERE step_id = ? ORDER BY slice
-        """
+    columns = ", ".join(list_columns(SliceSample))
+    query = f"SELECT {columns} FROM surface_slice WHERE step_id = ? ORDER BY slice"
     return tuple(read_rows(connection, SliceSample, query, step_id))

@@ -62,11 +62,11 @@ def gather_surface(
     slow = float(count_ranges(connection, step.id, "slow"))
     slow = max(slow, sum_metric(rows, _WHOLE, "slow_ranges") or 0.0)
     found["surface_slow_ranges"] = Figure(slow if is_whole or slow else None, detail)
-    speeds = {each.number: each.mean_bytes_s for each in slices if each.mean_bytes_s > 0}
+    speeds = {each.slice: each.mean_bytes_s for each in slices if each.mean_bytes_s > 0}
     if is_whole and speeds:
         mean = sum(speeds.values()) / len(speeds)
         slowest = min(speeds, key=lambda number: speeds[number])
-        first_byte = next(each.first_byte for each in slices if each.number == slowest)
+        first_byte = next(each.first_byte for each in slices if each.slice == slowest)
         found["surface_slowest_slice_percent"] = Figure(
             round(100 * speeds[slowest] / mean, 1),
             f"slice {slowest}, from byte {first_byte}: "

@@ -48,7 +48,7 @@ def _add_scan(
             connection,
             step,
             make_results(
-                f"{each.number:03}", BYPASS, app=each.read_bytes, bw_bytes_s=each.mean_bytes_s
+                f"{each.slice:03}", BYPASS, app=each.read_bytes, bw_bytes_s=each.mean_bytes_s
             ),
         )
     insert_slices(connection, step, samples)
@@ -159,7 +159,7 @@ def test_files_have_the_views_rows(one: sqlite3.Connection, tmp_path: Path) -> N
         "SELECT kind, first_byte, size_bytes, seconds, detail FROM lba_range ORDER BY first_byte"
     )
     assert tuple(read_rows(one, LbaRange, query)) == (_SLOW, _BAD)
-    assert [each.number for each in select_slices(one, step)] == [0, 1, 2]
+    assert [each.slice for each in select_slices(one, step)] == [0, 1, 2]
 
 
 def test_too_many_ranges_are_in_the_file(one: sqlite3.Connection, tmp_path: Path) -> None:

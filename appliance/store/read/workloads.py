@@ -12,7 +12,7 @@ from itertools import batched, groupby
 from math import ceil
 from typing import TYPE_CHECKING
 
-from appliance.samples.model import ActivitySample, DirtySample, LbaRange, Ticket
+from appliance.samples.model import ActivitySample, DirtySample, LbaRange, SliceSample, Ticket
 from appliance.store.checksums import DAMAGED, Damaged, list_keys
 from appliance.store.rows import list_columns, read_rows
 from appliance.store.steps import StepRow
@@ -125,20 +125,11 @@ class WarmthRow:
     samples: int
 
 
-@dataclass(frozen=True, slots=True)
-class SliceRow:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceRow(SliceSample):
     """One slice of a drive as it was read."""
 
     step_id: int
-    slice: int
-    """From 0."""
-    first_byte: int
-    end_byte: int
-    read_bytes: int
-    unreadable_bytes: int
-    min_bytes_s: float
-    mean_bytes_s: float
-    max_bytes_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -161,7 +161,7 @@ class SurfaceWorkload(Workload):
             # At once: a scan may never come to `whole`, which adds them up.
             results.append(Result(part, "unreadable_bytes", reading.unreadable_bytes, cache))
         sample = SliceSample(
-            number=number,
+            slice=number,
             first_byte=this.first_byte,
             end_byte=this.end_byte,
             read_bytes=reading.read_bytes,

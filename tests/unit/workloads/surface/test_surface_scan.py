@@ -56,7 +56,7 @@ def test_the_whole_of_a_real_file_is_read(tmp_path: Path) -> None:
     found = _run(bench, _PLAN)
     assert list(found) == [*(f"{number:03}" for number in range(100)), "whole"]
     slices = [each for result in found.values() for each in result.slices]
-    assert [each.number for each in slices] == list(range(100))
+    assert [each.slice for each in slices] == list(range(100))
     assert sum(each.read_bytes for each in slices) == _SIZE
     assert all(each.read_bytes == each.end_byte - each.first_byte for each in slices)
     assert all(0 < each.min_bytes_s <= each.mean_bytes_s <= each.max_bytes_s for each in slices)
