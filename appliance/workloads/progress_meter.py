@@ -4,8 +4,12 @@
 Keeps apart what a stop, or the stick, raises in the midst of it: it is no failure of the drive.
 """
 
+import errno
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from appliance.errors import StepFailedError, blame_of
 from appliance.progress import Progress
 
 _POLL_S = 0.2
@@ -38,6 +42,22 @@ class ProgressMeter:
     def repeat(self) -> None:
         """No further than it was told last: for waits. Raises what a stop raises."""
         self.tell(self._done, self._total)
+
+    @contextmanager
+    def on_drive(self, what: str, *, full: StepFailedError | None = None) -> Iterator[None]:
+        """Around using files of the drive: raises StepFailedError for what the system refuses.
+
+        `what` failed then; `full` is raised where the file system has no room left.
+        """
+        try:
+            yield
+        except OSError as error:
+            if error is self.raised:
+                raise
+            if full is not None and error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise full from None
+            said = f"{what} failed: {error.strerror}"
+            raise StepFailedError(said, blame=blame_of(error)) from error
 
     def handle(self) -> int:
         """SQLite's progress handler: nothing may be raised through C, so it is kept for later."""

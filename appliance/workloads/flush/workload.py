@@ -15,7 +15,6 @@ from typing import override
 
 from appliance.caches.direct import make_buffer
 from appliance.caches.judge import judge_writes
-from appliance.errors import StepFailedError, blame_of
 from appliance.samples.model import Result
 from appliance.statistics.stats import find_quantile
 from appliance.workloads.base import Bench, PartResult, Workload
@@ -83,30 +82,25 @@ class FlushWorkload(Workload):
         label = "flush: block by block" if flushes_each else "flush: laying out the file"
         watch = ProgressMeter(bench.progress, label)
         taken_ns = []
-        try:
-            with make_buffer(self._plan.block_bytes) as block:
-                descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_DIRECT, 0o600)
-                try:
-                    for number in range(self._plan.count):
-                        watch.tell(number, self._plan.count)
-                        # A drive that compresses, or finds what it has already, has no less to do.
-                        block[:] = os.urandom(len(block))
-                        begun_ns = time.perf_counter_ns()
-                        if os.pwrite(descriptor, block, number * len(block)) != len(block):
-                            raise OSError(errno.ENOSPC, "a block was written in part")
-                        if flushes_each:
-                            os.fdatasync(descriptor)
-                        taken_ns.append(time.perf_counter_ns() - begun_ns)
-                    os.fsync(descriptor)
-                finally:
-                    os.close(descriptor)
-        except OSError as error:
-            if error is watch.raised:
-                raise
-            raise StepFailedError(
-                f"writing to {target} on {bench.device} failed: {error.strerror}",
-                blame=blame_of(error),
-            ) from error
+        with (
+            watch.on_drive(f"writing to {target} on {bench.device}"),
+            make_buffer(self._plan.block_bytes) as block,
+        ):
+            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_DIRECT, 0o600)
+            try:
+                for number in range(self._plan.count):
+                    watch.tell(number, self._plan.count)
+                    # A drive that compresses, or finds what it has already, has no less to do.
+                    block[:] = os.urandom(len(block))
+                    begun_ns = time.perf_counter_ns()
+                    if os.pwrite(descriptor, block, number * len(block)) != len(block):
+                        raise OSError(errno.ENOSPC, "a block was written in part")
+                    if flushes_each:
+                        os.fdatasync(descriptor)
+                    taken_ns.append(time.perf_counter_ns() - begun_ns)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
         return taken_ns
 
 

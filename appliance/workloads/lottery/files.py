@@ -4,7 +4,6 @@
 Must never write to a bare drive, and never read back what it wrote: that would train a hybrid.
 """
 
-import errno
 import hashlib
 import json
 import os
@@ -12,7 +11,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from appliance.errors import StepFailedError, blame_of
+from appliance.errors import StepFailedError
 from appliance.workloads.base import Bench
 from appliance.workloads.lottery.draw import LotteryFile, spread_regions
 from appliance.workloads.lottery.keys import LotteryPlan
@@ -52,17 +51,9 @@ def prepare_files(plan: LotteryPlan, bench: Bench) -> tuple[LotteryFile, ...]:
     wanted = _describe(plan, names)
     if not _is_laid_out(folder, files, wanted):
         watch = ProgressMeter(bench.progress, "laying out the lottery's files")
-        try:
+        full = _does_not_fit(files, bench.size_bytes)
+        with watch.on_drive(f"laying out the lottery's files on {bench.device}", full=full):
             _lay_out(folder, files, wanted, watch, seed=plan.seed, free_bytes=bench.size_bytes)
-        except OSError as error:
-            if error is watch.raised:
-                raise
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise _does_not_fit(files, bench.size_bytes) from None
-            raise StepFailedError(
-                f"laying out the lottery's files on {bench.device} failed: {error.strerror}",
-                blame=blame_of(error),
-            ) from error
     return files
 
 

@@ -5,7 +5,6 @@ The manifest says which data the dump holds, what the selects must answer, and h
 took, so that the total survives an interruption. It is written last and as a whole.
 """
 
-import errno
 import json
 import os
 import shutil
@@ -100,16 +99,9 @@ def prepare_folder(plan: SqlPlan, bench: Bench) -> SqlFolder:
     if _is_ready(folder, plan, data):
         return folder
     watch = ProgressMeter(bench.progress, "writing the dump")
-    try:
+    full = _does_not_fit(plan, bench.size_bytes)
+    with watch.on_drive(f"writing the dump on {bench.device}", full=full):
         _make_dump(folder, plan, data, watch, free_bytes=bench.size_bytes)
-    except OSError as error:
-        if error is watch.raised:
-            raise
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _does_not_fit(plan, bench.size_bytes) from None
-        raise StepFailedError(
-            f"writing the dump on {bench.device} failed: {error.strerror}", blame=blame_of(error)
-        ) from error
     return folder
 
 
