@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flushing one file system or one device from RAM, never all of them.
+"""Flushing one file, file system or device from RAM, never all of them.
 
 sync(2) waits for every block device of the machine (docs/decisions/010): one that hangs while it is
 found, or dirty pages of a dying one, would hold up whoever calls it, for ever.
@@ -38,6 +38,24 @@ def flush(paths: Iterable[Path]) -> None:
 def _syncfs(descriptor: int) -> None:
     # syncfs(2): Python has none.
     _LIBC.syncfs(descriptor)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Put `content`, whole and on stable storage, in the place of the file. Raises OSError.
+
+    Only once its folder is synchronised too will it be there after power loss.
+    """
+    fresh = path.with_name(f"{path.name}.new")
+    try:
+        with fresh.open("wb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        fresh.replace(path)
+    except OSError:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise
 
 
 def sync_path(path: Path) -> None:

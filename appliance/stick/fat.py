@@ -6,10 +6,10 @@ never removes a file that somebody put there, but for what a repair cannot keep.
 """
 
 import os
-from contextlib import suppress
 from pathlib import Path
 
 from appliance.errors import StepFailedError
+from appliance.flush import replace_file
 from appliance.run import run
 
 SEED = Path("/usr/share/kaltstart/fat")
@@ -137,14 +137,4 @@ def restore_seed(fat: Path) -> None:
         if source.is_dir():
             target.mkdir(exist_ok=True)
         elif not target.exists() or _is_old(source, fat):
-            part = target.with_suffix(".part")
-            try:
-                with part.open("wb") as out:
-                    out.write(source.read_bytes())
-                    out.flush()
-                    os.fsync(out.fileno())
-                part.replace(target)
-            except OSError:
-                with suppress(OSError):
-                    part.unlink(missing_ok=True)
-                raise
+            replace_file(target, source.read_bytes())

@@ -2,7 +2,6 @@
 """Files of a step in its raw folder on the stick; an error there is never blamed on the drive."""
 
 import json
-import os
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance.errors import StickError
+from appliance.flush import replace_file, sync_path
 
 
 @contextmanager
@@ -52,19 +52,5 @@ def write_durably(path: Path, content: str | bytes) -> None:
 
     Raises OSError.
     """
-    fresh = path.with_name(path.name + ".new")
-    with fresh.open("wb") as out:
-        out.write(content.encode() if isinstance(content, str) else content)
-        out.flush()
-        os.fsync(out.fileno())
-    fresh.replace(path)
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """What is in the folder will be there after power loss. Raises OSError."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    replace_file(path, content.encode() if isinstance(content, str) else content)
+    sync_path(path.parent)

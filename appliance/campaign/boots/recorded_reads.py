@@ -11,6 +11,7 @@ from pathlib import Path
 from appliance import sysfs
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, StepFailedError
+from appliance.flush import sync_path
 from appliance.record_boot import (
     TRACEFS,
     RecordError,
@@ -22,7 +23,7 @@ from appliance.record_boot import (
 from appliance.run import run
 from appliance.stick.partitions import RAW
 from appliance.units import printable
-from appliance.workloads.raw_files import sync_folder, write_durably
+from appliance.workloads.raw_files import write_durably
 
 READS = "reads.csv"
 """In the raw folder of the boot."""
@@ -53,7 +54,7 @@ def keep_reads(cycle_id: int, drive: Drive) -> int:
         folder = RAW / f"cycle-{cycle_id}"
         folder.mkdir(parents=True, exist_ok=True)
         write_durably(folder / READS, content)
-        sync_folder(RAW)
+        sync_path(RAW)
     except (OSError, RecordError) as error:
         raise StepFailedError(str(error), blame="other") from error
     return len(reads)

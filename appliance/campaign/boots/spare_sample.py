@@ -13,9 +13,10 @@ from typing import Self
 
 from appliance.drives.model import Drive
 from appliance.errors import StickError
+from appliance.flush import sync_path
 from appliance.stick.partitions import FAT, is_on_fat, writable_fat
 from appliance.store.boots import BootSample
-from appliance.workloads.raw_files import seal, sync_folder, unseal, write_durably
+from appliance.workloads.raw_files import seal, unseal, write_durably
 
 _NAME = "kaltstart/kept-sample.json"
 _MAX_BYTES = 1 << 16
@@ -121,7 +122,7 @@ def forget_kept() -> None:
         with writable_fat() as fat:
             (fat / _NAME).unlink(missing_ok=True)
             with suppress(OSError):
-                sync_folder((fat / _NAME).parent)
+                sync_path((fat / _NAME).parent)
     except OSError as error:
         raise StickError(f"{_NAME} cannot be removed from KALTSTART: {error}") from error
 

@@ -16,6 +16,7 @@ from appliance.campaign.log import record
 from appliance.drives.facts.power_cycles import ColdProof, PowerCycles, join_proofs, judge_coldness
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, StepFailedError
+from appliance.flush import sync_path
 from appliance.phrases import N_
 from appliance.run import run
 from appliance.samples.unit_times import UNITS_PLOT
@@ -33,7 +34,7 @@ from appliance.store.connect import transaction
 from appliance.store.replays import ReplaySample, insert_replay
 from appliance.store.start_ups import insert_start_up
 from appliance.units import printable
-from appliance.workloads.raw_files import sync_folder, write_durably
+from appliance.workloads.raw_files import write_durably
 
 _CHART_TIMEOUT_S = 300
 _PLOT_TIMEOUT_S = 120
@@ -193,7 +194,7 @@ def _keep_chart(context: CampaignContext, campaign: CampaignRow, cycle: CycleRow
             folder.mkdir(parents=True, exist_ok=True)
             # Power is about to go.
             write_durably(folder / name, picture)
-            sync_folder(RAW)
+            sync_path(RAW)
         except (KaltstartError, OSError) as error:
             record(context, "no-chart", what=str(error), campaign_id=campaign.id, level="warning")
 

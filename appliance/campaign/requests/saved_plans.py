@@ -5,11 +5,10 @@ What is kept here is never started from here, and releases no drive by itself. N
 plan is removed.
 """
 
-import os
-from contextlib import suppress
 from pathlib import Path
 
 from appliance.errors import RefusedError, StickError
+from appliance.flush import replace_file, sync_path
 from appliance.plan.read import MAX_PLAN_BYTES
 from appliance.stick.partitions import writable_fat
 from appliance.units import printable, slug
@@ -31,7 +30,6 @@ def keep_plan(name: str, text: str, *, replace: bool) -> str:
     with writable_fat() as fat:
         folder = fat / FOLDER
         path = fat / shown
-        part = path.with_suffix(".part")
         try:
             folder.mkdir(exist_ok=True)
             same = [each for each in folder.iterdir() if each.name.casefold() == path.name]
@@ -42,14 +40,8 @@ def keep_plan(name: str, text: str, *, replace: bool) -> str:
                 raise RefusedError(
                     f"{shown} is there already", hint="replace it or choose another name"
                 )
-            with part.open("wb") as out:
-                out.write(raw)
-                out.flush()
-                os.fsync(out.fileno())
-            part.replace(path)
+            replace_file(path, raw)
         except OSError as error:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
             raise StickError(
                 f"{shown} cannot be written to KALTSTART: {error.strerror}",
                 hint="make room on it on another computer",
@@ -84,11 +76,7 @@ def delete_plan(file_name: str) -> str:
 def _sync(folder: Path, done: str) -> None:
     """What was done in it outlasts a power cut. Raises StickError, which says it is done."""
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_path(folder)
     except OSError as error:
         raise StickError(
             f"{done}, but may not outlast a power cut: {error.strerror}",

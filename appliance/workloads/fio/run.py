@@ -18,6 +18,7 @@ from appliance.caches.ballast import read_memory
 from appliance.caches.judge import Setup, hit_ratio, judge_reads, judge_writes
 from appliance.caches.memory_limit import bounded_command
 from appliance.errors import RefusedError, StepFailedError
+from appliance.flush import sync_path
 from appliance.run import Finished, run, run_watched
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.fio_output import FioOutput, FioOutputError, find_percentiles, parse_fio
@@ -27,7 +28,7 @@ from appliance.workloads.base import Bench
 from appliance.workloads.fio.job import FioJob, Options, buffer_bytes, file_stem
 from appliance.workloads.fio.keys import FioVariant
 from appliance.workloads.matrix.keys import MatrixVariant
-from appliance.workloads.raw_files import stick_trouble, sync_folder, write_durably
+from appliance.workloads.raw_files import stick_trouble, write_durably
 from appliance.workloads.sweep.keys import SweepVariant
 
 # Slow is not hung: as long as a drive moves anything, nobody but a person ends its job. After its
@@ -98,7 +99,7 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
     with stick_trouble(bench.raw):
         for stale in (json_file, stderr_file):
             stale.unlink(missing_ok=True)
-        sync_folder(bench.raw.parent)
+        sync_path(bench.raw.parent)
         write_durably(job_file, text)
     readonly = ["--readonly"] if job.reads_only else []
     if mistake := find_mistake(job_file, *readonly):

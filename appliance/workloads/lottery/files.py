@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from appliance.errors import StepFailedError
+from appliance.flush import sync_path
 from appliance.workloads.base import Bench
 from appliance.workloads.lottery.draw import LotteryFile, spread_regions
 from appliance.workloads.lottery.keys import LotteryPlan
 from appliance.workloads.progress_meter import ProgressMeter
-from appliance.workloads.raw_files import sync_folder, write_durably
+from appliance.workloads.raw_files import write_durably
 
 _FOLDER = "lottery"
 _MANIFEST = "manifest.json"
@@ -110,9 +111,9 @@ def _lay_out(
                 if chunk % _SYNC_EVERY_CHUNKS == _SYNC_EVERY_CHUNKS - 1:
                     os.fdatasync(out.fileno())
             os.fsync(out.fileno())
-    sync_folder(folder)
+    sync_path(folder)
     write_durably(folder / _MANIFEST, wanted)
-    sync_folder(folder.parent)
+    sync_path(folder.parent)
 
 
 def _write_all(fd: int, content: bytes) -> int:

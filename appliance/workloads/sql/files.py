@@ -13,9 +13,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from appliance.errors import StepFailedError, blame_of
+from appliance.flush import sync_path
 from appliance.workloads.base import Bench
 from appliance.workloads.progress_meter import ProgressMeter
-from appliance.workloads.raw_files import sync_folder, write_durably
+from appliance.workloads.raw_files import write_durably
 from appliance.workloads.sql.data import (
     DATA_VERSION,
     Answers,
@@ -79,7 +80,7 @@ class SqlFolder:
         """Put it in the place of any other, on the drive. Raises StepFailedError."""
         try:
             write_durably(self._manifest, json.dumps(asdict(manifest)))
-            sync_folder(self.path.parent)
+            sync_path(self.path.parent)
         except OSError as error:
             raise StepFailedError(
                 f"{self._manifest} cannot be written: {error.strerror}", blame=blame_of(error)

@@ -11,7 +11,8 @@ from collections.abc import Container
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from appliance.workloads.raw_files import seal, stick_trouble, sync_folder, unseal
+from appliance.flush import sync_path
+from appliance.workloads.raw_files import seal, stick_trouble, unseal
 
 FILE = "surface.jsonl"
 
@@ -51,14 +52,14 @@ def keep_slice(folder: Path, kept: KeptSlice) -> None:
             torn = out.tell() > 0 and os.pread(out.fileno(), 1, out.tell() - 1) != b"\n"
             out.write((b"\n" if torn else b"") + seal(asdict(kept)).encode() + b"\n")
         if is_new:
-            sync_folder(folder)
+            sync_path(folder)
 
 
 def sync_slices(folder: Path) -> None:
     """All slices that were appended will be there after power loss. Raises StickError."""
     path = folder / FILE
-    with stick_trouble(path), path.open("rb") as out:
-        os.fsync(out.fileno())
+    with stick_trouble(path):
+        sync_path(path)
 
 
 def load_slices(folder: Path, finished: Container[str]) -> dict[str, KeptSlice]:

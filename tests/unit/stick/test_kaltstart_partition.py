@@ -123,7 +123,7 @@ def test_what_is_missing_is_put_back_and_nothing_else_touched(
     assert not lacks_seed(place)
     assert (place / "kaltstart/grubenv").read_bytes() == b"#" * 1024
     assert (place / "policy.example.toml").read_text() == "theirs"
-    assert not list(place.rglob("*.part"))
+    assert not list(place.rglob("*.new"))
 
 
 def test_documents_of_another_version_are_replaced_and_what_a_person_edits_is_not(
