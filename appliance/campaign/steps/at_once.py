@@ -2,9 +2,9 @@
 """How many drives are tested at the same time where the plan leaves it to the machine."""
 
 import os
-from pathlib import Path
 
-_MEMINFO = Path("/proc/meminfo")
+from appliance.caches.ballast import read_memory
+
 DRIVE_BYTES = 24 << 20
 """What a drive takes of the machine's RAM while its surface is read: eight requests of 1 MiB, the
 threads that wait for it and record it, and what Python needs for them."""
@@ -21,20 +21,11 @@ def count_at_once(wanted: int | None) -> int:
     """
     if wanted is not None:
         return wanted
-    return find_carried(
-        processors=len(os.sched_getaffinity(0)), available_bytes=_read_available_bytes()
-    )
+    # What programs can have without any being written out (proc_meminfo(5)).
+    available_bytes = read_memory("MemAvailable")
+    return find_carried(processors=len(os.sched_getaffinity(0)), available_bytes=available_bytes)
 
 
 def find_carried(*, processors: int, available_bytes: int) -> int:
     """How many drives. Half of the RAM is left to all else. Pure."""
     return max(1, min(processors * PER_PROCESSOR, available_bytes // 2 // DRIVE_BYTES))
-
-
-def _read_available_bytes() -> int:
-    """What programs can have without any being written out (proc_meminfo(5))."""
-    for line in _MEMINFO.read_text().splitlines():
-        name, _, value = line.partition(":")
-        if name == "MemAvailable":
-            return int(value.split()[0]) << 10
-    return 0
