@@ -10,7 +10,7 @@ from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.steps import press, settle, text_of
 from tui.app import KaltstartApp
-from tui.figures.boot_ratios import describe_boot_ratios
+from tui.figures.side_ratios import describe_boot_ratios
 from tui.model.campaigns import Campaign, CampaignDrive
 from tui.port.boot_ratios import find_boot_ratios
 from tui.results import page

@@ -14,7 +14,7 @@ from tests.tui.releasing import choose, release, started_plan
 from tests.tui.steps import answer, app_of, drawn, finish, press, settle, shown, text_of, type_text
 from tui.app import KaltstartApp
 from tui.plan.compose import ComposeDialog
-from tui.plan.saved_plan_list import KeptPlansDialog
+from tui.plan.saved_plans import KeptPlansDialog
 from tui.widgets.dialog import Ask
 
 pytestmark = pytest.mark.slow

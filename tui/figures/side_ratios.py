@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparisons of several drives side by side: how many times faster, with the interval. Pure.
 
-Settled boots of one campaign have a block of their own: see `boot_ratios`.
+As the report says it, in the interface's language; settled boots have a block of their own.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import ceil
 from textwrap import wrap
 
 from tui.charset import drawable, shorten
-from tui.figures.ratio_words import say_ratio, say_times
+from tui.format import show_number
 from tui.language import N_, _
+from tui.model.campaigns import BootRatio, Campaign
 from tui.model.engine_words import name_device
 
 _WORDS = (
@@ -97,3 +99,62 @@ def _say_counts(ratio: SideRatio) -> str:
 
 def _translate(text: str) -> str:
     return ", ".join(map(_, text.split(", ")))
+
+
+def say_ratio(value: float, interval: tuple[float, float] | None) -> str:
+    """`1.94 times faster, 1.88 to 2.01`, or how large a difference may be that is not seen."""
+    if interval is None:
+        return say_times(value)
+    low, high = interval
+    if low <= 1.0 <= high:
+        # Rounded up: it is a bound.
+        hidden = ceil((max(high, 1.0 / low) - 1.0) * 1000.0) / 10.0
+        share = f"{show_number(hidden, '.1f')} %"
+        return _("no difference larger than {share} can be seen").format(share=share)
+    if value < 1.0:
+        return _("{times} times slower, {low} to {high}").format(
+            times=_show(1.0 / value), low=_show(1.0 / high), high=_show(1.0 / low)
+        )
+    return _("{times} times faster, {low} to {high}").format(
+        times=_show(value), low=_show(low), high=_show(high)
+    )
+
+
+def say_times(value: float) -> str:
+    """The same without an interval."""
+    if value < 1.0:
+        return _("{times} times slower").format(times=_show(1.0 / value))
+    return _("{times} times faster").format(times=_show(value))
+
+
+def _show(value: float) -> str:
+    """Two decimals below ten; three near 1, where two would say that nothing differs."""
+    return show_number(value, ".3f" if value < 1.01 else ".2f" if value < 10 else ".0f")
+
+
+def describe_boot_ratios(campaign: Campaign, width: int) -> list[str]:
+    """A block with a line for each drive beside the fastest one; none where none has settled."""
+    said = [_describe_boots(each) for each in campaign.boot_ratios]
+    if campaign.unsettled:
+        drives = ", ".join(campaign.unsettled)
+        said.append(_("not settled, so not compared: {drives}").format(drives=drives))
+    if not said:
+        return []
+    lines = [_("Settled boots side by side, with the interval of their ratio")]
+    for text in said:
+        lines += wrap(drawable(text), width, initial_indent="  ", subsequent_indent="    ")
+    return ["\n".join(lines)]
+
+
+def _describe_boots(ratio: BootRatio) -> str:
+    pair = _("{one} against {other}").format(one=ratio.one, other=ratio.other)
+    one, other = ("; ".join(", ".join(map(_, each)) for each in p) for p in ratio.proofs)
+    if one != other:
+        # No word without the interval that belongs to it.
+        why = _("{one} against {other}").format(one=one, other=other)
+        return f"{pair}: {_('not compared')}: {why}"
+    counts = _("n = {one} and {other}").format(one=ratio.counts[0], other=ratio.counts[1])
+    said = _("too few boots for an interval")
+    if ratio.interval is not None:
+        said = say_ratio(ratio.value, ratio.interval)
+    return f"{pair}: {said} ({counts}; {one})"

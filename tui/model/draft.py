@@ -49,3 +49,8 @@ class Mistake:
     key: str
     """Empty where no single key is to blame."""
     text: str
+
+    @property
+    def without_key(self) -> str:
+        """Its text where the key's name is beside it."""
+        return self.text.removeprefix(f"{self.key}: ")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Templates of common campaigns for the drives that are here. Pure.
+"""What the form of a campaign begins with: a template for the drives here, or a saved plan. Pure.
 
 They only fill in the form: what they write to is released like everything else.
 """
@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tui.language import N_
-from tui.model.draft import PlanValue
+from tui.model.draft import PlanTable, PlanValue
 from tui.model.drives import DriveRow
 from tui.model.inspection import SHARE_READ
+from tui.model.more_settings import MoreSettings
 from tui.model.roles import Role
 
 type Settings = Mapping[str, PlanValue]
@@ -150,3 +151,20 @@ def _make_array(usable: Sequence[DriveRow]) -> Template:
 
 def _size(drive: DriveRow) -> int:
     return drive.size_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What the form is filled in with."""
+
+    template: Template
+    name: str
+    array: PlanTable | None
+    on_finish: str
+    further: MoreSettings
+    drives: tuple[DriveRow, ...]
+    """All that are here: those of the plan first, in its order."""
+    obstacles: tuple[str, ...] = ()
+    """Why it cannot be shown in the form at all; empty where nothing is known to be in the way."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Of the plan's drives, by raw identity."""

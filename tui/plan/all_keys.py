@@ -17,10 +17,10 @@ from tui.model.draft import Mistake, PlanTable, PlanValue
 from tui.model.plan_keys import PlanKey, describe, explain
 from tui.plan.workload_row import WorkloadRow
 from tui.port.keys import read_value, show_value
-from tui.widgets.choice import Choice
+from tui.widgets.choice import Choice, find_next
 from tui.widgets.dialog import CHANGED, FormDialog
 from tui.widgets.field import Field
-from tui.widgets.line import Line
+from tui.widgets.line import Line, Mistakes
 
 type CheckTable = Callable[[PlanTable], Awaitable[Sequence[Mistake]]]
 """What the plan's own checks have against a workload that is set like this."""
@@ -50,7 +50,7 @@ class KeyRow(Vertical):
             # One line for both: each widget more makes the page slower to open.
             default = shorten(self.show_default(), _DEFAULT_WIDTH)
             yield Line(f"{default:{_DEFAULT_WIDTH + 1}}{describe(key)}", classes="does")
-        yield Line(classes="mistakes")
+        yield Mistakes()
 
     def on_mount(self) -> None:
         """Nothing is wrong yet."""
@@ -64,8 +64,7 @@ class KeyRow(Vertical):
 
     def turn(self) -> None:
         """The next of a few values."""
-        words = self.key.choices
-        self._value = words[(words.index(self._value) + 1) % len(words)]
+        self._value = find_next(self.key.choices, self._value)
         self.query_one(Choice).relabel(self._value)
         self.mark()
 
@@ -80,10 +79,7 @@ class KeyRow(Vertical):
 
     def show_mistakes(self, mistakes: Sequence[Mistake]) -> None:
         """What is wrong with it, in the plan's words."""
-        line = self.query_one(".mistakes", Line)
-        texts = (each.text.removeprefix(f"{self.key.name}: ") for each in mistakes)
-        line.show("\n".join(f"! {text}" for text in texts))
-        line.display = bool(mistakes)
+        self.query_one(Mistakes).tell(each.without_key for each in mistakes)
 
 
 class KeysDialog(FormDialog[PlanTable]):

@@ -18,10 +18,10 @@ from tui.model.draft import Mistake, PlanTable
 from tui.model.drives import DriveRow
 from tui.model.plan_keys import PlanKey
 from tui.port.keys import read_keys, show_value
-from tui.widgets.choice import Choice
+from tui.widgets.choice import Choice, find_next
 from tui.widgets.dialog import FormDialog
 from tui.widgets.field import Field
-from tui.widgets.line import Line
+from tui.widgets.line import Line, Mistakes
 
 _MODES = {
     "writeback": N_("writeback: to the cache drive first"),
@@ -116,7 +116,7 @@ class ArrayRow(Vertical):
             yield Line(" " + _("Array"), classes="label")
             yield Choice(_("Settings"), id="array-settings")
             yield Line(classes="does")
-        yield Line(classes="mistakes")
+        yield Mistakes()
 
     def on_mount(self) -> None:
         """There is none yet."""
@@ -141,9 +141,7 @@ class ArrayRow(Vertical):
     def show_mistakes(self, mistakes: Sequence[Mistake]) -> None:
         """What is wrong with the array, in the plan's words."""
         self.mistakes = tuple(mistakes)
-        line = self.query_one(".mistakes", Line)
-        line.show("\n".join(f"! {each.text}" for each in mistakes))
-        line.display = bool(mistakes)
+        self.query_one(Mistakes).tell(each.text for each in mistakes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,9 +198,8 @@ class ArrayDialog(FormDialog[ArrayAnswer]):
         yield from self._compose_mistake(key)
 
     def _compose_mistake(self, key: str) -> ComposeResult:
-        own = [each.text.removeprefix(f"{key}: ") for each in self._mistakes if each.key == key]
-        if own:
-            yield Line("\n".join(f"! {text}" for text in own), classes="mistakes")
+        if own := [each.without_key for each in self._mistakes if each.key == key]:
+            yield Mistakes(own)
 
     def on_mount(self) -> None:
         """Show what is set, and go to the first mistake."""
@@ -226,8 +223,7 @@ class ArrayDialog(FormDialog[ArrayAnswer]):
         elif choice_id == "swap":
             self._drives = ArrayDrives(backing=self._drives.cache, cache=self._drives.backing)
         elif choice_id == "cache-mode":
-            modes = tuple(_MODES)
-            mode = modes[(modes.index(self._settings.mode) + 1) % len(modes)]
+            mode = find_next(tuple(_MODES), self._settings.mode)
             self._settings = self._settings.take({"cache_mode": mode})
         elif choice_id == "values":
             for key, value in self._other_values().items():

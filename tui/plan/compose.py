@@ -11,9 +11,8 @@ from textual.binding import Binding, BindingType
 from tui.language import _
 from tui.model.draft import ComposedCampaign, Mistake, PlanTable
 from tui.model.drives import DriveRow
-from tui.model.form_of_plan import Outline
 from tui.model.more_settings import MoreSettings
-from tui.model.templates import Template
+from tui.model.templates import Outline, Template
 from tui.plan.all_keys import KeysDialog
 from tui.plan.form import CampaignForm
 from tui.plan.workload_row import WorkloadRow

@@ -17,10 +17,9 @@ from tui.language import _
 from tui.model import roles
 from tui.model.draft import ComposedCampaign, Mistake, PlanTable
 from tui.model.drives import DriveRow
-from tui.model.form_of_plan import Outline
 from tui.model.more_settings import MoreSettings
 from tui.model.roles import Role, Roles
-from tui.model.templates import Template
+from tui.model.templates import Outline, Template
 from tui.plan.array import (
     ArrayAnswer,
     ArrayDialog,
@@ -29,8 +28,7 @@ from tui.plan.array import (
     ArraySettings,
 )
 from tui.plan.drive_label import LabelDialog
-from tui.plan.more_settings import FurtherDialog, FurtherLine, is_further
-from tui.plan.on_finish import AtTheEnd
+from tui.plan.more_settings import AtTheEnd, FurtherDialog, FurtherLine, is_further
 from tui.plan.workload_row import Place, TestRow, WorkloadRow, find_places
 from tui.plan.workload_rows import BootRow, KindRow
 from tui.port.keys import read_kinds

@@ -10,7 +10,7 @@ from typing import override
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from tui.language import _
+from tui.language import N_, _
 from tui.model.draft import Mistake, PlanValue
 from tui.model.more_settings import (
     SETTINGS,
@@ -20,10 +20,10 @@ from tui.model.more_settings import (
     parse_typed,
     show_value,
 )
-from tui.widgets.choice import Choice
+from tui.widgets.choice import Choice, find_next
 from tui.widgets.dialog import FormDialog
 from tui.widgets.field import Field
-from tui.widgets.line import Line
+from tui.widgets.line import Line, Mistakes
 
 
 class FurtherLine(Line):
@@ -82,10 +82,9 @@ class FurtherDialog(FormDialog[MoreSettings]):
                 yield Line(setting.key, classes="name")
                 yield self._make_input(setting)
                 yield Line(self._show_default(setting), classes="does")
-            own = [each.text for each in self._mistakes if setting.is_blamed_by(each)]
+            own = [each.without_key for each in self._mistakes if setting.is_blamed_by(each)]
             if own:
-                told = "\n".join(f"! {text.removeprefix(f'{setting.key}: ')}" for text in own)
-                yield Line(told, classes="mistakes")
+                yield Mistakes(own)
             yield Line(_(setting.does), classes="explanation")
         yield from self.compose_end()
 
@@ -127,3 +126,26 @@ class FurtherDialog(FormDialog[MoreSettings]):
 
 def _id_of(setting: FurtherSetting) -> str:
     return f"further-{setting.key.replace('_', '-')}"
+
+
+STAYS_ON = "tui"
+_WORDS = {STAYS_ON: N_("stay on"), "poweroff": N_("power off"), "reboot": N_("restart")}
+"""As the plan's `on_finish` has them. The engine counts down before it does either."""
+
+
+class AtTheEnd(Line):
+    """Not to be focused: the way from field to field stays as short as it is."""
+
+    def __init__(self) -> None:
+        super().__init__(id="at-the-end")
+        self.on_finish = STAYS_ON
+        self.take(STAYS_ON)
+
+    def take(self, on_finish: str) -> None:
+        """What a kept plan has."""
+        self.on_finish = on_finish
+        self.show(_("F4 at the end: {what}").format(what=_(_WORDS[on_finish])))
+
+    def turn(self) -> None:
+        """The next one."""
+        self.take(find_next(tuple(_WORDS), self.on_finish))

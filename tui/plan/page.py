@@ -14,10 +14,9 @@ from tui.language import N_, _
 from tui.model.draft import ComposedCampaign, Mistake
 from tui.model.drives import DriveRow
 from tui.model.engine_words import name_role
-from tui.model.form_of_plan import Outline
 from tui.model.snapshot import Snapshot
 from tui.model.status import PlannedDrive, StickPlan
-from tui.model.templates import Template, find_templates
+from tui.model.templates import Outline, Template, find_templates
 from tui.page import Page, entitle
 from tui.plan.compose import ComposeActions, ComposeDialog, FormCheck
 from tui.plan.saved_plans import keep_plan, load_plan

@@ -4,17 +4,21 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, override
 
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+
+from tui.charset import shorten
 from tui.language import _
 from tui.model.draft import ComposedCampaign
 from tui.model.drives import DriveRow
-from tui.model.form_of_plan import Outline
+from tui.model.templates import Outline
 from tui.pending import describe_answer
 from tui.plan.compose import FormCheck
-from tui.plan.saved_plan_list import KeptPlansDialog
 from tui.port.plans import SavedPlan
-from tui.widgets.dialog import Ask
+from tui.widgets.choice import Choice
+from tui.widgets.dialog import Ask, Dialog
 
 if TYPE_CHECKING:
     from tui.app import KaltstartApp
@@ -132,3 +136,27 @@ async def _delete(app: "KaltstartApp", file_name: str, shown: str) -> None:
     choices = (("delete", _("Delete")),)
     if await app.push_screen_wait(Ask(_(" Delete a plan "), text, choices)) is not None:
         await app.ask_engine("delete-plan", {"file_name": file_name})
+
+
+_WIDTH = 60
+
+
+class KeptPlansDialog(Dialog[int]):
+    """The number of the chosen name, from 0."""
+
+    AUTO_FOCUS = "Choice"
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(_(" Plans saved on the stick "))
+        self._names = names
+
+    @override
+    def compose_box(self) -> ComposeResult:
+        for number, name in enumerate(self._names):
+            yield Choice(shorten(name, _WIDTH), id=f"plan-{number}")
+        with Horizontal(classes="buttons"):
+            yield Choice(_("Cancel"), id="cancel")
+
+    @override
+    def choose(self, choice_id: str) -> None:
+        self.dismiss(int(choice_id.removeprefix("plan-")))

@@ -16,10 +16,9 @@ from tui.model.campaigns import ARRAY
 from tui.model.draft import Mistake, PlanElement, PlanTable, PlanValue
 from tui.plan.array import ArrayDrives
 from tui.port.keys import read_keys, show_value
-from tui.widgets.choice import Choice
+from tui.widgets.choice import Choice, Toggle, find_next
 from tui.widgets.field import Field
-from tui.widgets.line import Line
-from tui.widgets.toggle import Toggle
+from tui.widgets.line import Line, Mistakes
 
 _OWN_WIDTH = 55
 
@@ -78,7 +77,7 @@ class TestRow(Vertical):
             yield Line(_(self._does), classes="does")
             with Horizontal(classes="settings"):
                 yield from self.compose_settings()
-        yield Line(classes="mistakes")
+        yield Mistakes()
 
     def compose_settings(self) -> ComposeResult:
         """What can be set while the test is chosen."""
@@ -120,9 +119,7 @@ class TestRow(Vertical):
     def show_mistakes(self, mistakes: Sequence[Mistake]) -> None:
         """What is wrong with this test, in the plan's words."""
         self.mistakes = tuple(mistakes)
-        line = self.query_one(".mistakes", Line)
-        line.show("\n".join(f"! {each.text}" for each in mistakes))
-        line.display = bool(mistakes)
+        self.query_one(Mistakes).tell(each.text for each in mistakes)
 
     def focus_mistake(self, mistake: Mistake) -> None:
         """Go to the field that is to blame, or to the row."""
@@ -132,7 +129,7 @@ class TestRow(Vertical):
     def _show_state(self) -> None:
         self.mistakes = ()
         self.query_one(".does").display = not self.on
-        self.query_one(".mistakes").display = False
+        self.query_one(Mistakes).display = False
         for settings in self.query(".settings"):
             settings.display = self.on
 
@@ -289,8 +286,3 @@ class WorkloadRow(TestRow):
         told = "; ".join(f"{key} = {show_value(value)}" for key, value in own.items())
         line.show(shorten(f"F6: {told}", _OWN_WIDTH))
         line.display = self.on and bool(own)
-
-
-def find_next[T](values: Sequence[T], value: T) -> T:
-    """The value after `value`, and after the last one the first."""
-    return values[(values.index(value) + 1) % len(values)]

@@ -14,10 +14,10 @@ from tui.language import N_, _
 from tui.model.campaigns import ARRAY
 from tui.model.draft import BOOT_KEYS, PlanTable, PlanValue
 from tui.model.plan_keys import PlanKey, PlanKind
-from tui.plan.workload_row import Place, TestRow, WorkloadRow, find_next
+from tui.plan.workload_row import Place, TestRow, WorkloadRow
 from tui.port.keys import read_keys, read_value, show_value
 from tui.port.releases import does_table_write
-from tui.widgets.choice import Choice
+from tui.widgets.choice import Choice, find_next
 from tui.widgets.field import Field
 from tui.widgets.line import Line
 

@@ -30,12 +30,12 @@ from tui.format import localise
 from tui.language import _
 from tui.model.draft import ComposedCampaign, Mistake
 from tui.model.drives import DriveRow
-from tui.model.form_of_plan import Outline
 from tui.model.io_history import Counters
 from tui.model.machine import parse_machine
 from tui.model.more_settings import MoreSettings
 from tui.model.raw import RawOutput, RawPiece
 from tui.model.snapshot import Snapshot
+from tui.model.templates import Outline
 from tui.port.databases import FoundDatabase, Offered, list_databases, read_offer
 from tui.port.drives import parse_drives
 from tui.port.form_of_plan import find_lost, outline_plan

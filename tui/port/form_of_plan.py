@@ -13,10 +13,9 @@ from tui.charset import one_line
 from tui.language import _
 from tui.model.draft import PlanValue
 from tui.model.drives import DriveRow
-from tui.model.form_of_plan import Outline
 from tui.model.more_settings import MoreSettings
 from tui.model.roles import Role
-from tui.model.templates import Settings, Template
+from tui.model.templates import Outline, Settings, Template
 from tui.port.plans import release_in
 
 type _Part = Campaign | Boot | ArrayPlan | WorkloadPlan | None

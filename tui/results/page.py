@@ -16,16 +16,14 @@ from textual.containers import Vertical, VerticalScroll
 from appliance.store.read.overview import BootRow
 from tui import language
 from tui.charset import drawable, shorten
-from tui.figures.boot_ratios import describe_boot_ratios
 from tui.figures.comparisons import describe_comparisons, draw_comparisons
-from tui.figures.side_ratios import SideRatio, describe_side_ratios
+from tui.figures.side_ratios import SideRatio, describe_boot_ratios, describe_side_ratios
 from tui.figures.spreads import draw_spreads
 from tui.format import show_number
 from tui.language import N_, _
-from tui.model.campaigns import Campaign, CampaignDrive, Figure, Step
+from tui.model.campaigns import Campaign, CampaignDrive, Figure, Step, describe_depth
 from tui.model.engine_words import name_device, name_role, say
 from tui.model.snapshot import Snapshot
-from tui.model.verdicts import describe_depth
 from tui.page import Page, entitle
 from tui.results.charts import draw_boots
 from tui.results.import_campaigns import take_over

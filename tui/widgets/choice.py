@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A one-line button whose shape shows the focus: `[ Cancel ]`, focused `> Cancel <`."""
+"""One-line buttons whose shape shows the focus.
 
+`[ Cancel ]`, focused `> Cancel <`; of one that is selected or not `[x] Lottery`, `>[x] Lottery<`.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, override
 
@@ -64,3 +68,27 @@ class Choice(Widget, can_focus=True):
     def on_click(self) -> None:
         """For terminals that do have a mouse."""
         self.action_press()
+
+
+class Toggle(Choice):
+    """Pressing it turns it over; its message is that of a choice."""
+
+    def __init__(self, label: str, *, id: str, on: bool = False) -> None:  # noqa: A002  # Textual's
+        super().__init__(label, id=id)
+        self.on = on
+
+    @override
+    def render(self) -> Text:
+        text = f"[{'x' if self.on else ' '}] {self._label}"
+        return Text(f">{text}<" if self.has_focus else f" {text} ")
+
+    @override
+    def action_press(self) -> None:
+        self.on = not self.on
+        self.refresh()
+        super().action_press()
+
+
+def find_next[T](values: Sequence[T], value: T) -> T:
+    """The value after `value`, and after the last one the first."""
+    return values[(values.index(value) + 1) % len(values)]

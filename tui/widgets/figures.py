@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bars made of blocks. Pure text."""
+"""Bars made of blocks; without `charts`, which the first page has no use for. Pure text."""
 
 from tui.charset import BLOCK, ENDS
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain text that is redrawn only when it changes."""
 
+from collections.abc import Iterable
+
 from rich.text import Text
 from textual.widgets import Static
 
@@ -42,3 +44,19 @@ class Line(Static):
         return self.styles.is_auto_height and place.height != self.get_content_height(
             self.container_size, self.app.size, place.width
         )
+
+
+class Mistakes(Line):
+    """What is wrong, a line each. Once it is told that nothing is, it takes no room."""
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        super().__init__(_mark(texts), classes="mistakes")
+
+    def tell(self, texts: Iterable[str]) -> None:
+        """Others."""
+        self.show(_mark(texts))
+        self.display = bool(self.text)
+
+
+def _mark(texts: Iterable[str]) -> str:
+    return "\n".join(f"! {text}" for text in texts)
