@@ -139,6 +139,10 @@ class WorkloadPlan:
     """Whether it is offered for an array as a whole."""
     loads_machine: ClassVar = True
     """Whether the machine has work with it, or the drive alone."""
+    may_run_beside: ClassVar = False
+    """Whether drives are tested by it at the same time. Never where a time is what it is for.
+
+    It touches nothing but its drive: no page cache, no RAM held, no power."""
     reads_others: ClassVar = False
     """Whether it reads the other drives of the same table meanwhile, as a load."""
 
@@ -174,14 +178,6 @@ class WorkloadPlan:
     def ways_to_read(self) -> tuple[str, ...]:
         """Keys, as a plan has them, with which it would only read; empty where none would help."""
         return ()
-
-    @property
-    def may_run_beside(self) -> bool:
-        """Whether drives are tested by it at the same time. Never where a time is what it is for.
-
-        It touches nothing but its drive: no page cache, no RAM held, no power.
-        """
-        return False
 
     @property
     def once_more(self) -> "WorkloadPlan | None":

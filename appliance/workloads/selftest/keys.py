@@ -19,6 +19,7 @@ class SelftestPlan(WorkloadPlan):
     does: ClassVar = "the drive tests itself and says whether it passed"
     judges: ClassVar = True
     on_array: ClassVar = False
+    may_run_beside: ClassVar = True
     loads_machine: ClassVar = False
     kind: Literal["selftest"] = kind_key("selftest")
     test: SelftestKind = key(
@@ -45,11 +46,6 @@ class SelftestPlan(WorkloadPlan):
     @override
     def writes(self) -> bool:
         return False
-
-    @property
-    @override
-    def may_run_beside(self) -> bool:
-        return True
 
     @override
     def expect(self, parts: int, *, drive_bytes: int, bytes_s: float) -> Expected:

@@ -42,6 +42,7 @@ class SurfacePlan(WorkloadPlan):
     variant: ClassVar = SurfaceVariant
     judges: ClassVar = True
     on_array: ClassVar = False
+    may_run_beside: ClassVar = True
     kind: Literal["surface"] = kind_key("surface")
     sample: float = key(
         number(0.001, 1.0),
@@ -62,11 +63,6 @@ class SurfacePlan(WorkloadPlan):
     @override
     def writes(self) -> bool:
         return False
-
-    @property
-    @override
-    def may_run_beside(self) -> bool:
-        return True
 
     @override
     def expect(self, parts: int, *, drive_bytes: int, bytes_s: float) -> Expected:

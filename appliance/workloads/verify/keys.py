@@ -45,6 +45,7 @@ class VerifyPlan(WorkloadPlan):
     variant: ClassVar = VerifyVariant
     judges: ClassVar = True
     on_array: ClassVar = False
+    may_run_beside: ClassVar = True
     kind: Literal["verify"] = kind_key("verify")
     size_bytes: int = key(
         either(
@@ -66,11 +67,6 @@ class VerifyPlan(WorkloadPlan):
         brief="read again after a power-off",
         in_row=InRow(words={False: "no power-off", True: "read again after a power-off"}),
     )
-
-    @property
-    @override
-    def may_run_beside(self) -> bool:
-        return True
 
     @property
     @override
