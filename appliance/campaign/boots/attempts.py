@@ -201,10 +201,13 @@ def fail_attempt(
     cycle: CycleRow,
     *,
     reason: str,
-    detail: str,
+    detail: str = "",
     blame: Blame = "drive",
 ) -> None:
-    """One attempt of an armed cycle gave no sample; after the last one the drive is given up."""
+    """One attempt of an armed cycle gave no sample; after the last one the drive is given up.
+
+    `detail` is what the log says instead of the reason.
+    """
     drive = find_drive_row(context, cycle)
     with transaction(context.connection):
         update_attempt_failed(
@@ -221,7 +224,7 @@ def fail_attempt(
             cycle=cycle.cycle,
             attempt=cycle.attempts,
             attempts=campaign.max_attempts,
-            what=detail,
+            what=detail or reason,
             campaign_id=campaign.id,
             level="warning",
         )

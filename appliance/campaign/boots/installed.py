@@ -55,14 +55,7 @@ def store_report(context: CampaignContext, campaign_id: int, cycle: CycleRow) ->
     except StickError:
         raise
     except KaltstartError as error:
-        fail_attempt(
-            context,
-            campaign,
-            cycle,
-            reason=error.message,
-            detail=error.message,
-            blame=error.blame,
-        )
+        fail_attempt(context, campaign, cycle, reason=error.message, blame=error.blame)
     else:
         record(
             context,

@@ -179,7 +179,6 @@ def _store(
             campaign,
             cycle,
             reason=error.message,
-            detail=error.message,
             # The programs of this system lie on the drive under test.
             blame="drive" if isinstance(error, UnreadableProgramError) else error.blame,
         )

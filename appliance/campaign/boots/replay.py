@@ -58,14 +58,7 @@ def measure_replay(context: CampaignContext, campaign_id: int, cycle: CycleRow) 
     except StickError:
         raise
     except KaltstartError as error:
-        fail_attempt(
-            context,
-            campaign,
-            cycle,
-            reason=error.message,
-            detail=error.message,
-            blame=error.blame,
-        )
+        fail_attempt(context, campaign, cycle, reason=error.message, blame=error.blame)
     else:
         store_sample(context, (campaign, cycle, row), BootedDrives(drive), sample, replay)
 
