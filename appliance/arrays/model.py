@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is known about an array. Pure data."""
 
+import re
+import secrets
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +17,9 @@ _LABEL_PREFIXES: dict[CacheFate, str] = {
     "parted": "kaltparted",
     "lost": "kaltlost--",
 }
+_OWN_SET = re.compile(r"6b616c74-0003-4([0-9]{3})-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+"""The UUID of a cache set made here. A measured boot registers the one array whose UUID it was
+handed, and no other (mkosi.images/initrd/mkosi.extra/usr/lib/kaltstart/register-array)."""
 _UUID_DIGITS = 21  # SB_LABEL_SIZE is 32, with the byte that ends it
 
 
@@ -80,5 +85,16 @@ def label_of(set_uuid: str, fate: CacheFate = "attached") -> str:
     again, with what has been overwritten since. So only a drive that was called `parted` before
     may go on with another cache, and one that is called `lost` with none.
     """
-    # The last digits: the first are the same for all arrays of ours (see `set_uuid`).
+    # The last digits: the first are the same for all arrays of ours (see `array_set_uuid`).
     return _LABEL_PREFIXES[fate] + set_uuid.lower().replace("-", "")[-_UUID_DIGITS:]
+
+
+def array_set_uuid(slot: int) -> str:
+    """A new UUID for the set of the array that boots from `slot`; never the same twice."""
+    return f"6b616c74-0003-4{slot:03d}-8{secrets.token_hex(2)[1:]}-{secrets.token_hex(6)}"
+
+
+def slot_of_set(set_uuid: str) -> int | None:
+    """The slot whose boot entries start this array; None for an array that was not made here."""
+    found = _OWN_SET.fullmatch(set_uuid)
+    return int(found[1]) if found else None

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import astuple
 
-from appliance.arrays.set_uuid import slot_of_set
+from appliance.arrays.model import slot_of_set
 from appliance.caches.ballast import read_memory
 from appliance.caches.cooling import TooSmallError, plan_cooling
 from appliance.campaign.drives.ownership import note_content

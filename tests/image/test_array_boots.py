@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from appliance.arrays.set_uuid import array_set_uuid
+from appliance.arrays.model import array_set_uuid
 from tests.lab.campaign import Trial, run_campaign
 from tests.lab.console import ConsoleLine
 from tests.lab.drives import ModelledDrive

@@ -35,7 +35,7 @@ from appliance.store.processor_load import add_load
 from appliance.store.replays import ReplaySample, insert_replay
 from appliance.store.requests import insert_request
 from appliance.store.start_ups import insert_start_up
-from appliance.store.surface import insert_ranges
+from appliance.store.steps import insert_ranges
 from appliance.store.throttling import add_throttling
 from appliance.workloads.drive_content import DriveContent, Signature, format_content
 from tests.databases import seal

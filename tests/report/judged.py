@@ -18,7 +18,7 @@ from appliance.samples.model import LbaRange, Result, SliceSample
 from appliance.store.conditions import find_changes, insert_conditions
 from appliance.store.connect import transaction
 from appliance.store.health import insert_health
-from appliance.store.surface import insert_ranges, insert_slices
+from appliance.store.steps import insert_ranges, insert_slices
 from appliance.verdict.evidence import Figure
 from appliance.verdict.gather import gather_evidence
 from appliance.workloads.surface.keys import SLICES

@@ -17,7 +17,7 @@ from appliance.store import steps
 from appliance.store.connect import transaction
 from appliance.store.health import insert_temperatures
 from appliance.store.processor_load import add_load
-from appliance.store.surface import insert_ranges
+from appliance.store.steps import insert_ranges
 from tests.databases import seal
 from tests.report.database import Disk, make_database
 from tests.report.judged import add_conditions, add_health, add_surface, make_site, read_smart

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from appliance.arrays.make import make_array
-from appliance.arrays.model import Array
+from appliance.arrays.model import Array, array_set_uuid
 from appliance.arrays.running import assembled, release_arrays
-from appliance.arrays.set_uuid import array_set_uuid
 from appliance.arrays.superblock import has_signature
 from appliance.arrays.tear_down import take_apart
 from appliance.campaign.context import CampaignContext

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from appliance.arrays.control import control, linked, read, set_folder
-from appliance.arrays.set_uuid import slot_of_set
+from appliance.arrays.model import slot_of_set
 from appliance.arrays.state import format_amount, parse_choice
 from appliance.campaign.host import ReadSuperblock
 from appliance.drives.model import Drive

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from appliance.arrays.set_uuid import slot_of_set
+from appliance.arrays.model import slot_of_set
 from appliance.campaign.drives.work import SHORT_S, side_work
 from appliance.campaign.host import Host
 from appliance.drives.identity import find_by_identity

@@ -46,7 +46,9 @@ from appliance.store.power_offs import select_power_offs
 from appliance.store.steps import (
     StepRow,
     insert_part,
+    insert_ranges,
     insert_results,
+    insert_slices,
     insert_tickets,
     select_beside,
     select_moved,
@@ -57,7 +59,6 @@ from appliance.store.steps import (
     update_step_interrupted,
     update_step_running,
 )
-from appliance.store.surface import insert_ranges, insert_slices
 from appliance.workloads.base import Bench, PartResult, Workload, make_workload
 
 _UNMEASURED = CacheState(

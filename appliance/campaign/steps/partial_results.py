@@ -14,8 +14,7 @@ from appliance.errors import RefusedError, StepFailedError, StickError
 from appliance.samples.model import Result
 from appliance.store.connect import transaction
 from appliance.store.pause_and_skip import is_skipped
-from appliance.store.steps import StepRow, update_step_ended
-from appliance.store.surface import insert_ranges
+from appliance.store.steps import StepRow, insert_ranges, update_step_ended
 from appliance.units import printable
 from appliance.workloads.base import Bench, Leftover, Workload
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.arrays.model import label_of
-from appliance.arrays.set_uuid import array_set_uuid
+from appliance.arrays.model import array_set_uuid, label_of
 from appliance.arrays.superblock import Superblock, parse_super_show
 from appliance.errors import StepFailedError
 

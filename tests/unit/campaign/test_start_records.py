@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.arrays.set_uuid import array_set_uuid
+from appliance.arrays.model import array_set_uuid
 from appliance.arrays.superblock import Superblock
 from appliance.campaign import start_records
 from appliance.campaign.context import leave

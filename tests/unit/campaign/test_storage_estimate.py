@@ -29,7 +29,7 @@ from appliance.store import thinning
 from appliance.store.events import insert_event
 from appliance.store.health import insert_temperatures
 from appliance.store.read.workloads import MAX_ACTIVITY, stream_activity
-from appliance.store.surface import insert_slices
+from appliance.store.steps import insert_slices
 from tests.report.database import Disk, make_database
 from tests.report.states import BYPASS
 from tests.report.workloads import DRIVES, add_step, add_workloads

@@ -13,7 +13,7 @@ from appliance.samples.model import LbaRange, Result
 from appliance.store.conditions import Change, insert_conditions
 from appliance.store.power_offs import insert_power_off, update_power_off_back
 from appliance.store.read.campaign import select_campaign
-from appliance.store.surface import insert_ranges
+from appliance.store.steps import insert_ranges
 from appliance.store.verdicts import LimitRow
 from appliance.verdict.evidence import Figure
 from appliance.verdict.gather import gather_evidence

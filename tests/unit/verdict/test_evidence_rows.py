@@ -12,7 +12,7 @@ import pytest
 
 from appliance.samples.model import CacheState, LbaRange, Result
 from appliance.store.campaigns import update_drive_failed
-from appliance.store.surface import insert_ranges
+from appliance.store.steps import insert_ranges
 from appliance.verdict.evidence import Figure
 from appliance.verdict.gather import gather_evidence
 from appliance.verdict.judge import judge

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.arrays.set_uuid import array_set_uuid
+from appliance.arrays.model import array_set_uuid
 from appliance.campaign.boots import measured_boot
 from appliance.campaign.boots import sample as boot_sample
 from appliance.drives.model import Drive

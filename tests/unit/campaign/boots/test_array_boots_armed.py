@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from appliance.arrays.set_uuid import array_set_uuid
+from appliance.arrays.model import array_set_uuid
 from appliance.campaign.boots.next_boot import Outcome, start_next_boot
 from appliance.store.arrays import insert_array, update_array
 from tests.unit.campaign.world import HDD, SSD, World, installed

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from appliance.arrays import control as kernel
-from appliance.arrays.set_uuid import array_set_uuid
+from appliance.arrays.model import array_set_uuid
 from appliance.campaign.boots import measured_boot, spare_sample
 from appliance.campaign.boots.attempts import settle_armed
 from appliance.campaign.boots.next_boot import start_next_boot

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from appliance.arrays import control as kernel
-from appliance.arrays.set_uuid import array_set_uuid
+from appliance.arrays.model import array_set_uuid
 from appliance.arrays.superblock import Superblock
 from appliance.campaign.drives.booted_array import (
     BootedArray,

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.arrays.model import label_of
-from appliance.arrays.set_uuid import array_set_uuid
+from appliance.arrays.model import array_set_uuid, label_of
 from appliance.arrays.superblock import Superblock
 from appliance.campaign.drives.leftover_arrays import (
     ArrayMember,

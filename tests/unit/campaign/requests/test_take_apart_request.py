@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from appliance.arrays.set_uuid import array_set_uuid
+from appliance.arrays.model import array_set_uuid
 from appliance.campaign.status import Status
 from appliance.errors import StepFailedError, StickError
 from appliance.service.drive_watch import DriveList

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from appliance.arrays.set_uuid import array_set_uuid, slot_of_set
+from appliance.arrays.model import array_set_uuid, slot_of_set
 from appliance.reference_os.install import SLOTS
 
 
