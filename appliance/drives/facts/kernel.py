@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import sysfs
-from appliance.drives.facts.location import is_pci_address, read_location
-from appliance.drives.facts.topology import read_topology
+from appliance.drives.facts.location import is_pci_address, read_location, read_topology
 from appliance.drives.facts.unlisted import find_volume_driver
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a drive is plugged in: enclosure slot, port and controller, as the kernel knows them.
+"""Where a drive is plugged in, and what lies between it and the machine, as the kernel knows it.
 
-Only what is the same at each start: the numbers of hosts and enclosures follow the order in which
-they were found. Reads /sys; asks no drive.
+Enclosure slot, port and controller; and what drives with a way in common share. Only what is the
+same at each start: the numbers of hosts and enclosures follow the order in which they were found.
+Reads /sys; asks no drive.
 """
 
 import re
@@ -16,6 +17,9 @@ _SCSI = re.compile(r"\d+:(\d+:\d+:\d+)")
 _END_DEVICE = re.compile(r"end_device-[\d:]+")
 _ENCLOSURE_LINK = "enclosure_device:"
 """Its slot's name follows (drivers/misc/enclosure.c, `enclosure_link_name`)."""
+_EXPANDER = re.compile(r"expander-\d+:\d+")
+_HUB_CLASS = "09"
+"""bDeviceClass of USB hubs, the host's own ones among them (usb.org, Defined Class Codes)."""
 
 
 def is_pci_address(name: str) -> bool:
@@ -69,10 +73,47 @@ def _read_port(above: tuple[Path, ...]) -> str:
     """The port of the controller, or what there is of an address below it."""
     for folder in above:
         if _ATA.fullmatch(folder.name):
-            port = sysfs.read_text(folder / "ata_port" / folder.name / "port_no")
-            return f"ATA port {port}" if port else ""
+            return _name_port(folder)
         if sysfs.read_bytes(folder / "idVendor"):
             # `1.4`: the fourth port of the hub at the first one; the bus's number is left out.
             return f"USB port {sysfs.read_text(folder / 'devpath')}"
     match = _SCSI.fullmatch(above[0].name)
     return f"SCSI {match[1]}" if match else ""
+
+
+def _name_port(ata: Path) -> str:
+    port = sysfs.read_text(ata / "ata_port" / ata.name / "port_no")
+    return f"ATA port {port}" if port else ""
+
+
+def read_topology(name: str, *, sys: Path = Path("/sys")) -> tuple[str, ...]:
+    """`("PCI 0000:00:1c.0", "PCI 0000:03:00.0 (mpt3sas)", "SAS expander 0x5001…")`.
+
+    PCI bridges have no driver's name: it is the same for all of them. A SATA port is in it, because
+    drives behind a port multiplier share it. Empty where the kernel knows nothing.
+    """
+    device = sys / "block" / name / "device"
+    if not device.exists():
+        return ()
+    # An NVMe disk's link leads to its controller, which is below its PCI device.
+    resolved = device.resolve()
+    folders = (*reversed(resolved.parents), resolved)
+    return tuple(filter(None, map(_describe, folders)))
+
+
+def _describe(folder: Path) -> str:
+    if is_pci_address(folder.name):
+        driver = folder / "driver"
+        called = driver.resolve().name if driver.exists() else ""
+        return f"PCI {folder.name}" + (f" ({called})" if called not in {"", "pcieport"} else "")
+    if _EXPANDER.fullmatch(folder.name):
+        address = sysfs.read_text(folder / "sas_device" / folder.name / "sas_address")
+        return f"SAS expander {address}" if address else ""
+    if _ATA.fullmatch(folder.name):
+        return _name_port(folder)
+    if sysfs.read_text(folder / "bDeviceClass") == _HUB_CLASS:
+        place = sysfs.read_text(folder / "devpath")
+        if place in {"", "0"}:
+            return f"USB at {sysfs.read_text(folder / 'speed')} Mb/s"
+        return f"USB hub at port {place}"
+    return ""

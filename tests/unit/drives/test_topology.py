@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from appliance.drives.facts.kernel import read_kernel_texts
-from appliance.drives.facts.topology import read_topology
+from appliance.drives.facts.location import read_topology
 
 
 def _lay_out(sys: Path, path: str, files: dict[str, str], *, drivers: dict[str, str]) -> None:
