@@ -76,8 +76,3 @@ def find_trouble() -> str:
     Not fit to be drawn yet (see `charset`).
     """
     return _current.trouble
-
-
-def find_catalogues_in(folder: str) -> None:
-    """Take them from there, at the next `use`."""
-    _current.folder = folder

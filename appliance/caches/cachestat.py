@@ -129,10 +129,10 @@ def as_extent(target: Target) -> Extent:
     return target if isinstance(target, Extent) else Extent(target)
 
 
-def open_readable(path: Path, flags: int = 0) -> int:
+def open_readable(path: Path) -> int:
     """A descriptor for reading `path`. Raises StepFailedError."""
     try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         raise StepFailedError(f"{path} cannot be opened: {error.strerror}") from error
 

@@ -21,10 +21,8 @@ class Steadiness:
     """The last rounds, judged."""
 
     steady: bool
-    average: float
-    """Of the window, or of all rounds where there are fewer."""
     range_share: float
-    """Largest minus smallest value, as a share of the average."""
+    """Largest minus smallest value, as a share of the average of the window."""
     slope_share: float
     """How far the fitted line rises or falls from the first to the last round, likewise."""
     rounds: int
@@ -46,14 +44,11 @@ def judge_rounds(values: Sequence[float]) -> Steadiness:
     rounds = len(window)
     average = sum(window) / rounds if rounds else 0.0
     if average <= 0:
-        return Steadiness(
-            steady=False, average=average, range_share=0.0, slope_share=0.0, rounds=rounds
-        )
+        return Steadiness(steady=False, range_share=0.0, slope_share=0.0, rounds=rounds)
     range_share = (max(window) - min(window)) / average
     slope_share = abs(_slope(window)) * (rounds - 1) / average
     return Steadiness(
         steady=rounds == WINDOW and range_share <= MAX_RANGE and slope_share <= MAX_SLOPE,
-        average=average,
         range_share=range_share,
         slope_share=slope_share,
         rounds=rounds,

@@ -58,7 +58,7 @@ def _catalogues(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The interface's languages as they are compiled for the image."""
     folder = tmp_path_factory.mktemp("locale")
     compile_catalogues(folder)
-    language.find_catalogues_in(str(folder))
+    language._current.folder = str(folder)
 
 
 @pytest.fixture(autouse=True)

@@ -492,9 +492,9 @@ class StepRun:
         self._store_recorded()
         store_memory_errors(self.context, self.step.campaign_id)
 
-    def _store_recorded(self, part: str = "") -> None:
+    def _store_recorded(self) -> None:
         if self._recorders:
-            self._recorders.store(part)
+            self._recorders.store("")
 
     def _insert_results(self, results: Sequence[Result], *, beside: int = 0) -> None:
         if not results:

@@ -49,9 +49,9 @@ def make_intervals(rows: Sequence[ActivityRow]) -> tuple[Interval, ...]:
     return tuple(intervals)
 
 
-def thin(intervals: Sequence[Interval], *, points: int = MAX_POINTS) -> tuple[Interval, ...]:
-    """At most `points` intervals that cover the same time with the same bytes."""
-    width = max(1, ceil(len(intervals) / points))
+def thin(intervals: Sequence[Interval]) -> tuple[Interval, ...]:
+    """At most MAX_POINTS intervals that cover the same time with the same bytes."""
+    width = max(1, ceil(len(intervals) / MAX_POINTS))
     return tuple(
         Interval(
             end_s=part[-1].end_s,

@@ -231,18 +231,18 @@ def shorten(text: str) -> str:
     return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"
 
 
-def spread(places: Sequence[float], *, lowest: float, distance: float = LINE_PX) -> list[float]:
-    """Places near the wanted ones, at least `distance` apart, none above `lowest` (y grows down).
+def spread(places: Sequence[float], *, lowest: float) -> list[float]:
+    """Places near the wanted ones, at least LINE_PX apart, none above `lowest` (y grows down).
 
     What is crowded moves down from the top, then up from the bottom: with less room than labels
     they would run over the end, so who calls leaves labels out then.
     """
     order = sorted(range(len(places)), key=lambda number: places[number])
     found = list(places)
-    before = -distance
+    before: float = -LINE_PX
     for number in order:
-        found[number] = before = max(found[number], before + distance)
-    after = lowest + distance
+        found[number] = before = max(found[number], before + LINE_PX)
+    after = lowest + LINE_PX
     for number in reversed(order):
-        found[number] = after = min(found[number], after - distance)
+        found[number] = after = min(found[number], after - LINE_PX)
     return found
