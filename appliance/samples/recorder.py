@@ -8,8 +8,11 @@ import math
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Self
+from collections.abc import Callable, Sequence
+from typing import Self, override
+
+from appliance.errors import KaltstartError
+from appliance.samples.model import DirtySample
 
 TICK_S = 1.0
 
@@ -75,3 +78,18 @@ class Recorder[T](ABC):
 def next_tick_s(elapsed_s: float) -> float:
     """The next full second after `elapsed_s`: late ticks do not shift those that follow. Pure."""
     return (math.floor(elapsed_s / TICK_S) + 1) * TICK_S
+
+
+class DirtyRecorder(Recorder[DirtySample]):
+    """Asks `read` for the dirty bytes each second. An array that is gone is not asked."""
+
+    def __init__(self, read: Callable[[], int], *, start_s: float = 0.0) -> None:
+        super().__init__(start_s=start_s)
+        self._read = read
+
+    @override
+    def look(self, t_s: float) -> Sequence[DirtySample]:
+        try:
+            return (DirtySample(t_s, self._read()),)
+        except (KaltstartError, OSError, ValueError):
+            return ()

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cycles (planned boots of a drive) and their samples."""
+"""Cycles (planned boots of a drive), their samples, and when their units started."""
 
+import json
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from appliance.errors import Blame
+from appliance.samples.unit_times import UnitTime
 from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
 from appliance.store.events import keep_phrases
@@ -369,3 +372,25 @@ def update_cold_proof(
 def _keep_phrases(connection: sqlite3.Connection, cycle_id: int, text: str) -> None:
     query = "SELECT campaign_id FROM cycle WHERE id = ?"
     keep_phrases(connection, read_value(connection, int, query, cycle_id), text)
+
+
+def insert_start_up(
+    connection: sqlite3.Connection, cycle_id: int, units: Sequence[UnitTime]
+) -> None:
+    """The units of a boot whose sample is stored."""
+    rows = [
+        (each.unit, round(each.began_s, 6), round(each.ready_s, 6), each.chain) for each in units
+    ]
+    with sealing(connection, "start_up", f"s.cycle_id = {cycle_id:d}"):
+        connection.execute(
+            "INSERT INTO start_up VALUES (?, ?, NULL)",
+            (cycle_id, json.dumps(rows, separators=(",", ":"))),
+        )
+
+
+def parse_units(text: str) -> tuple[UnitTime, ...]:
+    """As `insert_start_up` stored them. Raises ValueError, TypeError."""
+    return tuple(
+        UnitTime(str(unit), float(began_s), float(ready_s), None if chain is None else int(chain))
+        for unit, began_s, ready_s, chain in json.loads(text)
+    )

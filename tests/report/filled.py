@@ -21,6 +21,7 @@ from appliance.samples.throttling import Throttling
 from appliance.samples.unit_times import UnitTime
 from appliance.store import steps
 from appliance.store.arrays import insert_array, insert_array_samples, update_array
+from appliance.store.boots import insert_start_up
 from appliance.store.checksums import SEALED
 from appliance.store.connect import transaction
 from appliance.store.coolings import insert_cooling, update_cooling
@@ -34,7 +35,6 @@ from appliance.store.power_offs import (
 from appliance.store.processor_load import add_load
 from appliance.store.replays import ReplaySample, insert_replay
 from appliance.store.requests import insert_request
-from appliance.store.start_ups import insert_start_up
 from appliance.store.steps import insert_ranges
 from appliance.store.throttling import add_throttling
 from appliance.workloads.drive_content import DriveContent, Signature, format_content

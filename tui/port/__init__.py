@@ -39,13 +39,12 @@ from tui.model.templates import Outline
 from tui.port.databases import FoundDatabase, Offered, list_databases, read_offer
 from tui.port.drives import parse_drives
 from tui.port.form_of_plan import find_lost, outline_plan
-from tui.port.plans import SavedPlan, list_plans, read_kept_plan, release_in
+from tui.port.plans import SavedPlan, estimate_plan, list_plans, read_kept_plan, release_in
 from tui.port.raw import RawOutputs
 from tui.port.run_files import READY, find_run_folder, find_terminal, name_alive, name_starting
 from tui.port.session import Keeper, Kept, read_manual
 from tui.port.status import parse_status
 from tui.port.stored import StoredReader, find_written
-from tui.port.times import estimate_plan
 from tui.port.watch import Watched
 from tui.times.step_times import StepTime
 

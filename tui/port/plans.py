@@ -1,19 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans saved on the stick: listed, read with every mistake, and released drive by drive."""
+"""Plans: saved ones listed, read with every mistake and released; and how long one takes."""
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from appliance.errors import KaltstartError
 from appliance.plan.compose import quote
+from appliance.plan.model import DEFAULTS
 from appliance.plan.read import describe_plan, parse_plan, read_plan
 from appliance.problem import Problem
+from appliance.store.read.durations import select_work
+from appliance.units import parse_size
 from tui.charset import one_line
 from tui.language import _
+from tui.model.drives import DriveRow
+from tui.port.stored import opened
+from tui.times.durations import make_durations
+from tui.times.step_times import Basis, StepTime, find_step_times
 
 _HEADER = re.compile(r"\s*\[\[\s*drive\s*\]\]\s*(?:#.*)?")
 
@@ -147,3 +154,11 @@ def _reasons(error: Exception) -> tuple[str, ...]:
 
 def _show(problems: Iterable[Problem]) -> tuple[str, ...]:
     return tuple(one_line(str(each)) for each in problems)
+
+
+def estimate_plan(database: Path, toml: str, drives: Sequence[DriveRow]) -> tuple[StepTime, ...]:
+    """Each step of a plan without mistakes. Raises KaltstartError."""
+    with opened(database, _("past steps cannot be read: {reason}")) as connection:
+        past = make_durations(select_work(connection)).past
+    basis = Basis(past, DEFAULTS, parse_size)
+    return find_step_times(tomllib.loads(toml), drives, basis)

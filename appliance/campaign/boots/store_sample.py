@@ -25,6 +25,7 @@ from appliance.store.boots import (
     BootSample,
     CycleRow,
     insert_sample,
+    insert_start_up,
     select_cycles,
     update_cold_proof,
 )
@@ -32,7 +33,6 @@ from appliance.store.campaigns import CampaignDriveRow, CampaignRow
 from appliance.store.clock import parse_timestamp
 from appliance.store.connect import transaction
 from appliance.store.replays import ReplaySample, insert_replay
-from appliance.store.start_ups import insert_start_up
 from appliance.units import printable
 from appliance.workloads.raw_files import write_durably
 

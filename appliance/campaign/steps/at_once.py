@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many drives are tested at the same time where the plan leaves it to the machine."""
+"""How many drives are tested at the same time: at most, and beside each step as figures say."""
 
 import os
 
@@ -29,3 +29,28 @@ def count_at_once(wanted: int | None) -> int:
 def find_carried(*, processors: int, available_bytes: int) -> int:
     """How many drives. Half of the RAM is left to all else. Pure."""
     return max(1, min(processors * PER_PROCESSOR, available_bytes // 2 // DRIVE_BYTES))
+
+
+class Company:
+    """The steps that run, by their ids."""
+
+    def __init__(self) -> None:
+        self._most: dict[int, int] = {}
+        """The most others that ran since `take` was asked for this step."""
+
+    def join(self, step_id: int) -> None:
+        """A step begins; the others have one more beside them."""
+        self._most[step_id] = 0
+        others = len(self._most) - 1
+        for each, most in self._most.items():
+            self._most[each] = max(most, others)
+
+    def leave(self, step_id: int) -> None:
+        """It has ended, however."""
+        del self._most[step_id]
+
+    def take(self, step_id: int) -> int:
+        """How many others ran at most since this was asked last."""
+        most = self._most[step_id]
+        self._most[step_id] = len(self._most) - 1
+        return most

@@ -22,7 +22,7 @@ from appliance.campaign.log import record_step
 from appliance.campaign.requests.handlers import PAUSED, STOPPED
 from appliance.campaign.states import MAX_ATTEMPTS
 from appliance.campaign.steps.array_watch import ArrayWatch
-from appliance.campaign.steps.company import Company
+from appliance.campaign.steps.at_once import Company
 from appliance.campaign.steps.environment import BenchOrder
 from appliance.campaign.steps.pace import Pace
 from appliance.campaign.steps.part_store import PartStore

@@ -13,7 +13,7 @@ from appliance.campaign.database_copy import copy_when_due
 from appliance.campaign.drives.array import find_members, take_apart_array
 from appliance.campaign.drives.work import drive_work
 from appliance.campaign.log import record, record_step
-from appliance.campaign.steps.at_once import count_at_once
+from appliance.campaign.steps.at_once import Company, count_at_once
 from appliance.campaign.steps.attempt import (
     DrivePausedError,
     PausedByPersonError,
@@ -23,7 +23,6 @@ from appliance.campaign.steps.attempt import (
     StepRun,
     hold_if_asked,
 )
-from appliance.campaign.steps.company import Company
 from appliance.campaign.steps.part_store import PartStore
 from appliance.campaign.steps.side_by_side import SideBySide
 from appliance.campaign.steps.target import ArraySubject, DriveSubject, Subject

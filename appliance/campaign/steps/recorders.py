@@ -12,8 +12,8 @@ from appliance.campaign.steps.temperature_limit import HeatWatch
 from appliance.drive_thread import DriveThread
 from appliance.errors import blaming
 from appliance.samples.activity import ActivityRecorder
-from appliance.samples.dirty import DirtyRecorder
 from appliance.samples.processor_load import LoadRecorder
+from appliance.samples.recorder import DirtyRecorder
 from appliance.samples.temperature import find_sensor
 from appliance.store.arrays import insert_array_samples
 from appliance.store.campaigns import select_campaign_drives

@@ -7,8 +7,8 @@ import pytest
 
 from appliance.arrays.model import ArrayStuckError
 from appliance.errors import StepFailedError
-from appliance.samples.dirty import DirtyRecorder
 from appliance.samples.model import DirtySample
+from appliance.samples.recorder import DirtyRecorder
 
 
 def test_samples_are_taken_once_and_go_on_from_the_start() -> None:
