@@ -37,8 +37,8 @@ class DirectFile:
     Raises StepFailedError on entering when it cannot be opened so, or a range is not aligned.
     """
 
-    def __init__(self, target: Path | Extent, *, offset: int = 0, length: int = 0) -> None:
-        self._extent = target if isinstance(target, Extent) else Extent(target, offset, length)
+    def __init__(self, target: Path | Extent) -> None:
+        self._extent = target if isinstance(target, Extent) else Extent(target)
         self._fd = -1
         self._start = self._end = 0
         self.block_bytes = 0

@@ -6,7 +6,7 @@ here can break out of its quotes or act on a terminal.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from appliance.drives.model import Drive
 from appliance.errors import RefusedError
@@ -35,7 +35,6 @@ def compose_plan(
     drives: Sequence[Drive],
     boot: Mapping[str, object] | None = None,
     on_finish: str = "tui",
-    controls: Collection[str] = (),
     roles: Mapping[str, str] | None = None,
     array: Mapping[str, object] | None = None,
     typed: Mapping[str, str] | None = None,
@@ -48,10 +47,10 @@ def compose_plan(
 
     Without `boot` there is no boot test. Each of `workloads` has the keys of a `[[workload]]`
     table, `kind` among them, and values as TOML has them: texts, numbers, lists, mappings; so have
-    `boot` and `array`, which may be empty. `controls` are the identities of the drives to compare
-    with, `roles` gives others (cache, backing); all else are targets. `typed` is, by identity, what
-    the person typed to release each drive: it goes into the plan as it is, so that `parse_plan`
-    refuses a slip; a drive that is not in it is only read. Without `typed` every drive is released.
+    `boot` and `array`, which may be empty. `roles` are by identity; all else are targets. `typed`
+    is, by identity, what the person typed to release each drive: it goes into the plan as it is, so
+    that `parse_plan` refuses a slip; a drive that is not in it is only read. Without `typed` every
+    drive is released.
     `release_key` is start where the drives' own systems are started.
     A drive whose number may be another's too is named by model and size as well. `further` has
     other keys of `campaign`, `boot` and `array`, by table; `labels` are by identity.
@@ -72,13 +71,12 @@ def compose_plan(
                 f"{printable(drive.path)} reports no serial number and no WWN that a plan can name",
                 hint="remove it from the plan",
             )
-        role = "control" if drive.identity in controls else "target"
         release = drive.identity if typed is None else typed.get(drive.identity)
         lines += [
             "",
             "[[drive]]",
             f"{'serial' if drive.serial else 'wwn'} = {quote(drive.identity)}",
-            f"role = {quote(roles.get(drive.identity, role))}",
+            f"role = {quote(roles.get(drive.identity, 'target'))}",
         ]
         if release is not None:
             lines.append(f"{release_key} = {quote(release)}")

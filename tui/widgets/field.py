@@ -39,16 +39,8 @@ class Field(Input):
         name: str = "",
         placeholder: str = "",
         max_length: int = 80,
-        select_on_focus: bool = True,
     ) -> None:
-        super().__init__(
-            value,
-            id=id,
-            name=name,
-            placeholder=placeholder,
-            max_length=max_length,
-            select_on_focus=select_on_focus,
-        )
+        super().__init__(value, id=id, name=name, placeholder=placeholder, max_length=max_length)
         self.cursor_blink = False
 
     @override

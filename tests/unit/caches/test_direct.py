@@ -47,7 +47,7 @@ def test_a_range_is_read_and_no_more(tmp_path: Path, content: bytes) -> None:
         assert file.read_all(buffer) == BLOCK
     assert buffer[:BLOCK] == content[BLOCK : 2 * BLOCK]
     assert not any(buffer[BLOCK:])
-    with DirectFile(tmp_path / "a", offset=2 * BLOCK) as file:
+    with DirectFile(Extent(tmp_path / "a", 2 * BLOCK)) as file:
         assert file.size_bytes == BLOCK + 100
 
 
@@ -58,7 +58,7 @@ def test_ranges_off_the_blocks_are_refused(
     before = count_open_files()
     with (
         pytest.raises(StepFailedError, match=r"is not aligned to the 4096 bytes of a block"),
-        DirectFile(tmp_path / "a", offset=offset, length=length),
+        DirectFile(Extent(tmp_path / "a", offset, length)),
     ):
         pass
     assert count_open_files() == before
@@ -67,7 +67,7 @@ def test_ranges_off_the_blocks_are_refused(
 def test_ranges_beyond_the_end_are_refused(tmp_path: Path, content: bytes) -> None:
     with (
         pytest.raises(StepFailedError, match="is not within"),
-        DirectFile(tmp_path / "a", offset=0, length=4 * BLOCK),
+        DirectFile(Extent(tmp_path / "a", 0, 4 * BLOCK)),
     ):
         pass
 

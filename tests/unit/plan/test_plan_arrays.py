@@ -147,8 +147,7 @@ def test_a_composed_plan_has_the_array() -> None:
     text = compose_plan(
         name="n",
         drives=[BACKING, CACHE, TARGET],
-        roles={"H": "backing", "S": "cache"},
-        controls={"T"},
+        roles={"H": "backing", "S": "cache", "T": "control"},
         array={"cache_mode": "writethrough", "sequential_cutoff": 0, "block": "4K"},
         workloads=[{"kind": "sql", "on": ["S", "H", "array"]}],
     )

@@ -86,7 +86,7 @@ def test_options_arrive() -> None:
             drives=[make_drive(serial="A"), make_drive(serial="B")],
             boot={"cycles": 1, "power": "cold", "boot_set": "1G", "charts": "none"},
             on_finish="reboot",
-            controls={"B"},
+            roles={"B": "control"},
             typed={"A": "A", "B": "B"},
             further={"campaign": {"autostart": True}, "boot": {"wake_margin": 45}},
         )
