@@ -22,6 +22,14 @@ def parse_size(text: str | int) -> int:
     return int(match[1]) * _FACTOR[match[2]]
 
 
+def show_size(size_bytes: int) -> str:
+    """A size as a plan writes it, exactly: `100M`, or bytes where no unit divides it."""
+    for unit in "TGMK":
+        if size_bytes and size_bytes % _FACTOR[unit] == 0:
+            return f"{size_bytes // _FACTOR[unit]}{unit}"
+    return str(size_bytes)
+
+
 def format_drive_size(size_bytes: int) -> str:
     """A capacity as its box states it, in decimal units: `500 GB`."""
     value = float(size_bytes)

@@ -15,8 +15,8 @@ from appliance.plan.compose import quote
 from appliance.plan.model import MIN_BUCKETS, ArrayPlan, Boot, Plan, PlannedDrive
 from appliance.plan.workloads import ARRAY, WorkloadPlan
 from appliance.problem import Problem
-from appliance.toml.values import show_size, show_value
-from appliance.units import format_drive_size, printable
+from appliance.toml.values import show_value
+from appliance.units import format_drive_size, printable, show_size
 
 # Partition table, alignment and the file system around the installed system.
 _INSTALL_EXTRA_BYTES = 64 << 20

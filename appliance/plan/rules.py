@@ -22,7 +22,8 @@ from appliance.plan.writes import (
 )
 from appliance.problem import Problem
 from appliance.toml.fields import Reading
-from appliance.toml.values import show_size, show_value
+from appliance.toml.values import show_value
+from appliance.units import show_size
 
 type _Drives = Mapping[int, Reading[PlannedDrive]]
 """`[[drive]]` tables by their index."""

@@ -17,8 +17,8 @@ from types import MappingProxyType
 from typing import Any, Literal, NoReturn
 
 from appliance.problem import KeyPath, Problem
-from appliance.toml.values import show_size, show_value
-from appliance.units import parse_size
+from appliance.toml.values import show_value
+from appliance.units import parse_size, show_size
 
 type Shape = Literal["text", "size", "number", "choice", "list", "table"]
 type Schema = Mapping[str, Any]

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of a plan as messages and generated plans show them. Pure."""
+"""Values of a plan as messages show them. Pure."""
 
 from appliance.units import printable
 
 _LONGEST_SHOWN = 60
 _HUGE_BITS = 64
-_UNITS = (("T", 1 << 40), ("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10))
 
 
 def show_value(value: object) -> str:
@@ -23,11 +22,3 @@ def show_value(value: object) -> str:
             return f"an array of {len(value)}" if isinstance(value, list) else "a table"
         case _:
             return f"the date or time {value}"
-
-
-def show_size(size_bytes: int) -> str:
-    """A size as a plan writes it, exactly: `100M`, or bytes where no unit divides it."""
-    for unit, factor in _UNITS:
-        if size_bytes and size_bytes % factor == 0:
-            return f"{size_bytes // factor}{unit}"
-    return str(size_bytes)

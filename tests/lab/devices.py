@@ -14,7 +14,6 @@ from tests.lab.drives import ModelledDrive
 
 type Options = dict[str, object]
 
-SCSI_BUS = "scsi"
 _SCSI_CONTROLLERS = {"scsi": "virtio-scsi-pci", "raid": "megasas", "sas": "mptsas1068"}
 """By the bus of a drive; each is named after it. A RAID controller shows its drives one by one."""
 USB_BUS = "xhci"

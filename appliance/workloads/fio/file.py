@@ -9,9 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from appliance.errors import StepFailedError
-from appliance.units import format_drive_size
+from appliance.units import format_drive_size, show_size
 from appliance.workloads.base import Bench
-from appliance.workloads.fio.job import FioJob, layout_options, size_name
+from appliance.workloads.fio.job import FioJob, layout_options
 from appliance.workloads.fio.run import FioRun, run_fio
 from appliance.workloads.raw_files import keep, write_durably
 
@@ -39,7 +39,7 @@ def check_fits(bench: Bench, target: Path, end_bytes: int) -> None:
             room += target.stat().st_blocks * 512  # what the file holds already is its own
     if end_bytes > room:
         raise StepFailedError(
-            f"a test file of {size_name(end_bytes)} ({end_bytes} bytes) does not fit: {where} has "
+            f"a test file of {show_size(end_bytes)} ({end_bytes} bytes) does not fit: {where} has "
             f"room for {room} bytes ({format_drive_size(room)})",
             blame="other",
         )
@@ -68,14 +68,14 @@ def lay_out(bench: Bench, target: Path, size_bytes: int, *, seed: int) -> None:
 def write_whole(bench: Bench, target: Path, size_bytes: int, *, seed: int) -> FioRun:
     """Write all of it, in order, through to the drive. Raises StepFailedError when that fails."""
     job = FioJob(
-        name=f"layout-{size_name(size_bytes)}",
+        name=f"layout-{show_size(size_bytes)}",
         options=layout_options(size_bytes),
         target=target,
         size_bytes=size_bytes,
         seed=seed,
         creates=bench.folder is not None,
     )
-    done = run_fio(bench, job, label=f"Laying out {size_name(size_bytes)}")
+    done = run_fio(bench, job, label=f"Laying out {show_size(size_bytes)}")
     if not done.valid:
         raise StepFailedError(done.problem)
     return done

@@ -180,14 +180,6 @@ def with_defaults(options: Options, defaults: Sequence[tuple[str, str]]) -> Opti
     return (*((key, value) for key, value in defaults if key not in own), *options)
 
 
-def size_name(size_bytes: int) -> str:
-    """A size as a plan writes it, exactly: `64M`, `4K`, or bytes."""
-    for shift, letter in ((40, "T"), (30, "G"), (20, "M"), (10, "K")):
-        if size_bytes and size_bytes % (1 << shift) == 0:
-            return f"{size_bytes >> shift}{letter}"
-    return str(size_bytes)
-
-
 def file_stem(name: str) -> str:
     """A part's name as a file's: `64M/4K/read` is `64M_4K_read`."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", name)

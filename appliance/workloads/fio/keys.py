@@ -28,8 +28,8 @@ from appliance.plan.workloads import (
 from appliance.samples.fio_options import MAX_JOBS, READING_MODES, check_option
 from appliance.samples.variants import CACHE_MODES, CacheMode, Variant
 from appliance.toml.fields import InRow, each_once, flag, key, one_of, pairs, scalar, size, whole
-from appliance.toml.values import show_size, show_value
-from appliance.units import parse_size
+from appliance.toml.values import show_value
+from appliance.units import parse_size, show_size
 
 PRECONDITION, WARM_UP = "precondition", "warm-up"
 

@@ -18,7 +18,7 @@ from appliance.plan.workloads import (
 )
 from appliance.samples.variants import Variant
 from appliance.toml.fields import InRow, each_once, key, one_of, size
-from appliance.toml.values import show_size
+from appliance.units import show_size
 
 Operation = Literal[
     "write", "rewrite", "read", "reread", "rand-read", "rand-write", "backward", "stride"

@@ -24,6 +24,7 @@ from appliance.caches.page_cache import (
 from appliance.errors import StepFailedError
 from appliance.samples.model import CacheState, PageCache, Result
 from appliance.samples.variants import parse_part
+from appliance.units import show_size
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.fio.file import (
     cached_at,
@@ -32,7 +33,7 @@ from appliance.workloads.fio.file import (
     remove_scratch,
     write_whole,
 )
-from appliance.workloads.fio.job import FioJob, Options, size_name
+from appliance.workloads.fio.job import FioJob, Options
 from appliance.workloads.fio.run import FioRun, judge, make_results, run_fio
 from appliance.workloads.idle_wait import rest_array
 from appliance.workloads.matrix.keys import (
@@ -89,9 +90,9 @@ class MatrixWorkload(Workload):
     @property
     @override
     def parts(self) -> tuple[str, ...]:
-        given = {size_name(size): size for size in self._plan.file_sizes_bytes}
+        given = {show_size(size): size for size in self._plan.file_sizes_bytes}
         return tuple(
-            str(MatrixVariant(size=name, record=size_name(record), operation=operation))
+            str(MatrixVariant(size=name, record=show_size(record), operation=operation))
             for name in given or AUTOMATIC_SIZES
             for record in self._plan.record_sizes_bytes
             for operation in self._plan.operations
@@ -109,7 +110,7 @@ class MatrixWorkload(Workload):
             # Otherwise what one part leaves in RAM is gone before the next one (see kept_open).
             self._held.enter_context(kept_open((target,)))
         self._memory = _read_kept(bench.raw)
-        given = {size_name(size): size for size in self._plan.file_sizes_bytes}
+        given = {show_size(size): size for size in self._plan.file_sizes_bytes}
         if given:
             self._memory.sizes = given
         elif not self._memory.sizes:
@@ -135,7 +136,7 @@ class MatrixWorkload(Workload):
     def _run_cell(self, bench: Bench, part: str) -> PartResult:
         cell, operation = _parse_part(part)
         record = next(
-            size for size in self._plan.record_sizes_bytes if size_name(size) == cell.record
+            size for size in self._plan.record_sizes_bytes if show_size(size) == cell.record
         )
         size_bytes = self._memory.sizes[cell.size] // record * record
         if not size_bytes:

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import override
 
 from appliance.plan.workloads import READING_TESTS, FioTest
+from appliance.units import show_size
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.fio.file import check_fits, find_target, remove_scratch, write_whole
-from appliance.workloads.fio.job import BLOCK_BYTES, FioJob, Options, classic_options, size_name
+from appliance.workloads.fio.job import BLOCK_BYTES, FioJob, Options, classic_options
 from appliance.workloads.fio.run import judge, make_results, run_fio
 from appliance.workloads.idle_wait import rest_array, wait_idle
 from appliance.workloads.raw_files import keep
@@ -46,7 +47,7 @@ class _Cell:
 
     @property
     def variant(self) -> SweepVariant:
-        size = size_name(self.set_bytes)
+        size = show_size(self.set_bytes)
         return SweepVariant(size=size, test=self.test, access=self.access)
 
 

@@ -11,8 +11,8 @@ from appliance.drives.model import Drive
 from appliance.errors import RefusedError
 from appliance.plan.compose import quote
 from appliance.plan.read import PlannedDrive, PlanRefusedError, compose_plan, parse_plan
-from appliance.toml.values import show_size, show_value
-from appliance.units import parse_size
+from appliance.toml.values import show_value
+from appliance.units import parse_size, show_size
 
 PLANS = Path(__file__).parents[2] / "fixtures/plans"
 

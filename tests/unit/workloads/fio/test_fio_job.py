@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import RefusedError
+from appliance.units import show_size
 from appliance.workloads.fio.job import (
     FioJob,
     buffer_bytes,
@@ -13,7 +14,6 @@ from appliance.workloads.fio.job import (
     file_stem,
     layout_options,
     own_size,
-    size_name,
     span_of,
     with_defaults,
 )
@@ -126,7 +126,7 @@ def test_own_options_stand_after_the_defaults() -> None:
 
 
 def test_names() -> None:
-    assert [size_name(n) for n in (4096, 64 << 20, 3 << 29, 1 << 40, 1000, 0)] == (
+    assert [show_size(n) for n in (4096, 64 << 20, 3 << 29, 1 << 40, 1000, 0)] == (
         ["4K", "64M", "1536M", "1T", "1000", "0"]
     )
     assert file_stem("64M/4K/rand-read") == "64M_4K_rand-read"
