@@ -129,6 +129,8 @@ class WorkloadPlan:
     """Its name in the form, and what it does in a few words; in English."""
     variant: ClassVar[type[Variant]] = NamedVariant
     """What its figures are of."""
+    must_write: ClassVar = True
+    """Whether it writes however it is set; else only where `ways_to_read` has what would help."""
     writing_keys: ClassVar = frozenset({"filesystem"})
     """The keys that decide whether it writes: see `writes`."""
     judges: ClassVar = False
@@ -172,7 +174,7 @@ class WorkloadPlan:
     @property
     def writes(self) -> bool:
         """Whether it writes to what it runs on, so that its drives must be released."""
-        return True
+        return self.must_write or bool(self.ways_to_read)
 
     @property
     def ways_to_read(self) -> tuple[str, ...]:

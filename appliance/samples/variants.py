@@ -6,8 +6,9 @@ by `str` and read by `parse_variant` alone. Each kind of workload has its own be
 """
 
 import re
-from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args, override
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self, get_args, override
 
 from appliance.kinds import KINDS, load
 from appliance.units import printable
@@ -19,19 +20,22 @@ _LONGEST = 400
 """Characters of what this program puts together: a file's name, and what stands around it."""
 
 
+@dataclass(frozen=True, slots=True)
 class Variant:
     """The base of all."""
 
-    __slots__ = ()
     PATTERN: ClassVar = ""
     """What the text of one looks like, its groups named like the fields; empty: it has no text."""
     NUMBERS: ClassVar[frozenset[str]] = frozenset()
     """The fields that are numbers."""
 
+    WHOLE: ClassVar[Mapping[str, Any]] = {}
+    """What these fields are where it is no part, neither a round nor a stretch."""
+
     @property
-    def whole(self) -> "Variant":
+    def whole(self) -> Self:
         """What it is a part of, a round or a stretch; itself where it is none."""
-        return self
+        return replace(self, **self.WHOLE) if self.WHOLE else self
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 """The keys of a contention test in a plan, and the names of its results. Pure."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self, override
+from dataclasses import dataclass
+from typing import ClassVar, Literal, override
 
 from appliance.plan.workloads import ARRAY, Clash, Expected, WorkloadPlan, kind_key
 from appliance.samples.variants import Variant
@@ -17,15 +17,10 @@ class ContentionVariant(Variant):
 
     PATTERN: ClassVar = r"(?P<company>alone|together)-(?P<round>\d{1,2})"
     NUMBERS: ClassVar = frozenset({"round"})
+    WHOLE: ClassVar = {"round": 0}
     company: str = "alone"
     """alone | together: whether the other drives were read as well."""
     round: int = 1
-
-    @property
-    @override
-    def whole(self) -> Self:
-        """All rounds."""
-        return replace(self, round=0)
 
     @override
     def __str__(self) -> str:
@@ -40,6 +35,7 @@ class ContentionPlan(WorkloadPlan):
     label: ClassVar = "Contention"
     does: ClassVar = "each drive alone, then all: who slows down whom"
     variant: ClassVar = ContentionVariant
+    must_write: ClassVar = False
     on_array: ClassVar = False
     reads_others: ClassVar = True
     kind: Literal["contention"] = kind_key("contention")
@@ -57,11 +53,6 @@ class ContentionPlan(WorkloadPlan):
         "differ decides what is said.",
         brief="alone and together, each",
     )
-
-    @property
-    @override
-    def writes(self) -> bool:
-        return False
 
     @override
     def find_clashes(self, given: frozenset[str]) -> Iterator[Clash]:

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self, TypeIs, get_args, override
+from typing import ClassVar, Literal, TypeIs, get_args, override
 
 from appliance.plan.workloads import (
     ARRAY,
@@ -58,6 +58,7 @@ class FioVariant(Variant):
         r"(?:/(?:round-|pass-)?(?P<round>\d+))?(?:/(?P<direction>read|write))?"
     )
     NUMBERS: ClassVar = frozenset({"round"})
+    WHOLE: ClassVar = {"round": 0, "direction": ""}
     test: str
     mode: str = ""
     """The array's cache mode it ran in, where the plan compares modes."""
@@ -70,12 +71,6 @@ class FioVariant(Variant):
     def is_test(self) -> bool:
         """Whether it is what was asked for."""
         return self.test not in {PRECONDITION, WARM_UP}
-
-    @property
-    @override
-    def whole(self) -> Self:
-        """The same over all rounds and in both directions."""
-        return replace(self, round=0, direction="")
 
     @override
     def __str__(self) -> str:
@@ -91,6 +86,7 @@ class FioPlan(WorkloadPlan):
     label: ClassVar = "fio"
     does: ClassVar = "sequential and random, read and write"
     variant: ClassVar = FioVariant
+    must_write: ClassVar = False
     writing_keys: ClassVar = frozenset({"filesystem", "tests", "precondition", "options"})
     keeps_files: ClassVar = True
     kind: Literal["fio"] = kind_key("fio")
@@ -201,14 +197,11 @@ class FioPlan(WorkloadPlan):
 
     @property
     @override
-    def writes(self) -> bool:
-        """In files, and on the bare drive with any test or job that does."""
-        return bool(self.ways_to_read)
-
-    @property
-    @override
     def ways_to_read(self) -> tuple[str, ...]:
-        """Of a job in fio's own options its mode decides."""
+        """It writes in files, and on the bare drive with any test or job that does.
+
+        Of a job in fio's own options its mode decides.
+        """
         ways = {
             ON_THE_BARE_DRIVE: self.filesystem,
             "precondition = 0": self.precondition,

@@ -53,6 +53,7 @@ class LotteryPlan(WorkloadPlan):
     label: ClassVar = "Lottery"
     does: ClassVar = "files drawn by tickets: who answers, drive or RAM?"
     variant: ClassVar = LotteryVariant
+    must_write: ClassVar = False
     keeps_files: ClassVar = True
     kind: Literal["lottery"] = kind_key("lottery")
     filesystem: FileSystem = filesystem_key("ext4")
@@ -93,13 +94,8 @@ class LotteryPlan(WorkloadPlan):
 
     @property
     @override
-    def writes(self) -> bool:
-        """Its files; of the bare drive it only reads."""
-        return bool(self.filesystem)
-
-    @property
-    @override
     def ways_to_read(self) -> tuple[str, ...]:
+        """It writes its files; of the bare drive it only reads."""
         return (ON_THE_BARE_DRIVE,) if self.filesystem else ()
 
     @property

@@ -18,6 +18,7 @@ class SelftestPlan(WorkloadPlan):
     label: ClassVar = "Self-test"
     does: ClassVar = "the drive tests itself and says whether it passed"
     judges: ClassVar = True
+    must_write: ClassVar = False
     on_array: ClassVar = False
     may_run_beside: ClassVar = True
     loads_machine: ClassVar = False
@@ -41,11 +42,6 @@ class SelftestPlan(WorkloadPlan):
     @override
     def once_more(self) -> WorkloadPlan | None:
         return replace(self, again=False) if self.again else None
-
-    @property
-    @override
-    def writes(self) -> bool:
-        return False
 
     @override
     def expect(self, parts: int, *, drive_bytes: int, bytes_s: float) -> Expected:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keys of a surface scan in a plan, and the names of its results. Pure."""
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self, override
+from dataclasses import dataclass
+from typing import ClassVar, Literal, override
 
 from appliance.plan.workloads import LARGEST, Expected, WorkloadPlan, kind_key
 from appliance.samples.variants import Variant
@@ -18,14 +18,9 @@ class SurfaceVariant(Variant):
 
     PATTERN: ClassVar = r"(?P<slice>\d{3})|whole"
     NUMBERS: ClassVar = frozenset({"slice"})
+    WHOLE: ClassVar = {"slice": None}
     slice: int | None = None
     """From 0, at the start of the drive; None: the whole drive."""
-
-    @property
-    @override
-    def whole(self) -> Self:
-        """All of the drive."""
-        return replace(self, slice=None)
 
     @override
     def __str__(self) -> str:
@@ -41,6 +36,7 @@ class SurfacePlan(WorkloadPlan):
     does: ClassVar = "reads the whole drive: speed, slow spots, unreadable"
     variant: ClassVar = SurfaceVariant
     judges: ClassVar = True
+    must_write: ClassVar = False
     on_array: ClassVar = False
     may_run_beside: ClassVar = True
     kind: Literal["surface"] = kind_key("surface")
@@ -58,11 +54,6 @@ class SurfacePlan(WorkloadPlan):
         brief="more bytes end the step",
         in_row=InRow(label="Give up after"),
     )
-
-    @property
-    @override
-    def writes(self) -> bool:
-        return False
 
     @override
     def expect(self, parts: int, *, drive_bytes: int, bytes_s: float) -> Expected:

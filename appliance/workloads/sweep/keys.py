@@ -68,6 +68,7 @@ class SweepPlan(WorkloadPlan):
     label: ClassVar = "Sweep"
     does: ClassVar = "working sets from a quarter to twice a cache"
     variant: ClassVar = SweepVariant
+    must_write: ClassVar = False
     writing_keys: ClassVar = frozenset({"filesystem", "tests"})
     kind: Literal["sweep"] = kind_key("sweep")
     filesystem: FileSystem = filesystem_key("none")
@@ -122,13 +123,8 @@ class SweepPlan(WorkloadPlan):
 
     @property
     @override
-    def writes(self) -> bool:
-        """In files, and on the bare drive with any test that does."""
-        return bool(self.ways_to_read)
-
-    @property
-    @override
     def ways_to_read(self) -> tuple[str, ...]:
+        """It writes in files, and on the bare drive with any test that does."""
         ways = {
             ON_THE_BARE_DRIVE: self.filesystem,
             READING_ALONE: set(self.tests) - READING_TESTS,

@@ -2,8 +2,8 @@
 """The keys of a verify step in a plan, and the names of its results. Pure."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self, override
+from dataclasses import dataclass
+from typing import ClassVar, Literal, override
 
 from appliance.plan.workloads import ARRAY, LARGEST, STEP, Clash, Expected, WorkloadPlan, kind_key
 from appliance.samples.variants import Variant
@@ -20,15 +20,10 @@ class VerifyVariant(Variant):
 
     PATTERN: ClassVar = rf"(?P<phase>{WRITE}|{READ_COLD}|{READ})(?:-(?P<stretch>\d\d))?"
     NUMBERS: ClassVar = frozenset({"stretch"})
+    WHOLE: ClassVar = {"stretch": None}
     phase: str
     stretch: int | None = None
     """From 0; None: all of them."""
-
-    @property
-    @override
-    def whole(self) -> Self:
-        """All of the phase."""
-        return replace(self, stretch=None)
 
     @override
     def __str__(self) -> str:
