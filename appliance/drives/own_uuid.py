@@ -2,7 +2,7 @@
 """UUIDs by which what campaigns leave on drives is recognised as Kaltstart's. Pure.
 
 The reference OS's partitions have 6b616c74-0001 and -0002 (reference_os/install.py), arrays
-6b616c74-0003 (arrays/set_uuid.py), a reference OS's own ESP 6b616c74-0006.
+6b616c74-0003 (arrays/model.py), a reference OS's own ESP 6b616c74-0006.
 """
 
 import re
