@@ -341,9 +341,7 @@ def test_a_drive_that_comes_back_beside_others_keeps_the_order_of_its_steps(
     machine.during["two on sdb"] = lambda: setattr(machine.world, "drives", both)
     machine.run()
     assert states(machine) == ["done"] * 6
-    of_hdd = machine.rows(
-        "SELECT step_id FROM part WHERE step_id % 2 = 1 ORDER BY rowid"
-    )
+    of_hdd = machine.rows("SELECT step_id FROM part WHERE step_id % 2 = 1 ORDER BY rowid")
     assert of_hdd == sorted(of_hdd)
 
 
