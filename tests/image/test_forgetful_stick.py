@@ -105,7 +105,6 @@ def test_where_systemd_crashes_a_boot_that_comes_again_ends_switched_off(out: Pa
         Machine(setup, drives=bay.attached(power_on=1)) as machine,
     ):
         machine.wait_event("campaign-start", timeout_s=PATIENCE_S)
-        _at_restart(machine, lambda: None)  # the rehearsal
         _at_restart(machine, lambda: _copy(setup.stick, kept))
         # Its initrd lets a panic restart it, once, as a crash of systemd does.
         machine.wait_for(r"lab-agent: panic 30\b", timeout_s=PATIENCE_S)
