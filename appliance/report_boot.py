@@ -48,6 +48,7 @@ _ATTRIBUTES = (7).to_bytes(4, "little")  # kept without power, for boot and syst
 _FS_IOC_SETFLAGS = 0x4008_6602  # linux/fs.h
 _BY_PARTUUID = Path("/dev/disk/by-partuuid")
 _BLOCKS = Path("/sys/class/block")
+_MOUNTS = Path("/proc/self/mountinfo")
 _RTC = Path("/sys/class/rtc/rtc0/since_epoch")
 _KEYBOARDS = Path("/dev/input/by-path")
 _KEY_EVENT = struct.Struct("llHHi")  # struct input_event, linux/input.h
@@ -264,6 +265,12 @@ def _collect(order: Order) -> BootReport:
     started_at_s = _find_start_s()
     part = (_BY_PARTUUID / order.esp_partuuid).resolve(strict=True)
     disk = (_BLOCKS / part.name).resolve(strict=True).parent
+    below = _find_root_disks()
+    if below and disk.name not in below:
+        raise ReportError(
+            f"its root file system is on {' and '.join(sorted(below))}, another drive than "
+            f"{disk.name}, whose loader was started: they carry the same UUID or name"
+        )
     times = _run("systemctl", "show", *(f"--property={name}" for name in PROPERTIES))
     if not re.search(r"^FinishTimestampMonotonic=[1-9]", times, re.MULTILINE):
         raise ReportError("start-up did not finish within half an hour")
@@ -280,6 +287,30 @@ def _collect(order: Order) -> BootReport:
         started_at_s=started_at_s,
         stopped=False,
     )
+
+
+def _find_root_disks() -> set[str]:
+    """Kernel names of the disks that the root lies on; empty where that is not known (ZFS)."""
+    # proc_pid_mountinfo(5): the fifth field is the mount point, the second behind " - " the source.
+    sources = [
+        line.partition(" - ")[2].split()[1]
+        for line in _MOUNTS.read_text().splitlines()
+        if line.split()[4] == "/"
+    ]
+    try:
+        # By the source: the device number of btrfs is none of a disk.
+        return _find_disks((_BLOCKS / Path(sources[-1]).resolve().name).resolve(strict=True))
+    except (IndexError, OSError):
+        return set()
+
+
+def _find_disks(device: Path) -> set[str]:
+    """The disks below a block device's folder in /sys: below LVM, md and LUKS as well."""
+    below = device / "slaves"
+    slaves = [each.resolve() for each in below.iterdir()] if below.is_dir() else []
+    if slaves:
+        return {disk for each in slaves for disk in _find_disks(each)}
+    return {device.parent.name if (device / "partition").exists() else device.name}
 
 
 def _find_start_s() -> float | None:

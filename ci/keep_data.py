@@ -180,11 +180,17 @@ def plan_upgrade(stick: Table, image: Table, *, sectors: int) -> Upgrade:
     names = [part.name for part in kept.values()]
     if KEPT[0] not in names or len(set(names)) != len(names):
         raise RefusedError(f"it has no partition {KEPT[0]}, or more than one of a name")
-    for part in stick.partitions.values():
-        if part.name not in KEPT and part.type not in SYSTEM:
+    found: set[uuid.UUID] = set()
+    # Kaltstart makes one of each type, and they come first on the stick.
+    for at, part in sorted(stick.partitions.items(), key=lambda each: each[1].first):
+        if part.name in KEPT:
+            continue
+        if part.type not in SYSTEM - found:
             raise RefusedError(
-                f'it has a partition "{part.name}" that Kaltstart did not make; remove it first'
+                f'its partition {at + 1} ("{part.name}") is not one that Kaltstart made: copy what '
+                "is on it to a computer and remove it first"
             )
+        found.add(part.type)
     _check_room(new.values(), kept.values(), last_usable=sectors - ENTRIES_SECTORS - 2)
     table = dict(new)
     for at, part in sorted(kept.items()):

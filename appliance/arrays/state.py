@@ -85,7 +85,7 @@ def read_dirty_bytes(array: Array) -> int:
 
 
 def clear_counters(array: Array, tell: Progress) -> None:
-    """Let all counting begin anew; call it when nothing is asked of the array. Takes one tick."""
+    """Set all counters to zero; call it when nothing is asked of the array. Takes one tick."""
     _wait_for_tick(tell)
     write(control(array.backing) / "clear_stats", "1")
 

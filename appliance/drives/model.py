@@ -36,6 +36,8 @@ class Drive:
     """What the kernel has built on it, as `name (kind)`: `vg0-data (lvm)`, `md127 (raid1)`."""
     partition_labels: tuple[str, ...] = ()
     partition_uuids: tuple[str, ...] = ()
+    file_system_uuids: tuple[str, ...] = ()
+    """Of what lies on the disk and its partitions: file systems, swap space, members of arrays."""
     disk_uuid: str = ""
     """GUID of the partition table, lower case; empty without one."""
     file_system: str = ""

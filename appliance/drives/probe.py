@@ -24,7 +24,7 @@ from appliance.run import run
 COLUMNS = (
     "NAME", "KNAME", "PATH", "TYPE", "SIZE", "RO", "RM", "HOTPLUG", "ROTA", "TRAN", "SUBSYSTEMS",
     "VENDOR", "MODEL", "SERIAL", "WWN", "REV", "LOG-SEC", "PHY-SEC", "PTTYPE", "PTUUID",
-    "PARTLABEL", "PARTUUID", "FSTYPE", "LABEL", "MOUNTPOINTS", "PKNAME",
+    "PARTLABEL", "PARTUUID", "FSTYPE", "UUID", "LABEL", "MOUNTPOINTS", "PKNAME",
 )  # fmt: skip
 
 type _Node = dict[str, Any]
@@ -141,6 +141,7 @@ def _drive(node: _Node) -> Drive:
         holders=_unique(f"{child['name']} ({_kind(child)})" for child in built),
         partition_labels=_unique(_text(part, "partlabel") for part in parts),
         partition_uuids=_unique(_text(part, "partuuid").lower() for part in parts),
+        file_system_uuids=_unique(_text(each, "uuid").lower() for each in (node, *parts)),
         disk_uuid=_text(node, "ptuuid").lower(),
         file_system=_text(node, "fstype"),
     )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The errors that the machine's memory has found in itself, by the kernel's EDAC drivers.
 
-Only memory with ECC counts, and only where the kernel knows its controller; both counts begin anew
-with each start of the machine (Documentation/admin-guide/RAS/main.rst).
+Only memory with ECC counts, and only if the kernel knows its controller. Both counts are zero at
+each start of the machine (Documentation/admin-guide/RAS/main.rst).
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ def read_memory_errors(sys: Path = Path("/sys")) -> dict[str, str]:
 def count_growth(values: Iterable[str]) -> int:
     """How many errors came between the first of some counts and the last. Pure.
 
-    A count that fell began anew: the machine was started in between.
+    A count that fell was set to zero: the machine was started in between.
     """
     counts = [int(value) for value in values if value.isdecimal()]
     return sum(

@@ -342,16 +342,23 @@ def find_bystanders(
 
 
 def _find_copies(drives: Sequence[Drive]) -> Iterator[Problem]:
-    """The firmware finds a loader, and a system its partitions, by their UUIDs."""
+    """The firmware finds a loader, and a system its partitions and file systems, by their UUIDs."""
     for first, other in combinations(drives, 2):
+        names = " and ".join(
+            f"{show_value(each.identity)} ({printable(each.path)})" for each in (first, other)
+        )
         if set(first.partition_uuids) & set(other.partition_uuids):
-            names = " and ".join(
-                f"{show_value(each.identity)} ({printable(each.path)})" for each in (first, other)
-            )
             yield _say(
                 f"drives {names} have partitions with the same UUID, as a copied system has: "
                 "either may be started for the other; unplug one and test it in a campaign of its "
                 "own"
+            )
+        elif set(first.file_system_uuids) & set(other.file_system_uuids):
+            # Some programs that clone a drive give its partitions new UUIDs.
+            yield _say(
+                f"drives {names} have file systems with the same UUID, as a copied system has: the "
+                "system of one drive may mount the other's; unplug one and test it in a campaign "
+                "of its own. Drives of one array cannot be started one by one"
             )
 
 

@@ -57,6 +57,6 @@ def delete_report(reports: Path, campaign: CampaignRow) -> tuple[str, int, bool]
 
 def _list_files(folder: Path) -> Iterator[Path]:
     names = [*_FILES, *(f"{name}.part" for name in (*_FILES, _LAST))]
-    yield from sorted((folder / "bootcharts").glob("*.svg"))
-    yield from sorted((folder / "bootcharts").glob("*.svg.part"))
+    yield from sorted((folder / "bootcharts").glob("*-cycle-[0-9]*.svg"))
+    yield from sorted((folder / "bootcharts").glob("*-cycle-[0-9]*.svg.part"))
     yield from (path for name in (*names, _LAST) if (path := folder / name).is_file())

@@ -115,27 +115,42 @@ class DriveList:
                 self._asker.ask_again()
 
     def _ask_behind_raid(self) -> None:
-        """In a thread of its own, once: a controller may take its time."""
-        self._behind_raid = ask_behind_raid()
+        """In a thread of its own, once: a controller may take its time.
+
+        Within `quiet` it stops, and is asked again behind that.
+        """
+        found = ask_behind_raid(lambda: not self._is_quiet)
+        with self._lock:
+            if found is None:
+                self._raid_question = None
+            else:
+                self._behind_raid = found
 
     def _wait_for_answers(self, tell: Progress) -> None:
         """Wait until each drive that was asked has answered or is shown as not answering."""
         give_up_s = time.monotonic() + DEADLINE_S
         while time.monotonic() < give_up_s:
             with self._lock:
-                question = self._raid_question
-                if not self._asker.is_busy() and not (question and question.is_alive()):
+                if not self._asker.is_busy() and not self._is_raid_asked():
                     return
             tell(_ASKED_STILL, 0, 0)
             time.sleep(_POLL_S)
 
+    def _is_raid_asked(self) -> bool:
+        question = self._raid_question
+        return question is not None and question.is_alive()
+
     def _wait_for_late(self, tell: Progress) -> tuple[Drive, ...]:
-        """A disk that spins up may answer beyond the deadline: not in the middle of a figure."""
+        """A disk that spins up may answer beyond the deadline: not in the middle of a figure.
+
+        Neither one behind a RAID controller.
+        """
         give_up_s = time.monotonic() + _LATE_S
         while True:
             with self._lock:
                 late = self._asker.find_open(self._keys)
-            if not late or time.monotonic() >= give_up_s:
+                is_open = bool(late) or self._is_raid_asked()
+            if not is_open or time.monotonic() >= give_up_s:
                 return late
             tell(_ASKED_STILL, 0, 0)
             time.sleep(_POLL_S)

@@ -275,11 +275,16 @@ def test_what_is_no_stick_of_ours_is_refused(tmp_path: Path, image: Path) -> Non
         _plan(other, image)
 
 
-def test_a_partition_that_somebody_made_is_not_lost(tmp_path: Path, image: Path) -> None:
+@pytest.mark.parametrize("kind", [_LINUX, _ESP, _BIOS, _ROOT, _VERITY])
+@pytest.mark.parametrize("name", ["mine", ""])
+def test_a_partition_that_somebody_made_is_not_lost(
+    tmp_path: Path, image: Path, kind: str, name: str
+) -> None:
+    """Whatever its type: that of a root or an ESP says nothing about whose it is."""
     stick = tmp_path / "old.raw"
-    extra = f"start=20MiB, size=1MiB, type={_LINUX}, name=mine"
+    extra = f'start=20MiB, size=1MiB, type={kind}, name="{name}"'
     _make(stick, size_mib=24, root_mib=4, data=True, extra=extra)
-    with pytest.raises(RefusedError, match='"mine"'):
+    with pytest.raises(RefusedError, match=rf'its partition 7 \("{name}"\)'):
         _plan(stick, image)
 
 

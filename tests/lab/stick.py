@@ -64,6 +64,29 @@ def put_file(stick: Path, name: str, content: str | bytes) -> None:
         _run("mcopy", "-o", "-i", _fat(stick), file.name, f"::/{name}")
 
 
+def put_into_initrd(stick: Path, name: str, content: str) -> None:
+    """Have the initrd of every boot contain one more file; `name` is a path from its root.
+
+    As one more archive behind the image's: the kernel unpacks them one after the other, each from
+    an offset that 4 divides (init/initramfs.c).
+    """
+    esp = next(part for part in find_partitions(stick) if part.name == "esp")
+    place, target = f"{stick}@@{esp.offset_bytes}", "::/kaltstart/initrd.cpio.zst"
+    with tempfile.TemporaryDirectory() as temporary:
+        folder, archive = Path(temporary) / "root", Path(temporary) / "archive"
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text(content)
+        _run("mcopy", "-i", place, target, archive)
+        listed = [".", *(str(each.relative_to(folder)) for each in sorted(folder.rglob("*")))]
+        added = subprocess.run(
+            ["cpio", "--create", "--format=newc", "--quiet"], cwd=folder,
+            input="\n".join(listed).encode(), capture_output=True, check=True,
+        ).stdout  # fmt: skip
+        before = archive.read_bytes()
+        archive.write_bytes(before + bytes(-len(before) % 4) + added)
+        _run("mcopy", "-o", "-i", place, archive, target)
+
+
 def get_file(stick: Path, name: str) -> bytes | None:
     """A file of the FAT partition; None where it is missing."""
     done = subprocess.run(

@@ -65,10 +65,12 @@ def test_a_report_is_found_beside_one_of_another_database_that_is_gone(
 
 def test_what_a_person_put_beside_it_stays(report: Path, campaign: CampaignRow) -> None:
     (report / "bill.csv").write_text("theirs")
+    (report / "bootcharts/photo.svg").write_text("theirs")
     deleted = delete_report(report.parent, campaign)
     assert deleted is not None
     assert not deleted[2]
-    assert [path.name for path in report.iterdir()] == ["bill.csv"]
+    left = {path.name for path in report.rglob("*") if path.is_file()}
+    assert left == {"bill.csv", "photo.svg"}
 
 
 def test_the_report_of_another_campaign_of_that_name_stays(

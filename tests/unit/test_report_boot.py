@@ -214,6 +214,51 @@ def test_a_machine_that_cannot_report_is_told_why(
 
 
 @pytest.mark.parametrize(
+    ("root", "disk"),
+    [
+        ("/dev/sda2", ""),
+        ("/dev/sdb2", "sdb"),
+        ("/dev/dm-0", "sdb"),
+        ("overlay", ""),
+        ("rpool/ROOT/debian", ""),
+    ],
+)
+def test_a_system_with_its_root_on_another_drive_has_no_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: str, disk: str
+) -> None:
+    """As of two drives whose file systems or volume groups go by one name."""
+    for name in ("sda/sda1", "sda/sda2", "sdb/sdb2"):
+        (tmp_path / "devices" / name).mkdir(parents=True)
+        (tmp_path / "devices" / name / "partition").touch()
+    (tmp_path / "devices/sda/stat").write_text("1 2 3")
+    (tmp_path / "devices/dm-0/slaves").mkdir(parents=True)
+    (tmp_path / "devices/dm-0/slaves/sdb2").symlink_to(tmp_path / "devices/sdb/sdb2")
+    for folder in ("class", "by-partuuid"):
+        (tmp_path / folder).mkdir()
+    for name in ("sda/sda1", "sda/sda2", "sdb/sdb2", "dm-0"):
+        link = tmp_path / "class" / Path(name).name
+        link.symlink_to(tmp_path / "devices" / name)
+    (tmp_path / "by-partuuid" / ORDER.esp_partuuid).symlink_to(tmp_path / "sda1")
+    (tmp_path / "sda1").touch()
+    (tmp_path / "mounts").write_text(
+        "22 1 0:21 / /proc rw - proc proc rw\n"
+        f"30 1 0:30 / / rw,relatime shared:1 - btrfs {root} rw\n"
+    )
+    (tmp_path / f"BootCurrent-{report_boot._GLOBAL_GUID}").write_bytes(b"\6\0\0\0\x80\0")
+    monkeypatch.setattr(report_boot, "_EFIVARS", tmp_path)
+    monkeypatch.setattr(report_boot, "_BLOCKS", tmp_path / "class")
+    monkeypatch.setattr(report_boot, "_BY_PARTUUID", tmp_path / "by-partuuid")
+    monkeypatch.setattr(report_boot, "_MOUNTS", tmp_path / "mounts")
+    monkeypatch.setattr(report_boot, "_run", lambda *_: "FinishTimestampMonotonic=1")
+    monkeypatch.setattr(report_boot, "_find_start_s", lambda: None)
+    if disk:
+        with pytest.raises(ReportError, match=f"its root file system is on {disk}, another drive"):
+            report_boot._collect(ORDER)
+    else:
+        assert report_boot._collect(ORDER).stat == "1 2 3"
+
+
+@pytest.mark.parametrize(
     ("noted", "is_known"),
     [
         ("t 1732576000250000\n", True),

@@ -97,7 +97,7 @@ def _record_changes(
 
 
 def _is_restart(change: Change) -> bool:
-    """Whether it is but a count of the memory that began anew with the machine."""
+    """Whether it is only a count of memory errors, zero again since the machine was started."""
     is_count = change.name in memory_errors.NAMES
     return is_count and int(change.value) < int(change.before)
 

@@ -59,8 +59,8 @@ def has_planned_steps(context: CampaignContext, campaign_id: int) -> bool:
 def run_steps(context: CampaignContext, campaign_id: int, *, stick: Stick, show: ShowStep) -> None:
     """Do every step that is left. One that fails is stored as failed, and the next one begins.
 
-    A step whose drive is not here, or is paused by a person, waits until all others are done; one
-    that a person skips is over. If only paused drives are left the campaign pauses.
+    The steps of a drive that is not here, or is paused by a person, wait until all others are done;
+    one that a person skips is over. If only paused drives are left the campaign pauses.
     Steps that only look at drives run side by side.
     A drive that does not answer fails its own steps only. Raises StoppedByPersonError and what
     holds up the whole campaign (StickError, StillMountedError): steps can be resumed then.
@@ -95,8 +95,8 @@ def run_steps(context: CampaignContext, campaign_id: int, *, stick: Stick, show:
             context, campaign_id, runs, show=show, members=members, at_once=at_once
         )
         absent += more
-        waiting = select_paused_drives(context.connection, campaign_id)
-        if runs and all(run.step.drive_id in waiting for run in runs):
+        waiting = select_paused_drives(context.connection, campaign_id).keys()
+        if runs and not _split_held(runs, waiting, members=members)[0]:
             raise PausedByPersonError
     for each, _ in absent:
         run = each.next_attempt(show=show)
@@ -122,10 +122,11 @@ def _run_once(
     for group in group_steps(runs, members=members, at_once=at_once):
         hold_if_asked(context, campaign_id)
         # A drive's steps stay in their order.
-        away = {run.step.drive_id for run in paused}
+        away = {drive_id for run in paused for drive_id in _drive_ids(run, members)}
         away |= select_paused_drives(context.connection, campaign_id).keys()
-        paused += [run for run in group if run.step.drive_id in away]
-        here = [run for run in group if run.step.drive_id not in away]
+        here, held = _split_held(group, away, members=members)
+        paused += held
+        here = _leave_out_behind(absent, here, members=members)
         if len(here) > 1:
             absent += _run_group(context, campaign_id, here, show=show, most=at_once, paused=paused)
         elif here:
@@ -135,6 +136,43 @@ def _run_once(
             except DrivePausedError:
                 paused += here
     return absent, _list_left(paused, show=show)
+
+
+def _split_held(
+    runs: Sequence[StepRun], away: Collection[int | None], *, members: Collection[int]
+) -> tuple[list[StepRun], list[StepRun]]:
+    """Those that may be done, and those that wait: of drives that are `away`, or behind such a one.
+
+    A step on the array is one of its `members`: to make the array erases what theirs have written.
+    """
+    here: list[StepRun] = []
+    held: list[StepRun] = []
+    away = set(away)
+    for run in runs:
+        drive_ids = _drive_ids(run, members)
+        if away & drive_ids:
+            away |= drive_ids
+            held.append(run)
+        else:
+            here.append(run)
+    return here, held
+
+
+def _leave_out_behind(
+    absent: list[tuple[StepRun, RefusedError]],
+    runs: Sequence[StepRun],
+    *,
+    members: Collection[int] = (),
+) -> list[StepRun]:
+    """Those that are not of a drive in `absent`; the others are added to it, to stay in order."""
+    away = {drive_id for run, _ in absent for drive_id in _drive_ids(run, members)}
+    here, behind = _split_held(runs, away, members=members)
+    absent += [(run, absent[-1][1]) for run in behind]
+    return here
+
+
+def _drive_ids(run: StepRun, members: Collection[int]) -> set[int | None]:
+    return set(members) if run.step.drive_id is None else {run.step.drive_id}
 
 
 def group_steps(
@@ -177,7 +215,7 @@ def _run_group(
     For a power-off nothing may run. So all come to theirs first; then each has its own, and the
     next start makes the next one at once. What is read after it is read side by side again.
     """
-    absent = []
+    absent: list[tuple[StepRun, RefusedError]] = []
     left = group
     while left:
         waiting = select_paused_drives(context.connection, campaign_id)
@@ -189,8 +227,9 @@ def _run_group(
         over = {run.step.id for run, _ in absent}
         steps = select_steps(context.connection, campaign_id)
         over |= {step.id for step in steps if step.state not in {"planned", "running"}}
+        left_over = [run for run in left if run.step.id not in over]
         beside = SideBySide(context, campaign_id, do=_do_step, show=show, most=most)
-        absent += beside.run([run for run in left if run.step.id not in over])
+        absent += beside.run(_leave_out_behind(absent, left_over))
         paused += beside.paused
         drives = {run.step.drive_id for run in beside.before_power_off}
         gone = {run.step.id for run, _ in absent}

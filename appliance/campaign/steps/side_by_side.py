@@ -165,7 +165,10 @@ class SideBySide:
         match ended.error:
             case None:
                 if ended.absent is not None:
-                    self._absent.append((run, ended.absent))
+                    # What is behind it stays behind it, also if the drive comes back meanwhile.
+                    behind = self._waiting[run.step.drive_id]
+                    self._absent += [(each, ended.absent) for each in (run, *behind)]
+                    behind.clear()
             case PausedByPersonError():
                 # It goes on if the pause is taken back before the others have come to theirs.
                 self._waiting[run.step.drive_id].appendleft(run)

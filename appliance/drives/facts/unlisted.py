@@ -8,7 +8,7 @@ asks the controllers for their disks, and each disk for its health. Never writes
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,8 @@ from appliance.errors import KaltstartError
 from appliance.phrases import N_, Phrase
 from appliance.run import run
 
-_TIMEOUT_S = 60
+_TIMEOUT_S = 50
+"""Less than the list of drives waits for whoever it has asked (`service/drive_watch`)."""
 _MOST_DISKS = 64
 _ADDRESS = re.compile(r"\d+:(\d+):\d+:\d+")
 _STORAGE, _RAID = "0x01", "0x0104"
@@ -180,15 +181,18 @@ def parse_behind_raid(path: str, kind: str, smart: str) -> UnlistedDrive | None:
     )
 
 
-def ask_behind_raid() -> tuple[UnlistedDrive, ...]:
+def ask_behind_raid(may_ask: Callable[[], bool]) -> tuple[UnlistedDrive, ...] | None:
     """All physical disks that the controllers tell of; may take seconds for each.
 
-    `--scan` opens no drive: it asks the controllers for their lists.
+    None if `may_ask`, which is asked before each disk, has said no. `--scan` opens no drive: it
+    asks the controllers for their lists.
     """
     found = []
     try:
         scanned = run(["smartctl", "--json=c", "--scan"], check=False, timeout_s=_TIMEOUT_S)
         for path, kind in parse_scan(scanned.stdout)[:_MOST_DISKS]:
+            if not may_ask():
+                return None
             command = [*SMARTCTL, f"--device={kind}", path]
             said = run(command, check=False, timeout_s=_TIMEOUT_S)
             found.append(parse_behind_raid(path, kind, said.stdout))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Discovery, replayed on captured machines."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
 from appliance.drives.probe import (
+    COLUMNS,
     decoded,
     mark_protected,
     merge_serials,
@@ -141,6 +143,20 @@ def test_the_stick(zoo: Drives) -> None:
     assert "KALTSTART" in stick.partition_labels
     assert "a5003e62-08e4-4af2-958d-46238185cad6" in stick.partition_uuids
     assert stick.holders == ("root (crypt)",)
+
+
+def test_what_lies_on_a_disk_is_told_by_its_uuids() -> None:
+    node = {
+        "name": "sda", "kname": "sda", "path": "/dev/sda", "type": "disk", "size": 1 << 30,
+        "ro": False, "rm": False, "rota": True, "log-sec": 512, "phy-sec": 512, "uuid": None,
+    }  # fmt: skip
+    parts = [
+        {"name": f"sda{number}", "kname": f"sda{number}", "type": "part", "uuid": uuid}
+        for number, uuid in enumerate(("1B2C-3D4E", "0f0f0f0f-0001-4000-8000-000000000001", None))
+    ]
+    (drive,) = parse_lsblk(json.dumps({"blockdevices": [node | {"children": parts}]}))
+    assert drive.file_system_uuids == ("1b2c-3d4e", "0f0f0f0f-0001-4000-8000-000000000001")
+    assert "UUID" in COLUMNS
 
 
 def test_what_is_no_drive_is_left_out(zoo: Drives) -> None:

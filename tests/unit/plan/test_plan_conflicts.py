@@ -7,6 +7,7 @@ import pytest
 
 from appliance.drives.model import Drive
 from appliance.plan.machine_rules import find_doubtful_releases
+from appliance.plan.model import Plan
 from appliance.plan.read import find_conflicts, parse_plan
 
 HDD = Drive(
@@ -287,12 +288,17 @@ def test_no_drive_may_be_here_that_is_not_released_for_the_started_system() -> N
     assert "unplug it" in line
 
 
-def test_copies_of_one_system_are_not_started_beside_each_other() -> None:
-    """Their partitions have the same UUIDs: the firmware and the system take either."""
+def _both_installed() -> Plan:
+    """A plan that starts the systems of both drives."""
     tables = "".join(
         f'[[drive]]\nserial = "{each.serial}"\nstart = "{each.serial}"\n' for each in (HDD, SSD)
     )
-    plan = parse_plan(f'version = 1\n{tables}[boot]\npath = "installed"\n')
+    return parse_plan(f'version = 1\n{tables}[boot]\npath = "installed"\n')
+
+
+def test_copies_of_one_system_are_not_started_beside_each_other() -> None:
+    """Their partitions have the same UUIDs: the firmware and the system take either."""
+    plan = _both_installed()
     uuids = ("0f0f0f0f-0001-4000-8000-000000000001", "0f0f0f0f-0001-4000-8000-000000000002")
     first, copy = replace(HDD, partition_uuids=uuids), replace(SSD, partition_uuids=uuids[:1])
     (line,) = map(str, find_conflicts(plan, (first, copy, STICK), stick=STICK))
@@ -300,6 +306,22 @@ def test_copies_of_one_system_are_not_started_beside_each_other() -> None:
     assert "unplug" in line
     other = replace(SSD, partition_uuids=uuids[1:])
     assert find_conflicts(plan, (replace(HDD, partition_uuids=uuids[:1]), other), stick=None) == ()
+
+
+def test_a_clone_with_new_partition_uuids_is_not_started_beside_its_original() -> None:
+    """By root=UUID= the loader of one drive mounts the other's file system."""
+    plan = _both_installed()
+    first = replace(HDD, partition_uuids=("a",), file_system_uuids=("1b2c-3d4e", "0f-root"))
+    clone = replace(SSD, partition_uuids=("b",), file_system_uuids=("5f6a-7b8c", "0f-root"))
+    (line,) = map(str, find_conflicts(plan, (first, clone, STICK), stick=STICK))
+    assert '"LAB-HDD-1" (/dev/sda) and "LAB-SSD-1" (/dev/sdb)' in line
+    assert "file system" in line
+    assert "unplug" in line
+    other = replace(clone, file_system_uuids=("5f6a-7b8c",))
+    assert find_conflicts(plan, (first, other, STICK), stick=STICK) == ()
+    # One line for a full copy, whose partitions tell already.
+    copy = replace(clone, partition_uuids=("a",))
+    assert len(find_conflicts(plan, (first, copy, STICK), stick=STICK)) == 1
 
 
 def test_a_number_that_other_drives_have_does_not_release_a_start() -> None:

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from appliance.drives import probe
+from appliance.drives.facts import unlisted
 from appliance.drives.facts.query import Answer, DriveQuery, RawAnswers
 from appliance.drives.facts.unlisted import UnlistedDrive
 from appliance.drives.model import Drive
 from appliance.drives.probe import read_drives
 from appliance.errors import StepFailedError
 from appliance.progress import tell_nobody
+from appliance.run import Finished
 from appliance.service import drive_watch
 from appliance.service.drive_lines import describe_row, describe_unlisted
 from appliance.service.drive_watch import DriveList, compose_rows, merge_rows
@@ -127,7 +129,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setattr(drive_watch, "_look", lambda **_: (machine.changes,))
     monkeypatch.setattr(drive_watch, "read_unlisted", lambda: machine.unlisted)
     monkeypatch.setattr(drive_watch, "has_raid_disks", lambda: bool(machine.behind_raid))
-    monkeypatch.setattr(drive_watch, "ask_behind_raid", lambda: machine.behind_raid)
+    monkeypatch.setattr(drive_watch, "ask_behind_raid", lambda _: machine.behind_raid)
     return machine
 
 
@@ -224,6 +226,41 @@ def test_whoever_hangs_is_not_waited_for_for_ever(
     machine.let_answer()
     with listed.quiet(tell_nobody) as late:
         assert late == ()
+
+
+def test_a_controller_is_not_asked_for_its_disks_on_into_a_campaign(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each disk may take seconds, and there may be many."""
+    kinds = [f"megaraid,{number}" for number in range(3)]
+    scan = json.dumps({"devices": [{"name": "/dev/bus/0", "type": kind} for kind in kinds]})
+    asked: list[str] = []
+    has_begun = threading.Event()
+
+    def run(command: list[str], **_: object) -> Finished:
+        if "--scan" in command:
+            return Finished(tuple(command), 0, scan, "")
+        asked.append(command[-2].removeprefix("--device="))
+        has_begun.set()
+        assert machine.may_answer.wait(60)
+        return Finished(tuple(command), 0, "", "")
+
+    monkeypatch.setattr(unlisted, "run", run)
+    monkeypatch.setattr(drive_watch, "ask_behind_raid", unlisted.ask_behind_raid)
+    monkeypatch.setattr(drive_watch, "has_raid_disks", lambda: True)
+    monkeypatch.setattr(drive_watch, "DEADLINE_S", 0)
+    listed = DriveList(DriveQuery(machine.ask))
+    listed.all_found(None)
+    listed.step()
+    assert has_begun.wait(60)
+    with listed.quiet(lambda *_: machine.may_answer.set()):
+        listed.step()
+        names = {thread.name for thread in threading.enumerate()}
+        assert "ask behind RAID" not in names
+        assert asked == kinds[:1], "the one that was being asked may answer"
+    listed.step()
+    machine.let_answer()
+    assert asked[1:] == kinds, "behind it all are asked"
 
 
 def test_what_has_not_changed_is_not_published_again(machine: Machine) -> None:

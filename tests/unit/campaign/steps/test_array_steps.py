@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workloads on the campaign's array and on its drives alone, and what comes between them."""
 
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,10 +9,12 @@ import pytest
 
 from appliance.arrays.model import ArrayStuckError
 from appliance.campaign.drives import work as drive_threads
-from appliance.campaign.steps.attempt import StoppedByPersonError
+from appliance.campaign.steps.attempt import PausedByPersonError, StoppedByPersonError
 from appliance.campaign.steps.queue import has_steps_left
+from appliance.drives.model import Drive
 from appliance.errors import RefusedError, StepFailedError
-from appliance.store.connect import open_database
+from appliance.store.connect import open_database, transaction
+from appliance.store.pause_and_skip import DrivePause, update_drive_paused
 from tests.unit.campaign.array_world import (
     OTHER,
     ArrayMachine,
@@ -42,6 +45,30 @@ def stop_in_part_two(machine: ArrayMachine) -> None:
     with pytest.raises(StoppedByPersonError):
         machine.run()
     assert machine.rows("SELECT name FROM part") == [("one",)]
+
+
+def pause_drive(machine: ArrayMachine, drive: Drive, when: DrivePause) -> None:
+    """A person has it wait, or go on."""
+    with closing(open_database(machine.world.path)) as connection, transaction(connection):
+        (drive_id,) = connection.execute(
+            "SELECT id FROM drive WHERE serial = ?", (drive.serial,)
+        ).fetchone()
+        update_drive_paused(connection, machine.world.campaign_id, drive_id, when)
+
+
+def test_an_array_is_not_made_over_a_step_that_a_person_has_paused(machine: ArrayMachine) -> None:
+    """What that step has written would be gone, and it would find it so."""
+    machine.add_steps(HDD, ARRAY, OTHER, SSD)
+    machine.during["one"] = lambda: pause_drive(machine, HDD, "after its part")
+    with pytest.raises(PausedByPersonError):
+        machine.run()
+    assert [step.state for step in machine.steps()] == ["planned", "planned", "done", "planned"]
+    assert machine.did("make-array") == []
+    machine.during.clear()
+    pause_drive(machine, HDD, "")
+    machine.run()
+    assert [step.state for step in machine.steps()] == ["done"] * 4
+    assert machine.rows("SELECT id FROM step ORDER BY finished_at, id") == [(3,), (1,), (2,), (4,)]
 
 
 def has_left(machine: ArrayMachine) -> bool:

@@ -277,6 +277,24 @@ def test_a_drive_that_comes_back_in_time_is_not_given_up(machine: Machine) -> No
     assert [line[1]["drive"] for line in machine.world.lines] == ["LAB-SSD-1", "LAB-HDD-1"]
 
 
+def test_a_drive_that_comes_back_keeps_the_order_of_its_steps(machine: Machine) -> None:
+    """The later one may write over what the earlier one still has to read back."""
+    connection = open_database(machine.world.path)
+    connection.execute("DELETE FROM step")
+    connection.close()
+    machine.plans = (lottery(""), lottery(""))
+    machine.add_steps(HDD, SSD)
+    both = machine.world.drives
+    machine.world.drives = both[1:]
+    machine.during["two"] = lambda: setattr(machine.world, "drives", both)
+    machine.run()
+    assert [step.reason for step in machine.steps()] == [""] * 4
+    of_hdd = [each.id for each in machine.steps() if each.device == "LAB-HDD-1"]
+    query = "SELECT step_id FROM part ORDER BY rowid"
+    done = [step_id for (step_id,) in machine.rows(query) if step_id in of_hdd]
+    assert done == sorted(done)
+
+
 def test_another_disk_behind_the_same_serial_is_never_overwritten(machine: Machine) -> None:
     """The boots found the dock's disk exchanged; the steps must not take it."""
     hdd, ssd = machine.world.drives

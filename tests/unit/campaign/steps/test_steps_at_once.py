@@ -332,6 +332,19 @@ def test_a_drive_that_goes_on_while_the_others_work_keeps_the_order_of_its_steps
     ) == [("surface",), ("lottery",), ("selftest",)]
 
 
+def test_a_drive_that_comes_back_beside_others_keeps_the_order_of_its_steps(
+    make: MakeMachine,
+) -> None:
+    machine = make(surface(), lottery(""), surface())
+    both = machine.world.drives
+    machine.world.drives = both[1:]
+    machine.during["two on sdb"] = lambda: setattr(machine.world, "drives", both)
+    machine.run()
+    assert states(machine) == ["done"] * 6
+    of_hdd = machine.rows("SELECT step_id FROM part WHERE step_id % 2 = 1 ORDER BY rowid")
+    assert of_hdd == sorted(of_hdd)
+
+
 def test_trouble_with_the_stick_ends_them_all(make: MakeMachine) -> None:
     machine = make(surface())
     meet(machine, "one on sda", "one on sdb")
