@@ -28,6 +28,7 @@ from tui.model.snapshot import Snapshot
 from tui.model.verdicts import describe_depth
 from tui.page import Page, entitle
 from tui.results.charts import draw_boots
+from tui.results.compare import compare
 from tui.results.import_campaigns import take_over
 from tui.results.raw import show_raw
 from tui.results.reports import delete_report, write_all
@@ -87,13 +88,15 @@ class ResultsPage(Page):
         "warm (RAM answered), bypass, bounded, partial; unproven if there is no proof. Bars "
         "compare what ran on several drives.\n\n"
         "Enter  raw output    w  rewrite the report    a  all reports    d  delete it\n"
-        "m  import another stick's campaigns: its kaltstart.sqlite, on KALTSTART"
+        "m  import another stick's campaigns: its kaltstart.sqlite, on KALTSTART\n"
+        "c  compare a drive of this campaign with one of another, of another stick for instance"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("w", "report", show=False),
         Binding("a", "all_reports", show=False),
         Binding("d", "delete_report", show=False),
         Binding("m", "take_over", show=False),
+        Binding("c", "compare", show=False),
         Binding("enter", "raw", show=False),
     ]
 
@@ -125,7 +128,8 @@ class ResultsPage(Page):
         if not _may_ask(snapshot):
             return [(_("Up/Down"), _("choose")), *keys]
         # With these there is no room for what a list has anyway.
-        return [*keys, ("w", _("write report")), ("a", _("all")), other]
+        several = [("c", _("compare"))] if len(snapshot.campaigns) > 1 else []
+        return [*keys, ("w", _("write report")), ("a", _("all")), other, *several]
 
     @override
     def show(self, snapshot: Snapshot) -> None:
@@ -175,6 +179,12 @@ class ResultsPage(Page):
             self.kaltstart.run_once("reports", delete_report(self.kaltstart, campaign))
         else:
             self.kaltstart.say(_("This campaign has no report on KALTSTART."))
+
+    def action_compare(self) -> None:
+        """A drive of this campaign with one of another."""
+        campaign = self._selected()
+        if campaign is not None:
+            self.kaltstart.run_once("compare", compare(self.kaltstart, campaign, self._campaigns))
 
     def action_take_over(self) -> None:
         """Campaigns of another stick."""
@@ -267,8 +277,8 @@ def _name_work(campaign: Campaign) -> _Work:
 
 def _may_compare(campaign: Campaign) -> bool:
     """Whether there is something, and nothing is measured meanwhile."""
-    devices = {step.device for step in campaign.steps if step.state != "planned"}
-    return campaign.state in {"done", "paused"} and len(devices) > 1
+    has_run = any(step.state != "planned" for step in campaign.steps)
+    return campaign.state in {"done", "paused"} and has_run
 
 
 def _may_ask(snapshot: Snapshot) -> bool:
