@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from appliance.report.blocks import DASH, ChartView, FoldView, LegendView, format_rate
+from appliance.report.blocks import ChartView, FoldView, LegendView, format_number, format_rate
 from appliance.report.charts.plots import Line, draw_lines, make_chart
 from appliance.report.figures import StepFigures, Workload
 from appliance.store.read.workloads import ActivityRow
 
 MAX_POINTS = 300
 _FEW = 10
+_SECTOR_BYTES = 512
+"""As the kernel counts, whatever the drive's own sectors are (Documentation/block/stat.rst)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,19 @@ def make_lines(name: str, color: int, drawn: Sequence[Interval]) -> tuple[Line, 
 
 def explain(name: str, intervals: Sequence[Interval], drawn: Sequence[Interval]) -> str:
     """What the chart averages, and the peaks that averages hide."""
-    read = format_rate(max((one.read_bytes_s for one in intervals), default=None))
-    write = format_rate(max((one.write_bytes_s for one in intervals), default=None))
-    if read == DASH:
+    if not intervals:
         return ""
-    peaks = f"highest single interval {read} MB/s read, {write} MB/s written."
+    read, write = (
+        f"{format_rate(rate)} MB/s ({format_number(rate / _SECTOR_BYTES)} sectors a second)"
+        for rate in (
+            max(one.read_bytes_s for one in intervals),
+            max(one.write_bytes_s for one in intervals),
+        )
+    )
+    peaks = (
+        f"highest single interval {read} read, {write} written. What is over within an interval"
+        " shows as less than its rate."
+    )
     if len(drawn) == len(intervals):
         return f"{name}: every interval as recorded; {peaks}"
     return (
