@@ -20,6 +20,9 @@ _SECTOR_BYTES = 512
 """As the kernel counts, whatever the drive's own sectors are (Documentation/block/stat.rst)."""
 
 
+_SHORT = "Some tests took less than an interval: there it shows less than their rates."
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """Bytes per second of one device in one or several intervals of the recording."""
@@ -79,6 +82,7 @@ def make_activity_fold(workload: Workload) -> FoldView | None:
 def _draw(step: StepFigures) -> tuple[ChartView, ...]:
     lines: list[Line] = []
     notes: list[str] = []
+    longest_s = 0.0
     for number, device in enumerate(dict.fromkeys(row.device for row in step.activity)):
         name = device
         intervals = make_intervals([row for row in step.activity if row.device == device])
@@ -86,6 +90,10 @@ def _draw(step: StepFigures) -> tuple[ChartView, ...]:
         color = step.color + number
         lines += make_lines(name, color, drawn)
         notes.append(explain(name, intervals, drawn))
+        longest_s = max([longest_s, *(one.seconds for one in intervals)])
+    tests_s = [seconds for figure in step.figures if (seconds := figure.get("seconds"))]
+    if min(tests_s, default=longest_s) < longest_s:
+        notes.append(_SHORT)
     svg = draw_lines(
         lines,
         name=f"activity-{step.step.id}",
@@ -119,10 +127,7 @@ def explain(name: str, intervals: Sequence[Interval], drawn: Sequence[Interval])
             max(one.write_bytes_s for one in intervals),
         )
     )
-    peaks = (
-        f"highest single interval {read} read, {write} written. What is over within an interval"
-        " shows as less than its rate."
-    )
+    peaks = f"highest single interval {read} read, {write} written."
     if len(drawn) == len(intervals):
         return f"{name}: every interval as recorded; {peaks}"
     return (

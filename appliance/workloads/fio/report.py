@@ -421,5 +421,10 @@ SECTION = Section(
     read_rows=_read_rows,
     read_values=_read_values,
     judge=_judge,
+    rules=(
+        "A buffer for writes is named only of a drive with platters on which random writes past"
+        f" the page cache reach {sustained.DROP} times the IOPS of random reads of the same stretch:"
+        " without one, heads move as far for either.",
+    ),
     shows_writing=True,
 )
