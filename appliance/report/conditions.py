@@ -126,10 +126,18 @@ def read_settings(rows: CampaignRows, identity: str) -> Mapping[str, str]:
 def say_other_conditions(one: Mapping[str, str], other: Mapping[str, str]) -> str:
     """What is known of both and is not the same; empty where nothing is."""
     return "; ".join(
-        f"{label} {value} against {other[label]}"
+        f"{label} {_show_apart(label, value, theirs)} against {_show_apart(label, theirs, value)}"
         for label, value in one.items()
-        if label in other and other[label] != value
+        if (theirs := other.get(label, value)) != value
     )
+
+
+def _show_apart(label: str, value: str, other: str) -> str:
+    """Of the kernel's options, which fill lines, only those that the other one has not."""
+    if label != _MACHINE["kernel_options"]:
+        return value
+    known = set(other.split())
+    return " ".join(word for word in value.split() if word not in known) or "no others"
 
 
 def find_locations(rows: CampaignRows) -> Mapping[str, str]:

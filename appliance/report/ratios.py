@@ -456,6 +456,7 @@ def find_earlier_findings(sides: Sequence[Side], earlier: Sequence[Side]) -> tup
         name = f"{side.label} against itself in campaign {before.campaign_id}"
         refused: list[str] = []
         points: list[float] = []
+        worst = "flat"
         for beside in compare_sides(side, before):
             if beside.ratio is None:
                 refused.append(f"{beside.subject} {beside.why_not.removesuffix('.')}")
@@ -465,6 +466,7 @@ def find_earlier_findings(sides: Sequence[Side], earlier: Sequence[Side]) -> tup
                 continue
             has_changed = beside.ratio.is_seen and abs(beside.ratio.value - 1.0) > stats.TOLERANCE
             kind = "remark" if has_changed else "flat"
+            worst = "remark" if has_changed else worst
             found.append(Finding(kind, f"{name}, {beside.subject}", say_beside(beside)))
         if points:
             text = f"{count(len(points), 'point')}, {_say_range(points)}; {_ONE_VALUE}."
@@ -472,5 +474,6 @@ def find_earlier_findings(sides: Sequence[Side], earlier: Sequence[Side]) -> tup
         if refused:
             found.append(Finding("flat", name, f"{'; '.join(refused)}."))
         if others := _say_others(side, before):
-            found.append(Finding("flat", name, f"measured under other conditions: {others}."))
+            # Beside what it may explain.
+            found.append(Finding(worst, name, f"measured under other conditions: {others}."))
     return tuple(found)

@@ -107,7 +107,8 @@ def _judge_proofs(workload: Workload) -> Iterable[Finding]:
     beside = [label for label, figure in figures if figure.valid and figure.beside]
     kind, total = workload.kind, count(len(figures), "figure")
     if invalid:
-        text = f"{kind}: {len(invalid)} of {total} invalid and left out of every mean."
+        verb = "is" if len(invalid) == 1 else "are"
+        text = f"{kind}: {len(invalid)} of {total} {verb} invalid and left out of every mean."
         yield Finding("remark", ", ".join(dict.fromkeys(invalid)), text)
     if unproven:
         text = (

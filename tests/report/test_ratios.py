@@ -160,7 +160,7 @@ def test_settings_that_differ_between_two_campaigns_are_said(
     link = "Power saving of its SATA link min_power against max_performance"
     assert f"\n  measured under other conditions: {link}." in _compare(two, "2", "1")
     note(2, None, kernel_options="quiet mitigations=off", memory_corrected="9")
-    kernel = "Kernel options quiet mitigations=off against quiet"
+    kernel = "Kernel options mitigations=off against no others"
     said = f"measured under other conditions: {kernel}; {link}."
     assert said in _compare(two, "2", "1")
     assert said in words_of(export(two, tmp_path, campaign_id=2))

@@ -357,7 +357,7 @@ def test_what_is_invalid_is_shown_with_its_reason_and_in_no_figure(
         one, step, [Result("seq-read", "bw_bytes_s", 77.7 * MB, BYPASS.read(), valid=False)]
     )
     words = words_of(export(one, tmp_path))
-    assert "fio: 1 of 1 figure invalid and left out of every mean." in words
+    assert "fio: 1 of 1 figure is invalid and left out of every mean." in words
     assert "invalid: O_DIRECT; the device served" in words
     # Struck out among all figures, and nowhere else.
     assert words.count("77.7") == 1

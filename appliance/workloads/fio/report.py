@@ -50,6 +50,12 @@ _SAME_BLOCKS = (
     " learned, or its own RAM still holds it."
 )
 
+_BUFFER_RULE = (
+    "A buffer for writes is named only of a drive with platters on which random writes past the"
+    f" page cache reach {sustained.DROP} times the IOPS of random reads of the same stretch:"
+    " without one, heads move as far for either."
+)
+
 LATENCIES = {
     "lat_p50_ns": "p50",
     "lat_p95_ns": "p95",
@@ -421,10 +427,6 @@ SECTION = Section(
     read_rows=_read_rows,
     read_values=_read_values,
     judge=_judge,
-    rules=(
-        "A buffer for writes is named only of a drive with platters on which random writes past"
-        f" the page cache reach {sustained.DROP} times the IOPS of random reads of the same stretch:"
-        " without one, heads move as far for either.",
-    ),
+    rules=(_BUFFER_RULE,),
     shows_writing=True,
 )
