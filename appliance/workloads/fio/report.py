@@ -381,7 +381,7 @@ def _judge_buffer(workload: Workload) -> Iterator[Finding]:
             text = (
                 f"{step.label}: random writes were {say_times(times)} random reads of the same"
                 f" stretch ({format_number(rates[1])} against {format_number(rates[0])} IOPS): the"
-                " drive takes writes into its RAM or flash before they are on its platters"
+                " drive takes writes into a buffer first, its RAM or flash"
             )
             yield compare("fio, a buffer for writes", [(text, figures)])
 
