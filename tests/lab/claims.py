@@ -94,8 +94,9 @@ class Truth:
     """Its serial number, as a page shows it."""
     answer: str
     about: str = BOOTS
-    """`boots`, `writing`, `buffer`, `surface`, `lottery, direct`, `fio, seq-read`, `sweep, rand-read,
-    norandommap`, `matrix, read of 24M, median over record sizes`, `sql, against SERIAL`"""
+    """`boots`, `writing`, `buffer`, `surface`, `lottery, direct`, `fio, seq-read`, `sweep,
+    rand-read, norandommap`, `matrix, read of 24M, median over record sizes`, `sql, against
+    SERIAL`"""
     ranges: tuple[tuple[float, float], ...] = ()
     """Of each number that is told: between what it may lie."""
 

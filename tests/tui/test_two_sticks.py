@@ -82,7 +82,7 @@ def _find(lines: list[str], word: str) -> int:
 async def test_the_drives_of_two_sticks_are_compared_by_keys(engine: FakeEngine) -> None:
     _measure_here(engine)
     path = _measure_there(engine.run / "fat")
-    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+    async with KaltstartApp(engine.port()).run_test(size=(100, 30)) as pilot:
         await settle(pilot)
         await open_databases(pilot, engine)
         await press(pilot, "enter")
@@ -106,6 +106,19 @@ async def test_the_drives_of_two_sticks_are_compared_by_keys(engine: FakeEngine)
         assert "ComparisonDialog" not in str(pilot.app.screen)
     assert told.startswith("settled boots: 1.19 times slower, 1.1")
     assert "n = 6 and 6; unproven" in told
+
+
+async def test_the_page_holds_the_drive_against_itself_on_the_other_stick(
+    engine: FakeEngine,
+) -> None:
+    _measure_here(engine)
+    _import(engine, _measure_there(engine.run / "fat"))
+    async with KaltstartApp(engine.port()).run_test(size=(120, 50)) as pilot:
+        await settle(pilot)
+        await press(pilot, "4", "home")
+        await finish(pilot, "flow")
+        told = " ".join(text_of(pilot, "#results").split())
+    assert f"{HDD.serial} against itself in campaign 1: 1.19 times slower, 1.18 to 1.20" in told
 
 
 async def test_what_was_measured_otherwise_is_not_compared_and_says_why(

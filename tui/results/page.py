@@ -42,6 +42,8 @@ _LISTED, _LISTED_IF_TALL, _TALL = 3, 6, 32
 """Campaigns in sight, and from so many lines of the screen on more of them."""
 _WIDE, _LIST_COLUMNS = 150, 40
 """From so many columns on the campaigns are beside their results, in a list of that width."""
+_ROOM_FOR_ALL = 100
+"""Columns that all keys of the page take, in any language."""
 _FRAME = 4
 """Columns of the results' panel beside their text: lines, padding and the scrollbar."""
 _CELL = 8
@@ -128,8 +130,9 @@ class ResultsPage(Page):
         if not _may_ask(snapshot):
             return [(_("Up/Down"), _("choose")), *keys]
         # With these there is no room for what a list has anyway.
-        several = [("c", _("compare"))] if len(snapshot.campaigns) > 1 else []
-        return [*keys, ("w", _("write report")), ("a", _("all")), other, *several]
+        keys += [("w", _("write report")), ("a", _("all")), other]
+        has_room = self.app.size.width >= _ROOM_FOR_ALL
+        return [*keys, ("c", _("compare"))] if has_room and len(snapshot.campaigns) > 1 else keys
 
     @override
     def show(self, snapshot: Snapshot) -> None:
@@ -278,7 +281,8 @@ def _name_work(campaign: Campaign) -> _Work:
 def _may_compare(campaign: Campaign) -> bool:
     """Whether there is something, and nothing is measured meanwhile."""
     has_run = any(step.state != "planned" for step in campaign.steps)
-    return campaign.state in {"done", "paused"} and has_run
+    has_booted = any(drive.boots for drive in campaign.drives)
+    return campaign.state in {"done", "paused"} and (has_run or has_booted)
 
 
 def _may_ask(snapshot: Snapshot) -> bool:
@@ -325,7 +329,8 @@ def describe_results(campaign: Campaign, width: int, side_ratios: Sequence[SideR
         blocks += draw_boots(apart, width)
     if campaign.steps:
         blocks += describe_comparisons(campaign, width)
-        blocks += describe_side_ratios(side_ratios, width)
+    blocks += describe_side_ratios(side_ratios, width)
+    if campaign.steps:
         blocks.append(describe_steps(campaign.steps, width))
         blocks += draw_comparisons(campaign, width)
         blocks += draw_spreads(campaign, width)

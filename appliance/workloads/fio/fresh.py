@@ -60,7 +60,7 @@ class FreshWorkload(Workload):
         else:
             sizes = map(format_drive_size, (self._fio.whole_bytes, bench.size_bytes))
             times = "once" if self._plan.precondition == 1 else f"{self._plan.precondition} times"
-            state = f"{' of '.join(sizes)} overwritten {times} since it was discarded"
+            state = f"{' of '.join(sizes)} overwritten {times} in sequence since it was discarded"
         bench = replace(bench, drive_state=f"{bench.drive_state}; {state}")
         result = self._fio.run_test(bench, variant.test, variant)
         return replace(result, notes=notes + result.notes)
