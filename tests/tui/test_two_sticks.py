@@ -18,6 +18,7 @@ from tests.tui.fake_drives import HDD
 from tests.tui.steps import answer, drawn, finish, press, settle, shown, text_of
 from tui import language
 from tui.app import KaltstartApp
+from tui.results.page import ROOM_FOR_ALL_KEYS
 
 _PLAN = 'version = 1\n[boot]\n[[workload]]\nkind = "fio"\npage_cache = "bypass"\nseed = {seed}\n'
 _OURS = Disk(
@@ -92,6 +93,7 @@ async def test_the_drives_of_two_sticks_are_compared_by_keys(engine: FakeEngine)
         _import(engine, path)
         await answer(pilot, engine, "accepted", "2 campaigns imported", kind="merge")
         assert "c compare" in text_of(pilot, "#keys")
+        assert len(text_of(pilot, "#keys")) <= ROOM_FOR_ALL_KEYS
         # The cursor is on the newest: one drive, so only the other side is asked for.
         await press(pilot, "home", "c")
         await shown(pilot, "SidesDialog Table")
@@ -139,7 +141,9 @@ async def test_both_drives_fit_where_the_same_was_asked(engine: FakeEngine) -> N
     language.use("de")
     async with KaltstartApp(engine.port()).run_test(size=(100, 30)) as pilot:
         await settle(pilot)
-        await press(pilot, "4", "end", "c")
+        await press(pilot, "4")
+        assert len(text_of(pilot, "#keys")) <= ROOM_FOR_ALL_KEYS
+        await press(pilot, "end", "c")
         await shown(pilot, "SidesDialog Table")
         listed = _list_sides(drawn(pilot))
         await press(pilot, *["down"] * _find(listed, _OTHER.serial), "enter")

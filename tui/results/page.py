@@ -42,7 +42,7 @@ _LISTED, _LISTED_IF_TALL, _TALL = 3, 6, 32
 """Campaigns in sight, and from so many lines of the screen on more of them."""
 _WIDE, _LIST_COLUMNS = 150, 40
 """From so many columns on the campaigns are beside their results, in a list of that width."""
-_ROOM_FOR_ALL = 100
+ROOM_FOR_ALL_KEYS = 90
 """Columns that all keys of the page take, in any language."""
 _FRAME = 4
 """Columns of the results' panel beside their text: lines, padding and the scrollbar."""
@@ -131,7 +131,7 @@ class ResultsPage(Page):
             return [(_("Up/Down"), _("choose")), *keys]
         # With these there is no room for what a list has anyway.
         keys += [("w", _("write report")), ("a", _("all")), other]
-        has_room = self.app.size.width >= _ROOM_FOR_ALL
+        has_room = self.app.size.width >= ROOM_FOR_ALL_KEYS
         return [*keys, ("c", _("compare"))] if has_room and len(snapshot.campaigns) > 1 else keys
 
     @override
