@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the kernel handles a drive's requests: driver, scheduler, queue, read-ahead, cache.
+"""How the kernel handles a drive's requests: driver, scheduler, queue, read-ahead, cache, link.
 
 Reads /sys only; sends no command to a drive and changes nothing.
 """
@@ -13,7 +13,7 @@ from appliance import sysfs
 
 # Every disk behind SCSI has `sd`, every USB device `usb`, every bridge `pcieport`: no news.
 _COMMON = frozenset({"sd", "usb", "hub", "pcieport"})
-_SCHEDULER = re.compile(r"\[([^\]]+)\]")
+_CHOICE = re.compile(r"\[([^\]]+)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,11 @@ class BlockSettings:
     wake_latency_us: str = ""
     """Into which of its power states an idle NVMe drive may go: those that it leaves within so many
     microseconds; 0: into none. Empty where it has no such states of its own."""
+    link_power_policy: str = ""
+    """Of the SATA port, when idle: `max_performance`, `med_power_with_dipm`."""
+    link_aspm: str | None = None
+    """The low-power states that its PCIe link enters when idle, `L1 L1.2`; empty: none of those
+    that it has; None where it has none, or the kernel does not say."""
 
 
 def read_block_settings(name: str, *, sys: Path = Path("/sys")) -> BlockSettings:
@@ -42,19 +47,21 @@ def read_block_settings(name: str, *, sys: Path = Path("/sys")) -> BlockSettings
     read_ahead_kib = _number(sysfs.read_text(queue / "read_ahead_kb"))
     return BlockSettings(
         drivers=pick_drivers(_read_drivers(block / "device", sys=sys)),
-        scheduler=parse_scheduler(sysfs.read_text(queue / "scheduler")),
+        scheduler=parse_choice(sysfs.read_text(queue / "scheduler")),
         # In KiB, whatever its name says (block/blk-sysfs.c).
         read_ahead_bytes=None if read_ahead_kib is None else read_ahead_kib << 10,
         nr_requests=_number(sysfs.read_text(queue / "nr_requests")),
         queue_depth=_number(sysfs.read_text(block / "device/queue_depth")),
         write_cache=sysfs.read_text(queue / "write_cache"),
         wake_latency_us=_read_wake_latency(block / "device"),
+        link_power_policy=_read_link_power_policy(block / "device"),
+        link_aspm=_read_link_aspm(_find_controller(block / "device") / "device/link"),
     )
 
 
-def parse_scheduler(text: str) -> str:
+def parse_choice(text: str) -> str:
     """The one in force of `none [mq-deadline] bfq`, or the only one; else empty."""
-    found = _SCHEDULER.search(text)
+    found = _CHOICE.search(text)
     if found:
         return found[1]
     return text.strip() if len(text.split()) == 1 else ""
@@ -85,6 +92,24 @@ def _find_controller(device: Path) -> Path:
 def _read_wake_latency(device: Path) -> str:
     """The file is there if the drive offers autonomous transitions (nvme_configure_apst)."""
     return sysfs.read_text(_find_controller(device) / "power/pm_qos_latency_tolerance_us")
+
+
+def _read_link_power_policy(device: Path) -> str:
+    """That of the SCSI host; only drivers of SATA have the file (drivers/ata/libata-sata.c)."""
+    place = device.resolve()
+    host = next((each for each in place.parents if re.fullmatch(r"host\d+", each.name)), None)
+    if host is None:
+        return ""
+    return sysfs.read_text(host / "scsi_host" / host.name / "link_power_management_policy")
+
+
+def _read_link_aspm(link: Path) -> str | None:
+    """A file for each state that both ends of the link have (sysfs-bus-pci, `link/l1_aspm`)."""
+    states = {
+        file.name.removesuffix("_aspm").capitalize().replace("_", "."): sysfs.read_text(file)
+        for file in sorted(link.glob("l*_aspm"))
+    }
+    return " ".join(name for name, text in states.items() if text == "1") if states else None
 
 
 def _number(text: str) -> int | None:

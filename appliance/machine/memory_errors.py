@@ -41,7 +41,8 @@ def count_growth(values: Iterable[str]) -> int:
 def describe_growth(corrected: int, uncorrected: int) -> str:
     """A clause for people; empty where nothing came."""
     said = [
-        *([f"corrected {corrected} errors"] if corrected else []),
-        *([f"could not correct {uncorrected}"] if uncorrected else []),
+        f"{verb} {count} {'error' if count == 1 else 'errors'}"
+        for verb, count in (("corrected", corrected), ("could not correct", uncorrected))
+        if count
     ]
     return f"the machine's memory {' and '.join(said)} during the campaign" if said else ""

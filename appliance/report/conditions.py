@@ -29,6 +29,8 @@ _MACHINE = {
     memory_errors.UNCORRECTED: "Memory errors that ECC could not correct",
     "governor": "Frequency governor",
     "frequency_driver": "Frequency driver",
+    "aspm_policy": "Power saving of PCIe links",
+    "kernel_options": "Kernel options",
 }
 _PROGRAMS = {
     "kaltstart": "Kaltstart",
@@ -57,8 +59,12 @@ _DRIVE = {
     "write_cache": "Write cache (kernel)",
     "drive_write_cache": "Write cache (drive)",
     "idle_power_states": "Idle power states",
+    "link_power_policy": "Power saving of its SATA link",
+    "link_aspm": "Power saving of its PCIe link",
 }
 _LABELS = _MACHINE | _PROGRAMS | _DRIVE
+_OF_NO_FIGURE = frozenset({*memory_errors.NAMES, "model", "location", "topology", "kaltstart"})
+"""What may differ between two campaigns and decides about no figure, or is told elsewhere."""
 _MACHINE_SUBJECT = "the machine"
 
 type _History = Mapping[str, Sequence[ConditionRow]]
@@ -104,6 +110,36 @@ def make_conditions(rows: CampaignRows) -> ConditionsView | None:
     )
 
 
+def read_settings(rows: CampaignRows, identity: str) -> Mapping[str, str]:
+    """By label, under what a drive was measured in the end, the machine's settings included.
+
+    `identity` that of no drive, an array's for instance: the machine's alone.
+    """
+    found = {row.name: row for row in rows.conditions if row.drive_serial in {"", identity}}
+    return {
+        label: _format(found[name])
+        for name, label in _LABELS.items()
+        if name in found and name not in _OF_NO_FIGURE
+    }
+
+
+def say_other_conditions(one: Mapping[str, str], other: Mapping[str, str]) -> str:
+    """What is known of both and is not the same; empty where nothing is."""
+    return "; ".join(
+        f"{label} {_show_apart(label, value, theirs)} against {_show_apart(label, theirs, value)}"
+        for label, value in one.items()
+        if (theirs := other.get(label, value)) != value
+    )
+
+
+def _show_apart(label: str, value: str, other: str) -> str:
+    """Of the kernel's options, which fill lines, only those that the other one has not."""
+    if label != _MACHINE["kernel_options"]:
+        return value
+    known = set(other.split())
+    return " ".join(word for word in value.split() if word not in known) or "no others"
+
+
 def find_locations(rows: CampaignRows) -> Mapping[str, str]:
     """By serial number or WWN, where each drive was plugged in last."""
     return {row.drive_serial: row.value for row in rows.conditions if row.name == "location"}
@@ -137,8 +173,12 @@ def _find_memory_errors(rows: CampaignRows) -> tuple[Finding, ...]:
     said = memory_errors.describe_growth(*grown)
     if not said:
         return ()
-    text = f"{said}. What was read back wrong may be its fault; test it."
-    return (Finding("remark", _MACHINE_SUBJECT, text),)
+    blamed = (
+        "What was read back wrong may be its fault; test it."
+        if grown[1]
+        else "A corrected error turns no byte, but good memory has next to none; test it."
+    )
+    return (Finding("remark", _MACHINE_SUBJECT, f"{said}. {blamed}"),)
 
 
 def _say_changes(changed: _History) -> str:

@@ -11,6 +11,7 @@ from math import ceil
 from appliance.errors import PlanError
 from appliance.report.blocks import count, format_number, format_rate, format_share
 from appliance.report.boots.findings import Finding
+from appliance.report.conditions import say_other_conditions
 from appliance.report.series import KNOWN_TO
 from appliance.report.sides import (
     ALONE,
@@ -343,6 +344,14 @@ def compare_campaigns(
             yield f"  {each.subject}: {say_beside(each)}"
         if not told:
             yield "  nothing that both measured."
+        elif others := _say_others(first, second):
+            yield f"  measured under other conditions: {others}."
+
+
+def _say_others(one: Side, other: Side) -> str:
+    """Under which other conditions they were measured; nothing of two drives of a campaign."""
+    is_same = one.campaign_id == other.campaign_id
+    return "" if is_same else say_other_conditions(one.settings, other.settings)
 
 
 def _name(side: Side) -> str:
@@ -447,6 +456,7 @@ def find_earlier_findings(sides: Sequence[Side], earlier: Sequence[Side]) -> tup
         name = f"{side.label} against itself in campaign {before.campaign_id}"
         refused: list[str] = []
         points: list[float] = []
+        worst = "flat"
         for beside in compare_sides(side, before):
             if beside.ratio is None:
                 refused.append(f"{beside.subject} {beside.why_not.removesuffix('.')}")
@@ -456,10 +466,14 @@ def find_earlier_findings(sides: Sequence[Side], earlier: Sequence[Side]) -> tup
                 continue
             has_changed = beside.ratio.is_seen and abs(beside.ratio.value - 1.0) > stats.TOLERANCE
             kind = "remark" if has_changed else "flat"
+            worst = "remark" if has_changed else worst
             found.append(Finding(kind, f"{name}, {beside.subject}", say_beside(beside)))
         if points:
             text = f"{count(len(points), 'point')}, {_say_range(points)}; {_ONE_VALUE}."
             found.append(Finding("flat", f"{name}, sweep", text))
         if refused:
             found.append(Finding("flat", name, f"{'; '.join(refused)}."))
+        if others := _say_others(side, before):
+            # Beside what it may explain.
+            found.append(Finding(worst, name, f"measured under other conditions: {others}."))
     return tuple(found)

@@ -6,12 +6,13 @@ Each series has the conditions that it was taken under: two are compared only wh
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from appliance.kinds import load_all
 from appliance.plan.model import TABLES
 from appliance.report.blocks import describe_beside, find_ram_share, say_start
+from appliance.report.conditions import read_settings
 from appliance.report.figures import ARRAY, MEMBERS, Figure, StepFigures, Workload, group_workloads
 from appliance.report.section import Places, find_section, name_kind, read_values
 from appliance.report.series import Series, label_booted, make_series
@@ -70,6 +71,8 @@ class Side:
     token: str = ""
     """The same for the same drive, or for an array of the same drives, and for nothing else; empty
     where nothing tells it from others."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """By label, what was noted of the machine and of the drive: `Link` is `6.0 Gb/s`."""
 
 
 def read_sides(rows: CampaignRows) -> tuple[Side, ...]:
@@ -108,6 +111,7 @@ def read_sides(rows: CampaignRows) -> tuple[Side, ...]:
                 if each.values or each.missing
             ),
             tokens.get(identity, ""),
+            read_settings(rows, identity),
         )
         for identity, (label, samples) in found.items()
         if samples

@@ -107,12 +107,13 @@ def _judge_proofs(workload: Workload) -> Iterable[Finding]:
     beside = [label for label, figure in figures if figure.valid and figure.beside]
     kind, total = workload.kind, count(len(figures), "figure")
     if invalid:
-        text = f"{kind}: {len(invalid)} of {total} invalid and in no mean."
+        verb = "is" if len(invalid) == 1 else "are"
+        text = f"{kind}: {len(invalid)} of {total} {verb} invalid and left out of every mean."
         yield Finding("remark", ", ".join(dict.fromkeys(invalid)), text)
     if unproven:
         text = (
-            f"{kind}: of {len(unproven)} of {total} neither the cache state is proven nor that"
-            " they began cold; no sentence here is built on them."
+            f"{kind}: for {len(unproven)} of {total}, neither the state of the page cache nor a"
+            " cold beginning is proven; no sentence here is built on them."
         )
         yield Finding("proof", ", ".join(dict.fromkeys(unproven)), text)
     if beside:

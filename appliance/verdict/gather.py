@@ -240,8 +240,14 @@ def _gather_steps(
                 taken, looked = gather_surface.gather_surface(connection, drive, step, rows)
                 coverages.append(looked)
             case "verify":
+                corrected, uncorrected = _count_memory_errors(connection, campaign_id)
                 taken, looked = gather_verify.gather_verify(
-                    connection, drive, step, rows, memory=_describe_memory(connection, campaign_id)
+                    connection,
+                    drive,
+                    step,
+                    rows,
+                    memory=describe_growth(corrected, uncorrected),
+                    is_memory_at_fault=uncorrected > 0,
                 )
                 coverages.append(looked)
             case "selftest":
@@ -272,13 +278,13 @@ def _gather_steps(
     return {name: find_worst(LIMITS[name], each) for name, each in found.items()}, coverages
 
 
-def _describe_memory(connection: sqlite3.Connection, campaign_id: int) -> str:
-    """What the machine's memory counted during the campaign; empty where that is nothing."""
-    grown = [
+def _count_memory_errors(connection: sqlite3.Connection, campaign_id: int) -> tuple[int, int]:
+    """How many errors the machine's memory corrected during the campaign, and could not."""
+    corrected, uncorrected = (
         count_growth(select_condition_values(connection, campaign_id, None, name))
         for name in (CORRECTED, UNCORRECTED)
-    ]
-    return describe_growth(*grown)
+    )
+    return corrected, uncorrected
 
 
 def _describe_unread(coverages: Sequence[Coverage]) -> str:

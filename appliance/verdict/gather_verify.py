@@ -37,10 +37,12 @@ def gather_verify(
     rows: Sequence[FigureRow],
     *,
     memory: str = "",
+    is_memory_at_fault: bool = False,
 ) -> tuple[dict[str, Figure], Coverage]:
     """From one step: by the limits' names, and how much of the surface it wrote and read back.
 
     `memory`: what the machine's memory counted of its own errors meanwhile, a clause.
+    `is_memory_at_fault`: whether it failed to correct one of them.
     """
     ranges = select_range_bytes(connection, step.id)
     written = sum_metric(rows, _WRITE, "app_write_bytes")
@@ -72,7 +74,9 @@ def gather_verify(
     if unsteady:
         wrong = replace(wrong, excuse=UNSTEADY.format(size=f"{unsteady:.0f}"))
     if memory:
-        wrong = _doubt_memory(wrong, memory, is_placed=bool(ranges.keys() & {"alias", "lost"}))
+        is_placed = bool(ranges.keys() & {"alias", "lost"})
+        is_excused = is_memory_at_fault and not is_placed
+        wrong = _doubt_memory(wrong, memory, is_excused=is_excused)
     figures = take(rows, VARIANTS) | {
         "verify_mismatch_bytes": wrong,
         "verify_unreadable_bytes": find("unreadable", metric="unreadable_bytes"),
@@ -82,12 +86,13 @@ def gather_verify(
     return figures, _find_coverage(drive, rows, written_bytes=(written or 0.0) if is_done else 0.0)
 
 
-def _doubt_memory(wrong: Figure, memory: str, *, is_placed: bool) -> Figure:
-    """No drive is rejected for bytes that bad memory may have turned.
+def _doubt_memory(wrong: Figure, memory: str, *, is_excused: bool) -> Figure:
+    """No drive is rejected for bytes that bad memory may have turned (`is_excused`).
 
-    Memory does not put a whole sector in another's place, nor an older one back (`is_placed`).
+    A corrected error turns none. Nor does memory put a whole sector in another's place, or an older
+    one back.
     """
-    if not wrong.value or is_placed:
+    if not wrong.value or not is_excused:
         return replace(wrong, detail=f"{wrong.detail}; {memory}")
     said = f"{memory}: test it, and verify again"
     excuse = "; ".join(filter(None, (wrong.excuse, said)))

@@ -33,6 +33,10 @@ _BOOT_FORMS = (
     (r"no valid timed boot", "open"),
 )
 """How a finding about boots begins, and what it claims."""
+_BUFFER = re.compile(
+    rf"random writes were (?P<ratio>{_NUMBER}) times as fast as random reads.*takes writes into a"
+    " buffer"
+)
 _WRITING = re.compile(
     rf"writing fell from (at least )?({_NUMBER}) to ({_NUMBER}) MB/s"
     rf" once ({_NUMBER}) (KiB|MiB|GiB) were written"
@@ -90,8 +94,9 @@ class Truth:
     """Its serial number, as a page shows it."""
     answer: str
     about: str = BOOTS
-    """`boots`, `writing`, `surface`, `lottery, direct`, `fio, seq-read`, `sweep, rand-read,
-    norandommap`, `matrix, read of 24M, median over record sizes`, `sql, against SERIAL`"""
+    """`boots`, `writing`, `buffer`, `surface`, `lottery, direct`, `fio, seq-read`, `sweep,
+    rand-read, norandommap`, `matrix, read of 24M, median over record sizes`, `sql, against
+    SERIAL`"""
     ranges: tuple[tuple[float, float], ...] = ()
     """Of each number that is told: between what it may lie."""
 
@@ -124,6 +129,8 @@ def read_claims(page: Page, drive: str, about: str) -> Iterator[Claim]:
             yield from _read_boots(page, drive)
         case "writing":
             yield from _read_writing(page, drive)
+        case "buffer":
+            yield from _read_buffer(page, drive)
         case "lottery":
             yield from _read_lottery(page, drive, rest)
         case "sql":
@@ -197,6 +204,13 @@ def _read_writing(page: Page, drive: str) -> Iterator[Claim]:
             at_least, fast, slow, size, unit = match.groups()
             numbers = (float(fast), float(slow), float(size) * _MIB[unit])
             yield Claim("falls", finding.text, numbers, is_least=bool(at_least))
+
+
+def _read_buffer(page: Page, drive: str) -> Iterator[Claim]:
+    """How many times as fast random writes were as random reads."""
+    for finding in page.list_of("fio, a buffer for writes"):
+        if finding.text.startswith(f"{drive}: ") and (match := _BUFFER.search(finding.text)):
+            yield Claim("buffers", finding.text, (float(match["ratio"]),))
 
 
 def _read_compared(page: Page, drive: str, about: str, form: str) -> Iterator[Claim]:

@@ -178,6 +178,10 @@ HELD_OUT: tuple[ModelCampaign, ...] = (
         Truth(_DISK.serial, "one run", "fio, rand-write", ((60, 120),)),
         # It answers them at once: how many there are is the processor's doing.
         Truth(_WRITES.serial, "one run", "fio, rand-write", ((250, 100_000),)),
+        # Its heads move as far for a write as for a read. Written after the first run: the sentence
+        # is younger.
+        Truth(_DISK.serial, NOTHING, "buffer"),
+        Truth(_WAITS.serial, NOTHING, "buffer"),
         # A pass takes a few seconds, without a pause: neither rest nor delay is over by then.
         Truth(_REST.serial, "no gain", "lottery, direct"),
         Truth(_LATE.serial, "no gain", "lottery, direct"),

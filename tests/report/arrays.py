@@ -92,7 +92,8 @@ def add_array_campaign(connection: sqlite3.Connection) -> None:
                     add_inside(connection, step)
                 else:
                     add_results(connection, step, make(place))
-                    _add_activity(connection, step, place, read=80 * MB, write=40 * MB)
+                    read, write = (310, 320) if place == SSD else (100, 110)
+                    _add_activity(connection, step, place, read=read * MB, write=write * MB)
                 end_step(connection, step, "done")
         step = add_array_step(connection, "fio", "array", index=3)
         for mode, results in _make_modes():
@@ -145,7 +146,7 @@ def add_inside(connection: sqlite3.Connection, step: int) -> None:
         "dirty_end_bytes": 12 * MIB,
     }
     add_array_results(connection, step, make_results("array", COUNTED, **counters))
-    _add_activity(connection, step, "array", read=220 * MB, write=90 * MB)
+    _add_activity(connection, step, "array", read=280 * MB, write=250 * MB)
     _add_activity(connection, step, SSD, read=180 * MB, write=140 * MB)
     _add_activity(connection, step, HDD, read=40 * MB, write=30 * MB)
     arrays.insert_array_samples(

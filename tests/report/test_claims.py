@@ -164,6 +164,18 @@ def test_a_database_is_told_against_another_drives() -> None:
     assert (fast.answer, fast.numbers) == ("faster", (61.5, 99.0))
 
 
+def test_a_buffer_is_told_of_its_drive() -> None:
+    told = (
+        "A: random writes were 9.2 times as fast as random reads of the same stretch (900 against"
+        " 98.0 IOPS): the drive takes writes into a buffer first, its RAM or flash; page cache"
+        " bypass, proven."
+    )
+    page = Page("", (Finding("flat", "fio, a buffer for writes", told),))
+    (claim,) = read_claims(page, "A", "buffer")
+    assert (claim.answer, claim.numbers) == ("buffers", (9.2,))
+    assert list(read_claims(page, "B", "buffer")) == []
+
+
 def test_what_falls_is_told_of_its_drive() -> None:
     text = (
         "writing fell from 40.0 to 5.00 MB/s once 1.5 GiB were written, and stayed there (verify;"

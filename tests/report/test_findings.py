@@ -268,7 +268,7 @@ def test_cold_is_called_proven_only_where_it_is() -> None:
 
 def test_what_is_missing_is_told() -> None:
     findings = find_findings([_series(1.0, 1.0, failed=2, given_up="it vanished")])
-    assert Finding("remark", "A", "2 boots failed and left out of every figure.") in findings
+    assert Finding("remark", "A", "2 boots failed and are left out of every figure.") in findings
     assert Finding("remark", "A", "the campaign went on without it: it vanished.") in findings
 
 

@@ -14,6 +14,7 @@ from appliance.report.ratios import compare_campaigns, say_ratio
 from appliance.samples.model import Ticket
 from appliance.statistics.ratio import find_ratio
 from appliance.store import steps as store
+from appliance.store.conditions import find_changes, insert_conditions
 from appliance.store.connect import open_database
 from appliance.store.merge import merge_database
 from appliance.store.read.campaign import select_campaign, select_earlier
@@ -142,6 +143,27 @@ def test_two_sticks_are_compared_once_they_are_merged(
     assert "campaign 3, Z against campaign 2, A:\n  settled boots: 1.78 times faster" in _compare(
         two, "3", "2"
     )
+
+
+def test_settings_that_differ_between_two_campaigns_are_said(
+    two: sqlite3.Connection, tmp_path: Path
+) -> None:
+    (drive,) = two.execute("SELECT id FROM drive WHERE serial = 'A'").fetchone()
+
+    def note(campaign: int, owner: int | None, **values: str) -> None:
+        insert_conditions(two, campaign, owner, find_changes({}, values))
+
+    for campaign, policy in ((1, "max_performance"), (2, "min_power")):
+        note(campaign, drive, link_power_policy=policy, link="6.0 Gb/s", location=f"bay {campaign}")
+    note(1, None, kernel_options="quiet", memory_corrected="4")
+    assert "conditions" not in _compare(two, "1:A", "1:B")
+    link = "Power saving of its SATA link min_power against max_performance"
+    assert f"\n  measured under other conditions: {link}." in _compare(two, "2", "1")
+    note(2, None, kernel_options="quiet mitigations=off", memory_corrected="9")
+    kernel = "Kernel options mitigations=off against no others"
+    said = f"measured under other conditions: {kernel}; {link}."
+    assert said in _compare(two, "2", "1")
+    assert said in words_of(export(two, tmp_path, campaign_id=2))
 
 
 def test_boots_that_have_not_settled_are_not_compared(two: sqlite3.Connection) -> None:

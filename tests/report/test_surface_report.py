@@ -199,6 +199,6 @@ def test_beside_other_drives_the_state_is_not_called_unproven(
     seal(one, "result")
     _, words = _export(one, tmp_path)
     findings = words[: words.index("The rules behind")]
-    assert "neither the cache state is proven" not in findings
+    assert "neither the state of the page cache" not in findings
     assert "surface: 101 of 101 figures were taken while other drives were tested" in findings
     assert "95.0 MB/s (slices" not in findings

@@ -357,7 +357,7 @@ def test_what_is_invalid_is_shown_with_its_reason_and_in_no_figure(
         one, step, [Result("seq-read", "bw_bytes_s", 77.7 * MB, BYPASS.read(), valid=False)]
     )
     words = words_of(export(one, tmp_path))
-    assert "fio: 1 of 1 figure invalid and in no mean." in words
+    assert "fio: 1 of 1 figure is invalid and left out of every mean." in words
     assert "invalid: O_DIRECT; the device served" in words
     # Struck out among all figures, and nowhere else.
     assert words.count("77.7") == 1
@@ -372,7 +372,10 @@ def test_no_sentence_is_built_on_what_is_not_proven(
     words = words_of(export(one, tmp_path))
     findings = words[: words.index("The rules behind")]
     assert "77.7" not in findings
-    assert "of 1 of 1 figure neither the cache state is proven nor that they began cold" in findings
+    assert (
+        "for 1 of 1 figure, neither the state of the page cache nor a cold beginning is proven"
+        in findings
+    )
 
 
 def test_invalid_rounds_are_in_no_mean(one: sqlite3.Connection) -> None:
@@ -455,7 +458,7 @@ def test_what_thinning_averaged_is_told(one: sqlite3.Connection, tmp_path: Path)
     store.insert_activity(one, step, samples)
     words = words_of(export(one, tmp_path))
     assert "each point is the mean of 3 recorded intervals (about 3 s), 900 in all" in words
-    assert "highest single interval 90.0 MB/s read" in words
+    assert "highest single interval 90.0 MB/s (175781 sectors a second) read" in words
 
 
 def test_an_idle_device_can_be_drawn(one: sqlite3.Connection, tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ COMPANIONS: Mapping[str, PlanTable] = {
     "ioengine": {"iodepth": 1},
     "max_rounds": {"steady_state": True},
     "same_blocks": {"steady_state": True},
+    "fresh_first": {"tests": ("seq-write",), "precondition": 1},
     "modes": {"on": "array"},
     "warm_up": {"on": "array", "modes": ("writeback",)},
 }

@@ -51,6 +51,54 @@ class SideRatio:
     """So many places count as one."""
     range: tuple[float, float] = (1.0, 1.0)
     """Of the pairs the least and the largest ratio."""
+    is_otherwise: bool = False
+    """Whether both are of different campaigns, and settings of machine or drive were others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two drives that may be of different campaigns."""
+
+    ratios: tuple[SideRatio, ...]
+    refused: tuple[tuple[str, tuple[str, ...]], ...]
+    """What both measured and is not compared: in what it differs, words of `WORDS`, or nothing
+    where there are no values."""
+
+
+WORDS = {
+    "cache": N_("state of the caches"),
+    "seed": N_("seed"),
+    "size": N_("size"),
+    "image": N_("version of Kaltstart"),
+    "plan": N_("keys of the plan"),
+}
+"""In what two series may differ, as the command has it and for people."""
+
+
+def describe_comparison(comparison: Comparison, width: int) -> list[str]:
+    """Lines: each ratio with its interval, or without one, and what was not compared and why."""
+    lines: list[str] = []
+    for each in comparison.ratios:
+        said = say_ratio(each.value, each.interval)
+        told = f"{_translate(each.subject)}: {said} ({_say_counts(each)}; {_translate(each.state)})"
+        lines += wrap(drawable(told), width, subsequent_indent="  ")
+    if any(each.interval is None for each in comparison.ratios):
+        told = _("Without an interval there are too few values: chance may do as much.")
+        lines += ["", *wrap(told, width)]
+    for subject, words in comparison.refused:
+        why = _("no settled boots, or no values")
+        if words:
+            named = ", ".join(_(WORDS[word]) for word in words)
+            why = _("not measured alike: {named}").format(named=named)
+        told = _("{subject}: not compared, {why}").format(subject=_translate(subject), why=why)
+        lines += wrap(drawable(told), width, subsequent_indent="  ")
+    if any(each.is_otherwise for each in comparison.ratios):
+        lines += ["", *wrap(_say_otherwise(), width)]
+    return lines or [_("They have measured nothing alike.")]
+
+
+def _say_otherwise() -> str:
+    return _("settings of machine or drive are not the same in both campaigns: see their reports")
 
 
 def describe_side_ratios(ratios: Sequence[SideRatio], width: int) -> list[str]:
@@ -76,6 +124,8 @@ def describe_side_ratios(ratios: Sequence[SideRatio], width: int) -> list[str]:
         if names:
             told = f"{title}: {'; '.join(names)}"
             lines += wrap(drawable(told), width, initial_indent="  ", subsequent_indent="    ")
+    if any(each.is_otherwise for each in ratios):
+        lines += wrap(_say_otherwise(), width, initial_indent="  ", subsequent_indent="    ")
     return ["\n".join(lines)]
 
 

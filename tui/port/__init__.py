@@ -25,7 +25,7 @@ from appliance.units import format_drive_size, slug
 from tui import language
 from tui.activity.meter import find_subjects
 from tui.activity.rates import Activity
-from tui.figures.side_ratios import SideRatio
+from tui.figures.side_ratios import Comparison, SideRatio
 from tui.format import localise
 from tui.language import _
 from tui.model.draft import ComposedCampaign, Mistake
@@ -255,6 +255,12 @@ class Port:
         from tui.port.side_ratios import read_side_ratios  # noqa: PLC0415  # see DEFERRED
 
         return read_side_ratios(self.database, campaign_id)
+
+    def read_comparison(self, one: tuple[int, str], other: tuple[int, str]) -> Comparison:
+        """A campaign's drive, by its identity, beside another's. Raises KaltstartError."""
+        from tui.port.side_ratios import read_comparison  # noqa: PLC0415  # see DEFERRED
+
+        return read_comparison(self.database, one, other)
 
     def list_raw(self, campaign_id: int) -> tuple[RawOutput, ...]:
         """The raw output that is kept of a campaign. Raises KaltstartError."""

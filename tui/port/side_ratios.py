@@ -8,11 +8,18 @@ come from another stick.
 from dataclasses import replace
 from pathlib import Path
 
-from appliance.report.ratios import Beside, compare_sides, find_besides, pair_earlier
+from appliance.report.conditions import say_other_conditions
+from appliance.report.ratios import (
+    Beside,
+    compare_sides,
+    find_besides,
+    find_differences,
+    pair_earlier,
+)
 from appliance.report.sides import BOOTS, COLD_START, PAGE_CACHE, Side, read_sides
 from appliance.store.read.campaign import select_campaign, select_earlier
 from tui.charset import one_line
-from tui.figures.side_ratios import SideRatio
+from tui.figures.side_ratios import Comparison, SideRatio
 from tui.language import _
 from tui.port.stored import opened
 
@@ -34,6 +41,36 @@ def read_side_ratios(database: Path, campaign_id: int) -> tuple[SideRatio, ...]:
     return tuple(_convert(*each) for each in found)
 
 
+def read_comparison(database: Path, one: tuple[int, str], other: tuple[int, str]) -> Comparison:
+    """A campaign's drive, by its identity, beside another's. Raises KaltstartError."""
+    sides = []
+    with opened(database, _("the campaign cannot be read: {reason}")) as connection:
+        for campaign_id, identity in (one, other):
+            rows = select_campaign(connection, campaign_id=campaign_id, with_activity=False)
+            sides += [side for side in read_sides(rows) if side.identity == identity]
+    if len(sides) != 2:
+        return Comparison((), ())
+    first, second = sides
+    found = compare_sides(first, second)
+    return Comparison(
+        tuple(_convert(first, second, each) for each in found if each.ratio is not None),
+        tuple(
+            (
+                one_line(each.subject),
+                tuple(
+                    dict.fromkeys(
+                        differing.allowance for differing in find_differences(each.one, each.other)
+                    )
+                )
+                if each.one.values and each.other.values
+                else (),
+            )
+            for each in found
+            if each.ratio is None
+        ),
+    )
+
+
 def _convert(one: Side, other: Side, beside: Beside) -> SideRatio:
     ratio, places = beside.ratio, beside.one.places
     interval = ratio and ratio.interval
@@ -48,6 +85,8 @@ def _convert(one: Side, other: Side, beside: Beside) -> SideRatio:
         counts=(count, count) if places else (len(beside.one.values), len(beside.other.values)),
         value=ratio.value if ratio else 1.0,
         interval=(interval.low, interval.high) if interval else None,
+        is_otherwise=one.campaign_id != other.campaign_id
+        and say_other_conditions(one.settings, other.settings) != "",
         places=places.called if places else "",
         together=places.together if places else 1,
         range=(min(beside.quotients), max(beside.quotients)) if places else (1.0, 1.0),

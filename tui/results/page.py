@@ -26,6 +26,7 @@ from tui.model.engine_words import name_device, name_role, say
 from tui.model.snapshot import Snapshot
 from tui.page import Page, entitle
 from tui.results.charts import draw_boots
+from tui.results.compare import compare
 from tui.results.import_campaigns import take_over
 from tui.results.raw import show_raw
 from tui.results.reports import delete_report, write_all
@@ -39,6 +40,8 @@ _LISTED, _LISTED_IF_TALL, _TALL = 3, 6, 32
 """Campaigns in sight, and from so many lines of the screen on more of them."""
 _WIDE, _LIST_COLUMNS = 150, 40
 """From so many columns on the campaigns are beside their results, in a list of that width."""
+ROOM_FOR_ALL_KEYS = 90
+"""Columns that all keys of the page take, in any language."""
 _FRAME = 4
 """Columns of the results' panel beside their text: lines, padding and the scrollbar."""
 _CELL = 8
@@ -85,13 +88,15 @@ class ResultsPage(Page):
         "warm (RAM answered), bypass, bounded, partial; unproven if there is no proof. Bars "
         "compare what ran on several drives.\n\n"
         "Enter  raw output    w  rewrite the report    a  all reports    d  delete it\n"
-        "m  import another stick's campaigns: its kaltstart.sqlite, on KALTSTART"
+        "m  import another stick's campaigns: its kaltstart.sqlite, on KALTSTART\n"
+        "c  compare a drive of this campaign with one of another, of another stick for instance"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("w", "report", show=False),
         Binding("a", "all_reports", show=False),
         Binding("d", "delete_report", show=False),
         Binding("m", "take_over", show=False),
+        Binding("c", "compare", show=False),
         Binding("enter", "raw", show=False),
     ]
 
@@ -123,7 +128,9 @@ class ResultsPage(Page):
         if not _may_ask(snapshot):
             return [(_("Up/Down"), _("choose")), *keys]
         # With these there is no room for what a list has anyway.
-        return [*keys, ("w", _("write report")), ("a", _("all")), other]
+        keys += [("w", _("write report")), ("a", _("all")), other]
+        has_room = self.app.size.width >= ROOM_FOR_ALL_KEYS
+        return [*keys, ("c", _("compare"))] if has_room and len(snapshot.campaigns) > 1 else keys
 
     @override
     def show(self, snapshot: Snapshot) -> None:
@@ -173,6 +180,12 @@ class ResultsPage(Page):
             self.kaltstart.run_once("reports", delete_report(self.kaltstart, campaign))
         else:
             self.kaltstart.say(_("This campaign has no report on KALTSTART."))
+
+    def action_compare(self) -> None:
+        """A drive of this campaign with one of another."""
+        campaign = self._selected()
+        if campaign is not None:
+            self.kaltstart.run_once("compare", compare(self.kaltstart, campaign, self._campaigns))
 
     def action_take_over(self) -> None:
         """Campaigns of another stick."""
@@ -265,8 +278,9 @@ def _name_work(campaign: Campaign) -> _Work:
 
 def _may_compare(campaign: Campaign) -> bool:
     """Whether there is something, and nothing is measured meanwhile."""
-    devices = {step.device for step in campaign.steps if step.state != "planned"}
-    return campaign.state in {"done", "paused"} and len(devices) > 1
+    has_run = any(step.state != "planned" for step in campaign.steps)
+    has_booted = any(drive.boots for drive in campaign.drives)
+    return campaign.state in {"done", "paused"} and (has_run or has_booted)
 
 
 def _may_ask(snapshot: Snapshot) -> bool:
@@ -313,7 +327,8 @@ def describe_results(campaign: Campaign, width: int, side_ratios: Sequence[SideR
         blocks += draw_boots(apart, width)
     if campaign.steps:
         blocks += describe_comparisons(campaign, width)
-        blocks += describe_side_ratios(side_ratios, width)
+    blocks += describe_side_ratios(side_ratios, width)
+    if campaign.steps:
         blocks.append(describe_steps(campaign.steps, width))
         blocks += draw_comparisons(campaign, width)
         blocks += draw_spreads(campaign, width)

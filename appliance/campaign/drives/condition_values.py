@@ -7,7 +7,7 @@ not known.
 
 from collections.abc import Iterable
 
-from appliance.drives.block_settings import BlockSettings
+from appliance.drives.block_settings import BlockSettings, parse_choice
 from appliance.drives.facts.health import parse_answer, part
 from appliance.drives.facts.kernel import KernelTexts
 from appliance.drives.facts.links import find_link
@@ -30,13 +30,22 @@ _PROGRAMS = {
 """Programs whose version decides about figures, and what it is stored as."""
 
 
+_OF_ONE_START = ("BOOT_IMAGE=", "initrd=", "root=", "roothash=", "kaltstart.")
+"""Kernel options that say what is started, and not how it works."""
+
+
 def list_machine_values(
-    fixed: FixedFacts, *, governors: Iterable[str], frequency_drivers: Iterable[str]
+    fixed: FixedFacts,
+    *,
+    governors: Iterable[str],
+    frequency_drivers: Iterable[str],
+    aspm_policy: str = "",
+    kernel_options: str = "",
 ) -> dict[str, str]:
     """Of the machine and its programs.
 
     `governors` and `frequency_drivers` are those of all processors: where these differ, each is
-    named.
+    named. `aspm_policy` and `kernel_options` are as the kernel has them.
     """
     return {
         "machine_vendor": fixed.vendor,
@@ -50,6 +59,8 @@ def list_machine_values(
         "memory_bytes": _say(round(fixed.ram_bytes / _MEMORY_STEP) * _MEMORY_STEP or None),
         "governor": ", ".join(sorted(set(governors))),
         "frequency_driver": ", ".join(sorted(set(frequency_drivers))),
+        "aspm_policy": parse_choice(aspm_policy),
+        "kernel_options": parse_kernel_options(kernel_options),
         **{name: fixed.versions.get(program, "") for program, name in _PROGRAMS.items()},
     }
 
@@ -78,7 +89,14 @@ def list_drive_values(
         "write_cache": settings.write_cache,
         "drive_write_cache": _ON_OFF.get(enabled, ""),
         "idle_power_states": describe_idle_states(settings.wake_latency_us),
+        "link_power_policy": settings.link_power_policy,
+        "link_aspm": "" if settings.link_aspm is None else settings.link_aspm or "none",
     }
+
+
+def parse_kernel_options(cmdline: str) -> str:
+    """Those of /proc/cmdline that decide how the kernel works."""
+    return " ".join(word for word in cmdline.split() if not word.startswith(_OF_ONE_START))
 
 
 def describe_idle_states(wake_latency_us: str) -> str:

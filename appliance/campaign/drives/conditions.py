@@ -33,7 +33,7 @@ from appliance.store.conditions import (
 from appliance.store.connect import transaction
 from appliance.store.read.evidence import select_health_texts
 
-_SYS = Path("/sys")
+_SYS, _PROC = Path("/sys"), Path("/proc")
 _SETTINGS = "reading its settings"
 
 
@@ -44,6 +44,7 @@ def store_conditions(
     fixed: FixedFacts,
     drives: Sequence[Drive],
     sys: Path = _SYS,
+    proc: Path = _PROC,
 ) -> None:
     """Store what is new or another value than before; `drives` are those in the machine now.
 
@@ -51,7 +52,7 @@ def store_conditions(
     """
     connection = context.connection
     found: list[tuple[str, int | None, dict[str, str]]] = [
-        ("the machine", None, _read_machine(fixed, sys=sys))
+        ("the machine", None, _read_machine(fixed, sys=sys, proc=proc))
     ]
     found += [
         (row.identity, row.drive_id, _read_drive(context, campaign_id, row, drives=drives, sys=sys))
@@ -108,14 +109,18 @@ def describe_changes(subject: str, changes: Sequence[Change]) -> str:
     return f"{subject}: {'; '.join(said)}"
 
 
-def _read_machine(fixed: FixedFacts, *, sys: Path) -> dict[str, str]:
+def _read_machine(fixed: FixedFacts, *, sys: Path, proc: Path) -> dict[str, str]:
     policies = sorted((sys / "devices/system/cpu/cpufreq").glob("policy*"))
     texts = {
         file: [text for policy in policies if (text := sysfs.read_text(policy / file))]
         for file in ("scaling_governor", "scaling_driver")
     }
     values = list_machine_values(
-        fixed, governors=texts["scaling_governor"], frequency_drivers=texts["scaling_driver"]
+        fixed,
+        governors=texts["scaling_governor"],
+        frequency_drivers=texts["scaling_driver"],
+        aspm_policy=sysfs.read_text(sys / "module/pcie_aspm/parameters/policy"),
+        kernel_options=sysfs.read_text(proc / "cmdline"),
     )
     return values | memory_errors.read_memory_errors(sys)
 

@@ -544,7 +544,7 @@ class StepRun:
             hand=self._hand,
             read_counters=self._read_counters,
             record=partial(record_step, self.context, self.step),
-            drive_state=f"after {earlier} earlier steps" if earlier else "first step on it",
+            drive_state=_describe_earlier(earlier),
             mark_blame="other" if owner.mark in self.earlier_marks else "drive",
             others=self._find_others() if self.plan.reads_others else (),
         )
@@ -651,3 +651,10 @@ def _failing_as_step(part: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise StepFailedError(f"{part}: {error}", blame=blame_of(error)) from error
+
+
+def _describe_earlier(earlier: int) -> str:
+    """What a drive went through in this campaign before the step."""
+    if not earlier:
+        return "first step on it"
+    return f"after {earlier} earlier {'step' if earlier == 1 else 'steps'}"

@@ -16,6 +16,7 @@ from appliance.report.blocks import (
 )
 from appliance.report.charts.plots import Line, draw_lines, make_chart
 from appliance.report.figures import Figure, StepFigures, Workload
+from appliance.samples.variants import CACHE_MODES
 from appliance.workloads.fio.keys import WARM_UP, FioVariant
 from appliance.workloads.fio.report import Test, find_tests
 
@@ -66,7 +67,7 @@ def make_tables(workload: Workload) -> tuple[TableView, ...]:
     """Tests × modes, and the warming; nothing where no modes are compared."""
     tables = []
     for step in workload.steps:
-        tests = [test for test in find_tests(step) if test.mode]
+        tests = [test for test in find_tests(step) if test.mode in CACHE_MODES]
         if tests:
             tables.append(_compare(tests))
         warm_ups = find_warm_ups(step)

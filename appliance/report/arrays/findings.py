@@ -212,6 +212,6 @@ def _judge_price(workloads: Sequence[Workload]) -> Iterable[Finding]:
         yield Finding(
             "remark",
             "array, the price of writeback",
-            f"up to {format_bytes(peak)} were on the cache drive only. Had it died then, they were"
-            " lost, and most likely the file system with them.",
+            f"up to {format_bytes(peak)} were on the cache drive only. Had it died then, they"
+            " would have been lost, and most likely the file system with them.",
         )

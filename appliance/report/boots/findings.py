@@ -92,7 +92,8 @@ def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[
         Finding(
             "remark",
             series.label,
-            f"{_count(series.failed, 'boot')} failed and left out of every figure.",
+            f"{_count(series.failed, 'boot')} failed and"
+            f" {'is' if series.failed == 1 else 'are'} left out of every figure.",
         )
         for series in all_series
         if series.failed

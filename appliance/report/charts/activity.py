@@ -9,13 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from appliance.report.blocks import DASH, ChartView, FoldView, LegendView, format_rate
+from appliance.report.blocks import ChartView, FoldView, LegendView, format_number, format_rate
 from appliance.report.charts.plots import Line, draw_lines, make_chart
 from appliance.report.figures import StepFigures, Workload
 from appliance.store.read.workloads import ActivityRow
 
 MAX_POINTS = 300
 _FEW = 10
+_SECTOR_BYTES = 512
+"""As the kernel counts, whatever the drive's own sectors are (Documentation/block/stat.rst)."""
+
+
+_SHORT = "Some tests took less than an interval: there it shows less than their rates."
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,7 @@ def make_activity_fold(workload: Workload) -> FoldView | None:
 def _draw(step: StepFigures) -> tuple[ChartView, ...]:
     lines: list[Line] = []
     notes: list[str] = []
+    longest_s = 0.0
     for number, device in enumerate(dict.fromkeys(row.device for row in step.activity)):
         name = device
         intervals = make_intervals([row for row in step.activity if row.device == device])
@@ -84,6 +90,10 @@ def _draw(step: StepFigures) -> tuple[ChartView, ...]:
         color = step.color + number
         lines += make_lines(name, color, drawn)
         notes.append(explain(name, intervals, drawn))
+        longest_s = max([longest_s, *(one.seconds for one in intervals)])
+    tests_s = [seconds for figure in step.figures if (seconds := figure.get("seconds"))]
+    if min(tests_s, default=longest_s) < longest_s:
+        notes.append(_SHORT)
     svg = draw_lines(
         lines,
         name=f"activity-{step.step.id}",
@@ -108,11 +118,16 @@ def make_lines(name: str, color: int, drawn: Sequence[Interval]) -> tuple[Line, 
 
 def explain(name: str, intervals: Sequence[Interval], drawn: Sequence[Interval]) -> str:
     """What the chart averages, and the peaks that averages hide."""
-    read = format_rate(max((one.read_bytes_s for one in intervals), default=None))
-    write = format_rate(max((one.write_bytes_s for one in intervals), default=None))
-    if read == DASH:
+    if not intervals:
         return ""
-    peaks = f"highest single interval {read} MB/s read, {write} MB/s written."
+    read, write = (
+        f"{format_rate(rate)} MB/s ({format_number(rate / _SECTOR_BYTES)} sectors a second)"
+        for rate in (
+            max(one.read_bytes_s for one in intervals),
+            max(one.write_bytes_s for one in intervals),
+        )
+    )
+    peaks = f"highest single interval {read} read, {write} written."
     if len(drawn) == len(intervals):
         return f"{name}: every interval as recorded; {peaks}"
     return (

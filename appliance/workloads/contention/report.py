@@ -13,8 +13,8 @@ from appliance.workloads.contention.sharing import LEAST_FALL, Member, Share, fi
 
 RULE = (
     "Contention: a drive falls behind if each of its readings with the others was slower than each"
-    f" of its readings alone, the median by {LEAST_FALL:.0%} at least. What drives are said to"
-    " share is the last thing that connects all of them; the narrow place is there or between it"
+    f" of its readings alone, the median by {LEAST_FALL * 100:.0f} % at least. What drives are said"
+    " to share is the last thing that connects all of them; the narrow place is there or between it"
     " and the drives. Nothing is said of a drive whose cache state is not proven."
 )
 

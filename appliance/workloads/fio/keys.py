@@ -32,6 +32,8 @@ from appliance.toml.values import show_value
 from appliance.units import parse_size, show_size
 
 PRECONDITION, WARM_UP = "precondition", "warm-up"
+FRESH, USED = "fresh", "used"
+"""The states of a drive that `fresh_first` compares."""
 
 _DEFAULT_MAX_ROUNDS = 25
 _DEFAULT_WARM_UP_ROUNDS = 10
@@ -54,14 +56,14 @@ class FioVariant(Variant):
     """A test of fio's, or what comes before: the preconditioning, the warming of a cache."""
 
     PATTERN: ClassVar = (
-        rf"(?:(?P<mode>{'|'.join(CACHE_MODES)})/)?(?P<test>[^/]+)"
+        rf"(?:(?P<mode>{'|'.join((*CACHE_MODES, FRESH, USED))})/)?(?P<test>[^/]+)"
         r"(?:/(?:round-|pass-)?(?P<round>\d+))?(?:/(?P<direction>read|write))?"
     )
     NUMBERS: ClassVar = frozenset({"round"})
     WHOLE: ClassVar = {"round": 0, "direction": ""}
     test: str
     mode: str = ""
-    """The array's cache mode it ran in, where the plan compares modes."""
+    """The array's cache mode, or the drive's state FRESH or USED, where the plan compares these."""
     round: int = 0
     """From 1, of a test that ran in rounds, and of what comes before; 0: all of it."""
     direction: str = ""
@@ -143,6 +145,14 @@ class FioPlan(WorkloadPlan):
         brief="times overwritten first",
     )
     """In sequence."""
+    fresh_first: bool = key(
+        flag(),
+        default=False,
+        says="The tests, all of them writing, first run on the drive with all of it discarded, "
+        "and again after precondition: does use make it slower?",
+        brief="fresh, then used",
+    )
+    """Discarding takes the whole drive, whatever `size` is."""
     steady_state: bool = key(
         flag(),
         default=False,
@@ -255,6 +265,7 @@ class FioPlan(WorkloadPlan):
         yield from _check_rounds(self)
         yield from _check_speed(self)
         yield from _check_modes(self)
+        yield from _check_fresh(self)
         if not {"ioengine", "iodepth"} & set(dict(self.options)):
             yield from check_depth(self.ioengine, self.iodepth)
         if set(self.tests) - RANDOM_TESTS and self.size_bytes < self.numjobs * _SEQUENTIAL_BYTES:
@@ -282,7 +293,8 @@ class FioPlan(WorkloadPlan):
         else:
             rounds = self.max_rounds if self.steady_state else 1
             warm_up = self.warm_up_rounds * len(self.modes)
-            tests = len(self.tests) * rounds * max(1, len(self.modes))
+            states = 2 if self.fresh_first else max(1, len(self.modes))
+            tests = len(self.tests) * rounds * states
             runs = tests + self.precondition + warm_up
         usual_s = float(runs * self.runtime_s)
         return Expected(runs=runs, results=13 * runs, runs_fio=True, usual_s=usual_s)
@@ -330,6 +342,25 @@ def _check_modes(plan: FioPlan) -> Iterator[Clash]:
         )
     if plan.warm_up_rounds != _DEFAULT_WARM_UP_ROUNDS and not plan.modes:
         yield Clash(("warm_up", "modes"), ("warm_up",), "is only for a step with modes")
+
+
+def _check_fresh(plan: FioPlan) -> Iterator[Clash]:
+    if not plan.fresh_first:
+        return
+    needs = {
+        ("precondition",): ("needs precondition, which makes the drive used", plan.precondition),
+        ("filesystem",): ('needs filesystem = "none"', not plan.filesystem),
+        ("tests", "options"): (
+            'needs tests that write: tests = ["seq-write", "rand-write"] or one of them',
+            set(plan.tests) and not set(plan.tests) & (READING_TESTS | SPEED_TESTS),
+        ),
+        ("steady_state",): ("is only for steady_state = false", not plan.steady_state),
+        ("on",): ("is for drives, not for an array", ARRAY not in plan.on),
+        ("modes",): ("is for drives, not for modes of an array", not plan.modes),
+    }
+    for keys, (text, is_met) in needs.items():
+        if not is_met:
+            yield Clash(("fresh_first", *keys), ("fresh_first",), text)
 
 
 PLAN = FioPlan

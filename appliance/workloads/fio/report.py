@@ -30,7 +30,7 @@ from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.section import Row, Section, Values, all_tellable, compare, say_times
 from appliance.samples.steady_state import WINDOW, judge_rounds
 from appliance.statistics import stats
-from appliance.workloads.fio.keys import FioVariant
+from appliance.workloads.fio.keys import FRESH, USED, FioVariant
 
 NOTE = (
     "Latencies run from submitting a request until its data have arrived (fio's lat). p99.9: "
@@ -48,6 +48,12 @@ _GAIN = 1.0 + stats.TOLERANCE
 _SAME_BLOCKS = (
     "Every round moved the same blocks in the same order: what later rounds gain, the drive has"
     " learned, or its own RAM still holds it."
+)
+
+_BUFFER_RULE = (
+    "A buffer for writes is named only of a drive with platters on which random writes past the"
+    f" page cache reach {sustained.DROP} times the IOPS of random reads of the same stretch:"
+    " without one, heads move as far for either."
 )
 
 LATENCIES = {
@@ -300,7 +306,9 @@ def _read_rows(step: StepFigures) -> Iterator[Row]:
         ("read", "seq-read", [one.read_bytes_s for one in intervals]),
         ("written", "seq-write", [one.write_bytes_s for one in intervals]),
     ):
-        if any(one.name == needed for one in tests) and rates:
+        mean = max((one.get("bw_bytes_s") or 0.0 for one in tests if one.name == needed), default=0)
+        # Of a test that was over within a second no second has its rate.
+        if mean and rates and max(rates) >= mean:
             yield f"highest single second, {what}", "MB/s", False, max(rates), ()
 
 
@@ -315,11 +323,12 @@ def _read_values(step: StepFigures) -> Iterator[Values]:
 
 
 def _judge(workload: Workload) -> Iterable[Finding]:
+    yield from _judge_fresh(workload)
     tests = [
         (legend.label, test)
         for legend, own in find_series(workload)
         for test in own
-        if all_tellable(test.window)
+        if all_tellable(test.window) and test.mode not in {FRESH, USED}
     ]
     # Of one array in several modes the modes are told, not the array each time.
     several = len({label for label, _ in tests}) > 1 and all(test.mode for _, test in tests)
@@ -327,13 +336,64 @@ def _judge(workload: Workload) -> Iterable[Finding]:
         told = []
         for label, test in tests:
             if test.name == name:
-                iops, rate = format_number(test.get("iops")), format_rate(test.get("bw_bytes_s"))
-                figure = f"{iops} IOPS" if test.random else f"{rate} MB/s"
                 place = test.mode if several else label
                 rounds = _say_rounds(test, same=_repeats_blocks(workload))
-                told.append((f"{place}: {figure}{rounds}", test.window))
+                told.append((f"{place}: {_show_rate(test)}{rounds}", test.window))
         subject = f"fio, {name}, the array in its cache modes" if several else f"fio, {name}"
         yield compare(subject, told)
+    yield from _judge_buffer(workload)
+
+
+def _judge_fresh(workload: Workload) -> Iterator[Finding]:
+    """Of each drive and test: how it was used, beside how it was fresh."""
+    for step in workload.steps:
+        tests = {(test.mode, test.name): test for test in find_tests(step)}
+        for name in dict.fromkeys(name for mode, name in tests if mode == USED):
+            pair = [tests[mode, name] for mode in (FRESH, USED) if (mode, name) in tests]
+            rates = [rate for each in pair if (rate := _find_rate(each))]
+            if len(rates) < 2 or not all(all_tellable(each.window) for each in pair):
+                continue
+            times = rates[1] / rates[0]
+            is_alike = 1 / _GAIN < times < _GAIN
+            said = "as fast used as fresh, within 10 %" if is_alike else f"{say_times(times)} fresh"
+            shown = [_show_rate(each) for each in pair]
+            use = pair[1].window[0].caches[0].drive_state.rpartition("; ")[2]
+            text = (
+                f"{step.label}: {'' if is_alike else 'used '}{said} ({shown[0]} with all of it"
+                f" discarded, {shown[1]} with {use}; one run each)"
+            )
+            yield compare(
+                f"fio, {name}, fresh and used", [(text, [*pair[0].window, *pair[1].window])]
+            )
+
+
+def _judge_buffer(workload: Workload) -> Iterator[Finding]:
+    """Of drives with platters, where heads move as far for a write as for a read."""
+    for step in workload.steps:
+        tests = {test.name: test for test in find_tests(step) if not test.mode}
+        pair = [tests[name] for name in ("rand-read", "rand-write") if name in tests]
+        figures = [figure for test in pair for figure in test.window]
+        rates = [rate for test in pair if (rate := test.get("iops"))]
+        states = {cache.page_cache for figure in figures for cache in figure.caches}
+        if len(rates) < 2 or step.reference or states != {"bypass"} or not all_tellable(figures):
+            continue
+        if step.place == "drive" and (times := rates[1] / rates[0]) >= sustained.DROP:
+            text = (
+                f"{step.label}: random writes were {say_times(times)} random reads of the same"
+                f" stretch ({format_number(rates[1])} against {format_number(rates[0])} IOPS): the"
+                " drive takes writes into a buffer first, its RAM or flash"
+            )
+            yield compare("fio, a buffer for writes", [(text, figures)])
+
+
+def _find_rate(test: Test) -> float | None:
+    return test.get("iops" if test.random else "bw_bytes_s")
+
+
+def _show_rate(test: Test) -> str:
+    if test.random:
+        return f"{format_number(test.get('iops'))} IOPS"
+    return f"{format_rate(test.get('bw_bytes_s'))} MB/s"
 
 
 def _say_rounds(test: Test, *, same: bool) -> str:
@@ -354,7 +414,7 @@ def _say_first_round(test: Test, *, least: float) -> str:
     By a factor of `least`.
     """
     metric = "iops" if test.random else "bw_bytes_s"
-    first, last = test.rounds[0].get(metric), test.get(metric)
+    first, last = test.rounds[0].get(metric), _find_rate(test)
     if not first or not last or 1 / least < first / last < least:
         return ""
     return f"; the first was {say_times(first / last).removesuffix(' as')}"
@@ -367,5 +427,6 @@ SECTION = Section(
     read_rows=_read_rows,
     read_values=_read_values,
     judge=_judge,
+    rules=(_BUFFER_RULE,),
     shows_writing=True,
 )

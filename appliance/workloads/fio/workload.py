@@ -21,17 +21,14 @@ from appliance.samples.warm_up import WarmUp, judge_warm_up
 from appliance.workloads.base import ArrayControl, Bench, PartResult, Workload
 from appliance.workloads.fio.classic import FILE, FioWorkload
 from appliance.workloads.fio.file import find_target, lay_out
-from appliance.workloads.fio.job import BLOCK_BYTES, SEQUENTIAL_BYTES, FioJob, Options
+from appliance.workloads.fio.fresh import FreshWorkload
+from appliance.workloads.fio.job import FioJob, Options, whole_read_options
 from appliance.workloads.fio.keys import WARM_UP, FioPlan, FioVariant
 from appliance.workloads.fio.run import FioRun, check_buffers, judge, run_fio, weakest
 from appliance.workloads.idle_wait import rest_array
 from appliance.workloads.raw_files import keep, seal, unseal
 
 _MEMORY = "warm-up.json"
-_LEAST_BLOCKS = 2048
-"""With fewer, chance alone keeps the hit ratio of what does not fit from settling. Simulated for a
-cache of half the file, least recently used goes first: of 60 warm-ups in blocks of this number all
-settle in ten rounds, with 128 blocks 22."""
 _EARLIER = (
     "the cache was warmed up in an earlier attempt; it has kept its content, and what was "
     "read or written since then is in it too"
@@ -148,21 +145,8 @@ class FioModesWorkload(Workload):
         return run, hit_ratio(run.device_read_bytes, served)
 
     def _warm_up_options(self) -> Options:
-        """Each block once, at random, however long it takes.
-
-        In blocks as large as can be: a disk reads a file in blocks of 4 KiB a hundred times slower,
-        and what is in the cache in the end is the same.
-        """
-        size_bytes = self._fio.whole_bytes
-        # The largest power of two that divides the size: fio leaves out what is no whole block.
-        bs = min(size_bytes & -size_bytes, SEQUENTIAL_BYTES)
-        while bs > BLOCK_BYTES and size_bytes // bs < _LEAST_BLOCKS:
-            bs //= 2
-        return (
-            ("rw", "randread"),
-            ("bs", str(bs)),
-            ("ioengine", self._plan.ioengine),
-            ("iodepth", str(self._plan.iodepth)),
+        return whole_read_options(
+            self._fio.whole_bytes, ioengine=self._plan.ioengine, iodepth=self._plan.iodepth
         )
 
 
@@ -202,5 +186,7 @@ def _read_memory(raw: Path) -> dict[str, str]:
 
 
 def make_workload(plan: FioPlan) -> Workload:
-    """In each of the plan's cache modes, or as the array or drive is."""
+    """In each of the plan's cache modes, fresh and used, or as the array or drive is."""
+    if plan.fresh_first:
+        return FreshWorkload(plan)
     return FioModesWorkload(plan) if plan.modes else FioWorkload(plan)

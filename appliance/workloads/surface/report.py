@@ -171,6 +171,12 @@ def _make_line(step: StepFigures) -> LineView:
     )
 
 
+_SHARED = (
+    "Tested at the same time: drives shared links, processors and RAM, so their rates may be less"
+    " than each can do alone."
+)
+
+
 def _draw_drives(steps: Sequence[StepFigures], index: int) -> tuple[ChartView, ...]:
     """All drives in one chart, over the share of each: their sizes differ."""
     lines = [
@@ -196,7 +202,9 @@ def _draw_drives(steps: Sequence[StepFigures], index: int) -> tuple[ChartView, .
         x_labels=[(float(place), f"{place}") for place in range(0, 101, 20)],
         dots=False,
     )
-    return make_chart("All drives: speed over the drive", svg, lines, wide=True)
+    is_shared = any(figure.beside for step in steps for figure in step.figures)
+    note = _SHARED if is_shared else ""
+    return make_chart("All drives: speed over the drive", svg, lines, note=note, wide=True)
 
 
 def _draw(step: StepFigures) -> tuple[ChartView, ...]:

@@ -31,6 +31,8 @@ from appliance.units import parse_size
 
 Distribution = Literal["uniform", "zipf"]
 
+WARM_UP = "warm-up"
+"""Stands where a test's name does."""
 _MIB = 1 << 20
 _MAX_PARTS = 1000
 
@@ -44,7 +46,8 @@ class SweepVariant(Variant):
     """Of the set: `64M`."""
     test: str
     access: str
-    """randommap | norandommap | norandommap/zipf"""
+    """randommap | norandommap | norandommap/zipf; of a warm-up `reads`, and each of these a number
+    from 1."""
 
     @property
     def set_bytes(self) -> int:
@@ -107,6 +110,12 @@ class SweepPlan(WorkloadPlan):
     )
     iodepth: int = iodepth_key(16)
     ioengine: str = ioengine_key()
+    warm_up_reads: int = key(
+        whole(0, 1000),
+        default=0,
+        says="How many times each set is read whole, at random, before its first read test.",
+        brief="times each set is read before",
+    )
     idle_timeout_s: int = key(
         whole(0, 86_400, of="seconds"),
         default=120,
@@ -147,6 +156,10 @@ class SweepPlan(WorkloadPlan):
                     yield Clash(
                         ("tests", key), (key,), "is only for the tests rand-read and rand-write"
                     )
+        if self.warm_up_reads and not set(self.tests) & READING_TESTS:
+            yield Clash(
+                ("warm_up_reads", "tests"), ("warm_up_reads",), "is only for tests that read"
+            )
         yield from check_depth(self.ioengine, self.iodepth)
         sizes, tests = len(self.set_sizes_bytes), len(self.tests)
         parts = sizes * tests * len(self.norandommap) * len(self.distribution)
@@ -160,10 +173,17 @@ class SweepPlan(WorkloadPlan):
 
     @override
     def expect(self, parts: int, *, drive_bytes: int, bytes_s: float) -> Expected:
-        # Each test takes its whole time.
-        taken_s = float(parts * self.runtime_s)
+        # Each test takes its whole time. A warm-up is as many runs as it reads its set.
+        warm_ups = len(self.set_sizes_bytes) if self.warm_up_reads else 0
+        runs = parts + warm_ups * (self.warm_up_reads - 1)
+        taken_s = float((parts - warm_ups) * self.runtime_s)
+        read_s = self.warm_up_reads * sum(self.set_sizes_bytes) / bytes_s
         return Expected(
-            runs=parts, results=13 * parts, runs_fio=True, least_s=taken_s, usual_s=taken_s
+            runs=runs,
+            results=13 * runs,
+            runs_fio=True,
+            least_s=taken_s,
+            usual_s=taken_s + read_s,
         )
 
 

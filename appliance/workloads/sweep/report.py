@@ -5,7 +5,7 @@ Drives without platters are reference points: dots without a line. Beside an arr
 what it is compared with: thin lines.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -29,9 +29,9 @@ from appliance.report.blocks import (
 from appliance.report.boots.findings import Finding
 from appliance.report.charts.plots import Line, draw_lines, make_chart
 from appliance.report.figures import MEMBERS, Figure, StepFigures, Workload, size_key
-from appliance.report.section import Row, Section, Values, compare
+from appliance.report.section import Row, Section, Values, all_tellable, compare, say_times
 from appliance.units import parse_size
-from appliance.workloads.sweep.keys import SweepVariant
+from appliance.workloads.sweep.keys import WARM_UP, SweepVariant
 
 NOTE = (
     "Random map on: fio touches no block twice, so on a set larger than a cache each miss evicts"
@@ -43,6 +43,10 @@ PAIR_NOTE = (
     "is not requested again, and on a set larger than the cache it evicts one that still "
     "would have been. norandommap: blocks repeat by chance, as in most real work, and the "
     "cache can help."
+)
+WARM_NOTE = (
+    "At random, each block once. What later reads gain, the drive or the array has learned, or its"
+    " own RAM still holds it."
 )
 RANDOM_MAP = "randommap"
 NO_RANDOM_MAP = "norandommap"
@@ -65,9 +69,20 @@ def find_points(step: StepFigures) -> tuple[Point, ...]:
         Point(this.size, this.test, this.access, figure)
         for figure in step.figures
         if isinstance(this := figure.variant, SweepVariant)
+        and this.test != WARM_UP
         and figure.values.keys() & {"iops", "bw_bytes_s"}
     ]
     return tuple(sorted(points, key=lambda point: size_key(point.size)))
+
+
+def find_reads(step: StepFigures) -> Mapping[str, tuple[Figure, ...]]:
+    """By the set's size, each time that a set was read whole before its tests, in their order."""
+    found: dict[str, list[Figure]] = {}
+    for figure in step.figures:
+        this = figure.variant
+        if isinstance(this, SweepVariant) and this.test == WARM_UP and this.access.isdecimal():
+            found.setdefault(this.size, []).append(figure)
+    return {size: tuple(found[size]) for size in sorted(found, key=size_key)}
 
 
 def find_metric(test: str) -> tuple[str, float, str]:
@@ -92,7 +107,7 @@ def make_block(workload: Workload) -> BlockView:
     )
     return BlockView(
         planned=workload.planned,
-        charts=tuple(chain.from_iterable((*charts, *hits))),
+        charts=(*chain.from_iterable((*charts, *hits)), *_draw_warm_up(workload)),
         tables=(
             *(_make_table(points, test, accesses) for test in tests),
             *(_pair(step, own, test) for step, own in arrays for test in _find_paired(own)),
@@ -138,6 +153,31 @@ def _draw(
         x_labels=sorted(labels.items()),
     )
     return make_chart(f"{test}: {unit} over the size of the working set", svg, lines)
+
+
+def _draw_warm_up(workload: Workload) -> tuple[ChartView, ...]:
+    """The rate over the times that a set was read, a line per drive and set."""
+    lines = [
+        Line(
+            LegendView(f"{step.label}, {size}", step.color, f"line-{number % 4}"),
+            tuple(
+                (float(nth), value / 1e6, f"{step.label}, {size}, {nth}: {format_rate(value)} MB/s")
+                for nth, figure in enumerate(figures, start=1)
+                if (value := figure.get("bw_bytes_s")) is not None
+            ),
+        )
+        for step in workload.steps
+        for number, (size, figures) in enumerate(find_reads(step).items())
+        if len(figures) > 1
+    ]
+    svg = draw_lines(
+        lines,
+        name=f"sweep-warm-up-{workload.index}",
+        title="Rate in MB/s over the times that a set was read, one line per drive and set",
+        x_title="read",
+        y_title="MB/s",
+    )
+    return make_chart("Warm-up: each set read whole, time after time", svg, lines, note=WARM_NOTE)
 
 
 def _make_table(
@@ -314,6 +354,22 @@ def _judge(workload: Workload) -> Iterable[Finding]:
                 told.append((text, [figure for _, _, figure in own]))
         if told:
             yield compare(f"sweep, {test}, {access}", told)
+    yield from _judge_warm_up(workload)
+
+
+def _judge_warm_up(workload: Workload) -> Iterator[Finding]:
+    """Of each drive: how the last read of each set was to the first one."""
+    for step in workload.steps:
+        told = []
+        for size, figures in find_reads(step).items():
+            first, last = figures[0].get("bw_bytes_s"), figures[-1].get("bw_bytes_s")
+            if len(figures) < 2 or not first or not last or not all_tellable(figures):
+                continue
+            times = say_times(last / first)
+            text = f"{size}: the last of {len(figures)} reads was {times} the first"
+            told.append((f"{text} ({format_rate(first)}, then {format_rate(last)} MB/s)", figures))
+        if told:
+            yield compare(f"sweep, warm-up, {step.label}", told)
 
 
 SECTION = Section(

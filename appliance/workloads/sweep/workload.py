@@ -7,6 +7,10 @@ before each write test too: bcache no longer takes writes once too much of its c
 (writeback.h, should_writeback), and of a pair with and without `norandommap` the second would begin
 with what the first left.
 
+With `warm_up_reads` each set is read whole so many times before its first read test, and what each
+of these reads took is stored: a drive that learns does not do so in the seconds of a random test,
+which reaches a small part of a set only.
+
 Nothing is emptied between set sizes: a set is written anew before its first read test, so that of
 other sets the cache has nothing that is asked for again, in whatever order the sizes come. Within a
 set each test trains the cache for the next one, as a row on an array says: where writes go around
@@ -19,15 +23,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import override
 
+from appliance.errors import StepFailedError
 from appliance.plan.workloads import READING_TESTS, FioTest
 from appliance.units import show_size
+from appliance.samples.model import Result
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.fio.file import check_fits, find_target, remove_scratch, write_whole
-from appliance.workloads.fio.job import BLOCK_BYTES, FioJob, Options, classic_options
+from appliance.workloads.fio.job import (
+    BLOCK_BYTES,
+    FioJob,
+    Options,
+    classic_options,
+    whole_read_options,
+)
 from appliance.workloads.fio.run import judge, make_results, run_fio
 from appliance.workloads.idle_wait import rest_array, wait_idle
 from appliance.workloads.raw_files import keep
-from appliance.workloads.sweep.keys import SweepPlan, SweepVariant
+from appliance.workloads.sweep.keys import WARM_UP, SweepPlan, SweepVariant
 
 _FILE = "sweep.dat"
 _LAID_OUT = "sweep.json"
@@ -57,13 +69,23 @@ class SweepWorkload(Workload):
     def __init__(self, plan: SweepPlan) -> None:
         self._plan = plan
         self._cells = {str(cell.variant): cell for cell in _list_cells(plan)}
+        self._warmed: set[int] = set()
+        """The sets that this very process has warmed up."""
         self._scratch: Path | None = None
         """The file that no part needs any more."""
 
     @property
     @override
     def parts(self) -> tuple[str, ...]:
-        return tuple(self._cells)
+        found: list[str] = []
+        warmed: set[int] = set()
+        for name, cell in self._cells.items():
+            is_first = cell.test in READING_TESTS and cell.set_bytes not in warmed
+            if is_first and self._plan.warm_up_reads:
+                warmed.add(cell.set_bytes)
+                found.append(str(_warm_up_of(cell.set_bytes)))
+            found.append(name)
+        return tuple(found)
 
     @override
     def prepare(self, bench: Bench) -> None:
@@ -72,9 +94,12 @@ class SweepWorkload(Workload):
 
     @override
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
-        cell = self._cells[part]
         target = find_target(bench, _FILE)
-        self._lay_out(bench, cell, target)
+        if part not in self._cells:
+            warmed = next(c for c in self._cells.values() if str(_warm_up_of(c.set_bytes)) == part)
+            return self._warm_up(bench, warmed.set_bytes, target)
+        cell = self._cells[part]
+        self._lay_out(bench, cell.set_bytes, target, reads=cell.test in READING_TESTS)
         notes: tuple[str, ...] = ()
         if cell.test in READING_TESTS:
             rest = wait_idle(bench, timeout_s=self._plan.idle_timeout_s)
@@ -113,11 +138,49 @@ class SweepWorkload(Workload):
             self._scratch = target
         return PartResult(make_results(cell.variant, run, state), notes=notes)
 
+    def _warm_up(self, bench: Bench, set_bytes: int, target: Path) -> PartResult:
+        """Read the set whole, time after time, each in another order. Raises StepFailedError."""
+        self._lay_out(bench, set_bytes, target, reads=True)
+        bench, notes = rest_array(bench)
+        results: tuple[Result, ...] = ()
+        for number in range(1, self._plan.warm_up_reads + 1):
+            variant = replace(_warm_up_of(set_bytes), access=str(number))
+            job = FioJob(
+                name=str(variant),
+                options=whole_read_options(
+                    set_bytes, ioengine=self._plan.ioengine, iodepth=self._plan.iodepth
+                ),
+                target=target,
+                size_bytes=set_bytes,
+                seed=self._plan.seed + number,
+                direct=True,
+            )
+            run = run_fio(bench, job, label=str(variant))
+            if not run.valid:
+                # What follows would be told of a set that was warmed up, and it was not.
+                raise StepFailedError(run.problem)
+            state = judge(
+                run,
+                wished="bypass",
+                proven_before=True,
+                reason="O_DIRECT",
+                drive_state=f"{bench.drive_state}; read {number} of this set",
+            )
+            results += make_results(variant, run, state)
+            notes += run.output.pollution
+        self._warmed.add(set_bytes)
+        return PartResult(results, notes=notes)
+
     def _state(self, bench: Bench, cell: _Cell) -> str:
-        """What is known of the drive, and of an array what its cache may have learned."""
-        if bench.array is None:
-            return bench.drive_state
-        return f"{bench.drive_state}; test {self._place_on_set(cell) + 1} on this set"
+        """What is known of the drive, and what it or an array's cache may have learned."""
+        said = [bench.drive_state]
+        if self._plan.warm_up_reads and cell.test in READING_TESTS:
+            earlier = ", in an earlier attempt" * (cell.set_bytes not in self._warmed)
+            times = "once" if self._plan.warm_up_reads == 1 else f"{self._plan.warm_up_reads} times"
+            said.append(f"warm-up: this set read {times}{earlier}")
+        if bench.array is not None:
+            said.append(f"test {self._place_on_set(cell) + 1} on this set")
+        return "; ".join(said)
 
     def _place_on_set(self, cell: _Cell) -> int:
         """How many tests come before it on its set."""
@@ -129,7 +192,7 @@ class SweepWorkload(Workload):
         if self._scratch is not None:
             remove_scratch(self._scratch)
 
-    def _lay_out(self, bench: Bench, cell: _Cell, target: Path) -> None:
+    def _lay_out(self, bench: Bench, set_bytes: int, target: Path, *, reads: bool) -> None:
         """Write the set once, before the first test that reads it; read as it is where it may not.
 
         A set that was laid out before an interruption is not written again: the drive knows it.
@@ -137,12 +200,16 @@ class SweepWorkload(Workload):
         memory = bench.raw / _LAID_OUT
         laid_out: list[int] = _read_list(memory)
         short = bench.folder is not None and (
-            not target.exists() or target.stat().st_size < cell.set_bytes
+            not target.exists() or target.stat().st_size < set_bytes
         )
-        wanted = cell.test in READING_TESTS and cell.set_bytes not in laid_out
+        wanted = reads and set_bytes not in laid_out
         if bench.writable and (short or wanted):
-            write_whole(bench, target, cell.set_bytes, seed=self._plan.seed)
-            keep(memory, json.dumps([*laid_out, cell.set_bytes]))
+            write_whole(bench, target, set_bytes, seed=self._plan.seed)
+            keep(memory, json.dumps([*laid_out, set_bytes]))
+
+
+def _warm_up_of(set_bytes: int) -> SweepVariant:
+    return SweepVariant(size=size_name(set_bytes), test=WARM_UP, access="reads")
 
 
 def _list_cells(plan: SweepPlan) -> list[_Cell]:

@@ -7,7 +7,7 @@ import pytest
 
 from appliance.drives.block_settings import (
     BlockSettings,
-    parse_scheduler,
+    parse_choice,
     pick_drivers,
     read_block_settings,
 )
@@ -91,6 +91,34 @@ def test_an_nvme_disk_has_the_driver_of_its_controller(tmp_path: Path, multipath
     assert (found.drivers, found.scheduler) == (("nvme",), "none")
 
 
+def test_a_sata_port_says_what_its_link_saves(tmp_path: Path) -> None:
+    host = "pci0000:00/0000:00:17.0/ata3/host2"
+    place = f"{host}/target2:0:0/2:0:0:0"
+    lay_out_disk(tmp_path, "sda", place, files=VIRTIO, drivers={place: "sd"})
+    assert read_block_settings("sda", sys=tmp_path).link_power_policy == ""
+    policy = tmp_path / "devices" / host / "scsi_host/host2/link_power_management_policy"
+    policy.parent.mkdir(parents=True)
+    policy.write_text("med_power_with_dipm\n")
+    found = read_block_settings("sda", sys=tmp_path)
+    assert (found.link_power_policy, found.link_aspm) == ("med_power_with_dipm", None)
+
+
+@pytest.mark.parametrize(("is_on", "found"), [("1", "L1 L1.2"), ("0", "")])
+def test_an_nvme_disk_has_the_power_saving_of_its_link(
+    tmp_path: Path, is_on: str, found: str
+) -> None:
+    pci = "pci0000:00/0000:00:1d.0/0000:03:00.0"
+    place = f"{pci}/nvme/nvme0"
+    lay_out_disk(tmp_path, "nvme0n1", place, files=VIRTIO, drivers={}, disk="nvme0n1")
+    (tmp_path / "devices" / place / "device").symlink_to(tmp_path / "devices" / pci)
+    link = tmp_path / "devices" / pci / "link"
+    link.mkdir()
+    for name, text in {"l0s": "0", "l1": is_on, "l1_2": is_on}.items():
+        (link / f"{name}_aspm").write_text(f"{text}\n")
+    (link / "l1_2_pcipm").write_text("1\n")
+    assert read_block_settings("nvme0n1", sys=tmp_path).link_aspm == found
+
+
 def test_a_disk_that_is_gone_has_nothing(tmp_path: Path) -> None:
     assert read_block_settings("sdz", sys=tmp_path) == BlockSettings((), "", None, None, None, "")
 
@@ -100,12 +128,12 @@ def test_a_disk_that_is_gone_has_nothing(tmp_path: Path) -> None:
     [("none [mq-deadline] bfq", "mq-deadline"), ("[none] kyber", "none"), ("none", "none")],
 )
 def test_the_scheduler_in_force_is_in_brackets(text: str, found: str) -> None:
-    assert parse_scheduler(text) == found
+    assert parse_choice(text) == found
 
 
 @pytest.mark.parametrize("text", ["", "none bfq"])
 def test_no_scheduler_is_guessed(text: str) -> None:
-    assert not parse_scheduler(text)
+    assert not parse_choice(text)
 
 
 def test_a_driver_is_named_once() -> None:

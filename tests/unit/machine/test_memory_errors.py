@@ -39,5 +39,5 @@ def test_a_restart_begins_anew(values: tuple[str, ...], growth: int) -> None:
 def test_nothing_is_said_of_memory_without_errors() -> None:
     assert describe_growth(0, 0) == ""
     assert describe_growth(3, 1) == (
-        "the machine's memory corrected 3 errors and could not correct 1 during the campaign"
+        "the machine's memory corrected 3 errors and could not correct 1 error during the campaign"
     )

@@ -330,8 +330,9 @@ def test_the_manual_has_every_key_of_the_schema() -> None:
 
 
 def test_the_manual_shows_plans_that_work() -> None:
-    plans = re.findall(r"```toml\n(.*?)```", MANUAL.read_text(), re.DOTALL)
-    assert len(plans) == 5
+    texts = MANUAL.read_text() + MANUAL.with_name("field-guide.md").read_text()
+    plans = re.findall(r"```toml\n(.*?)```", texts, re.DOTALL)
+    assert len(plans) == 5 + 3
     for text in plans:
         parse_plan(text)
 
@@ -360,6 +361,7 @@ def _put_into_plan(heading: str, key: str, example: str) -> str:
             "memory_max": 'page_cache = "bounded"\n',
             "max_rounds": "steady_state = true\n",
             "same_blocks": "steady_state = true\n",
+            "fresh_first": 'tests = ["seq-write"]\nprecondition = 1\n',
         }.get(key, "")
         if kind[1] == "sweep" and key not in {"cache_size", "set_sizes"}:
             needed = 'cache_size = "1G"\n'

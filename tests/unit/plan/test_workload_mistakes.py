@@ -197,6 +197,34 @@ def test_the_same_blocks_need_rounds_of_one_known_job(more: str, said: str) -> N
     assert problem.endswith(said)
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ('tests = ["seq-write"]', "needs precondition, which makes the drive used"),
+        ("precondition = 1", "needs tests that write"),
+        ('precondition = 1\ntests = ["rand-write", "rand-read"]', "needs tests that write"),
+        (
+            'precondition = 1\ntests = ["seq-write"]\nfilesystem = "ext4"',
+            'needs filesystem = "none"',
+        ),
+        (
+            'precondition = 1\ntests = ["seq-write"]\nsteady_state = true',
+            "is only for steady_state = false",
+        ),
+    ],
+)
+def test_fresh_and_used_are_compared_by_writing_on_a_bare_drive(more: str, said: str) -> None:
+    (problem,) = problems_of(f'kind = "fio"\nfresh_first = true\n{more}')
+    assert said in problem
+
+
+def test_a_sweep_is_warmed_up_for_tests_that_read() -> None:
+    (problem,) = problems_of(
+        'kind = "sweep"\ncache_size = "1G"\ntests = ["rand-write"]\nwarm_up_reads = 2'
+    )
+    assert problem.endswith("is only for tests that read")
+
+
 def test_a_self_test_knows_two_kinds() -> None:
     (problem,) = problems_of('kind = "selftest"\ntest = "conveyance"')
     assert 'must be "short" or "long"' in problem

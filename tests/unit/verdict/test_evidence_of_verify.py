@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.machine.memory_errors import UNCORRECTED
 from appliance.report.conditions import find_condition_findings
 from appliance.samples.model import LbaRange, Result
 from appliance.store.conditions import Change, insert_conditions
@@ -152,20 +153,32 @@ def _judge_mismatch(connection: sqlite3.Connection) -> LimitRow:
     return row
 
 
-def _count_memory(connection: sqlite3.Connection, *corrected: str) -> None:
-    for value in corrected:
-        insert_conditions(connection, 1, None, (Change("memory_corrected", "", value),))
+def _count_memory(
+    connection: sqlite3.Connection, *counts: str, name: str = "memory_corrected"
+) -> None:
+    for value in counts:
+        insert_conditions(connection, 1, None, (Change(name, "", value),))
 
 
 def test_bytes_that_bad_memory_may_have_turned_reject_no_drive(rows: sqlite3.Connection) -> None:
     _verify(rows, mismatch=512)
     assert _judge_mismatch(rows).outcome == "reject"
-    _count_memory(rows, "5")
+    _count_memory(rows, "5", name=UNCORRECTED)
     assert _judge_mismatch(rows).outcome == "reject"
-    _count_memory(rows, "7")
+    _count_memory(rows, "7", name=UNCORRECTED)
     row = _judge_mismatch(rows)
     assert (row.outcome, row.measured) == ("remark", "512 B")
-    assert "the machine's memory corrected 2 errors during the campaign: test it" in row.detail
+    assert (
+        "the machine's memory could not correct 2 errors during the campaign: test it" in row.detail
+    )
+
+
+def test_a_corrected_error_excuses_no_wrong_byte(rows: sqlite3.Connection) -> None:
+    _verify(rows, mismatch=512)
+    _count_memory(rows, "5", "7")
+    row = _judge_mismatch(rows)
+    assert (row.outcome, row.measured) == ("reject", "512 B")
+    assert row.detail.endswith("the machine's memory corrected 2 errors during the campaign")
 
 
 def test_the_report_says_what_memory_counted(rows: sqlite3.Connection) -> None:
@@ -180,13 +193,16 @@ def test_the_report_says_what_memory_counted(rows: sqlite3.Connection) -> None:
     assert told() == []
     _count_memory(rows, "2")
     (text,) = told()
-    assert text.startswith("the machine's memory corrected 2 errors during the campaign. What was")
+    assert text.startswith("the machine's memory corrected 2 errors during the campaign. A corr")
+    _count_memory(rows, "0", "1", name=UNCORRECTED)
+    (text,) = told()
+    assert "could not correct 1 error during the campaign. What was" in text
 
 
 def test_memory_puts_no_sector_in_anothers_place(rows: sqlite3.Connection) -> None:
     step = _verify(rows, mismatch=512)
     insert_ranges(rows, step, "read-00", [LbaRange("alias", 4096, 512)])
-    _count_memory(rows, "0", "7")
+    _count_memory(rows, "0", "7", name=UNCORRECTED)
     assert _judge_mismatch(rows).outcome == "reject"
 
 

@@ -26,6 +26,7 @@ MACHINE = {
     "devices/system/cpu/cpufreq/policy0/scaling_governor": "powersave",
     "devices/system/cpu/cpufreq/policy1/scaling_governor": "powersave",
     "devices/system/cpu/cpufreq/policy0/scaling_driver": "intel_pstate",
+    "module/pcie_aspm/parameters/policy": "default [performance] powersave powersupersave ",
     "block/sda/queue/scheduler": "none [mq-deadline] ",
     "block/sda/queue/read_ahead_kb": "128",
     "block/sda/queue/nr_requests": "64",
@@ -51,6 +52,8 @@ def fixed(sys: Path, tmp_path: Path) -> FixedFacts:
             "cpuinfo": "processor\t: 0\nmodel name\t: Core\nflags\t\t: fpu vme\n",
             "meminfo": "MemTotal:        8046212 kB\n",
             "sys/kernel/osrelease": "6.12.57+deb13-amd64",
+            "cmdline": "BOOT_IMAGE=/kaltstart/vmlinuz roothash=4f2a console=tty1 mitigations=off"
+            " kaltstart.set=9",
         },
     )
     versions = {"fio": "3.39-1", "Python": "3.13.5", "database schema": "11"}
@@ -73,7 +76,9 @@ def rows_of(world: World, name: str = "%") -> list[tuple[str, str, str]]:
 
 
 def note(world: World, fixed: FixedFacts, sys: Path) -> None:
-    store_conditions(world.context(), 1, fixed=fixed, drives=world.drives, sys=sys)
+    store_conditions(
+        world.context(), 1, fixed=fixed, drives=world.drives, sys=sys, proc=sys.parent / "proc"
+    )
 
 
 def test_machine_programs_and_each_drive_are_noted(
@@ -94,6 +99,8 @@ def test_machine_programs_and_each_drive_are_noted(
         "memory_bytes": str(491 * (16 << 20)),
         "governor": "powersave",
         "frequency_driver": "intel_pstate",
+        "aspm_policy": "performance",
+        "kernel_options": "console=tty1 mitigations=off",
         "kernel": "6.12.57+deb13-amd64",
         "fio": "3.39-1",
         "python": "3.13.5",

@@ -78,6 +78,56 @@ def test_a_set_is_laid_out_once_and_reads_begin_at_rest(lab: FioBench) -> None:
     ]
 
 
+def test_a_set_is_warmed_up_before_the_first_test_that_reads_it(lab: FioBench) -> None:
+    plan = replace(
+        PLAN,
+        tests=("rand-write", "rand-read"),
+        distribution=("uniform",),
+        norandommap=(True,),
+        warm_up_reads=3,
+    )
+    read = lab.read_bytes
+    found = run_all(lab, plan)
+    assert list(found)[:3] == [
+        "32M/rand-write/norandommap",
+        "32M/warm-up/reads",
+        "32M/rand-read/norandommap",
+    ]
+    assert lab.happened[:7] == [
+        "fio 32M_rand-write_norandommap",
+        "fio layout-32M",
+        "fio 32M_warm-up_1",
+        "fio 32M_warm-up_2",
+        "fio 32M_warm-up_3",
+        "rest",
+        "fio 32M_rand-read_norandommap",
+    ]
+    jobs = [lab.job(f"32M_warm-up_{number}") for number in (1, 2, 3)]
+    assert {option(text, "direct") for text in jobs} == {"1"}
+    assert len({option(text, "randseed") for text in jobs}) == 3
+    # Each block once, however long it takes.
+    assert {option(text, "rw") for text in jobs} == {"randread"}
+    assert not any("runtime" in text or "norandommap" in text for text in jobs)
+    warmed = found["32M/warm-up/reads"].results
+    assert {row.variant for row in warmed} == {f"32M/warm-up/{number}" for number in (1, 2, 3)}
+    assert {row.cache.page_cache for row in warmed} == {"bypass"}
+    rows = [row for part in found.values() for row in part.results]
+    assert total(rows, "device_read_bytes") == lab.read_bytes - read
+    state = found["32M/rand-read/norandommap"].results[0].cache.drive_state
+    assert state == "first step on it; idle; warm-up: this set read 3 times"
+    written = found["32M/rand-write/norandommap"].results[0].cache.drive_state
+    assert written == "first step on it"
+
+
+def test_what_an_earlier_attempt_warmed_up_is_said_to_be_so(lab: FioBench) -> None:
+    plan = replace(PLAN, tests=("seq-read",), warm_up_reads=2)
+    bench = lab.bare(writable=False)
+    warm_up, test, *_ = SweepWorkload(plan).parts
+    SweepWorkload(plan).run_part(bench, warm_up, finished={})
+    found = SweepWorkload(plan).run_part(bench, test, finished={warm_up: 9})
+    assert found.results[0].cache.drive_state.endswith("read 2 times, in an earlier attempt")
+
+
 def test_each_job_bypasses_the_page_cache_for_its_whole_time(lab: FioBench) -> None:
     run_all(lab, PLAN)
     plain, repeated, zipf = (

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What writing says of a drive, slower with use or buffered, and reading a set again."""
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from appliance.report.figures import group_workloads
+from appliance.report.workload_findings import find_workload_findings
+from appliance.store.read.campaign import select_campaign
+from tests.report.database import Disk, make_database
+from tests.report.pages_read import export, words_of
+from tests.report.states import BYPASS, COLD, Setup
+from tests.report.workloads import add_results, add_step, make_results
+
+USED = replace(BYPASS, drive_state="first step on it; 4.29 GB of 4.29 GB overwritten 2 times")
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> sqlite3.Connection:
+    """A disk and an SSD, nothing measured."""
+    return make_database(
+        tmp_path / "rows.sqlite",
+        disks=[Disk("DISK", "disk"), Disk("FLASH", "ssd", rotational=0)],
+    )
+
+
+def _measure(
+    connection: sqlite3.Connection,
+    serial: str,
+    figures: Mapping[str, tuple[str, float]],
+    setup: Setup = BYPASS,
+    kind: str = "fio",
+) -> None:
+    """One step; each figure's metric and value by its variant."""
+    (position,) = connection.execute("SELECT count(*) FROM step").fetchone()
+    step = add_step(connection, kind, serial, position=position)
+    for variant, (metric, value) in figures.items():
+        met = USED if variant.startswith("used/") else setup
+        add_results(connection, step, make_results(variant, met, **{metric: value}))
+
+
+def _told(connection: sqlite3.Connection, subject: str) -> list[str]:
+    workloads = group_workloads(select_campaign(connection, campaign_id=1))
+    return [each.text for each in find_workload_findings(workloads) if subject in each.subject]
+
+
+def test_a_drive_that_use_makes_slower(rows: sqlite3.Connection, tmp_path: Path) -> None:
+    found = {
+        "fresh/seq-write": ("bw_bytes_s", 400e6),
+        "fresh/rand-write": ("iops", 50000.0),
+        "used/seq-write": ("bw_bytes_s", 390e6),
+        "used/rand-write": ("iops", 10000.0),
+    }
+    _measure(rows, "FLASH", found)
+    use = "4.29 GB of 4.29 GB overwritten 2 times; one run each"
+    state = "page cache bypass, proven."
+    slower, alike = _told(rows, "fresh and used")[::-1]
+    assert slower == (
+        f"FLASH: used 5.0 times as slow as fresh (50000 IOPS with all of it discarded, 10000 IOPS"
+        f" with {use}); {state}"
+    )
+    assert alike == (
+        f"FLASH: as fast used as fresh, within 10 % (400 MB/s with all of it discarded, 390 MB/s"
+        f" with {use}); {state}"
+    )
+    words = words_of(export(rows, tmp_path))
+    assert "cache mode" not in words
+    assert "FLASH, fresh" in words
+
+
+def test_half_of_a_comparison_is_none(rows: sqlite3.Connection) -> None:
+    _measure(rows, "FLASH", {"fresh/rand-write": ("iops", 50000.0)})
+    assert _told(rows, "fresh and used") == []
+
+
+@pytest.mark.parametrize(
+    ("serial", "written", "setup", "is_told"),
+    [
+        ("DISK", 900.0, BYPASS, True),
+        ("DISK", 120.0, BYPASS, False),  # as heads move
+        ("DISK", 900.0, COLD, False),  # RAM sorts writes before the drive has them
+        ("FLASH", 900.0, BYPASS, False),  # no heads
+    ],
+)
+def test_a_buffer_shows_where_writes_are_faster_than_heads_move(
+    rows: sqlite3.Connection,
+    serial: str,
+    written: float,
+    setup: Setup,
+    is_told: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    found = {"rand-read": ("iops", 100.0), "rand-write": ("iops", written)}
+    _measure(rows, serial, found, setup)
+    told = _told(rows, "a buffer for writes")
+    assert bool(told) is is_told
+    if told:
+        assert told[0].startswith("DISK: random writes were 9.0 times as fast as random reads")
+
+
+@pytest.mark.parametrize(
+    ("serial", "median_ms", "is_told"),
+    [("DISK", 0.2, True), ("DISK", 8.3, False), ("FLASH", 0.2, False)],
+)
+def test_a_flush_that_no_platter_allows(
+    rows: sqlite3.Connection,
+    serial: str,
+    median_ms: float,
+    is_told: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    step = add_step(rows, "flush", serial, position=0)
+    figures = {"iops": 1e3 / median_ms, "lat_p50_ns": median_ms * 1e6, "lat_p99_ns": 2e7}
+    add_results(rows, step, make_results("commit", BYPASS, **figures))
+    (text,) = _told(rows, "flush")
+    assert ("faster than any platter turns" in text) is is_told
+
+
+def test_a_sweep_says_what_reading_its_sets_again_gained(
+    rows: sqlite3.Connection, tmp_path: Path
+) -> None:
+    step = add_step(rows, "sweep", "DISK", position=0)
+    for size, rates in (("8M", (10e6, 30e6, 40e6)), ("64M", (10e6, 10e6, 10e6))):
+        for number, rate in enumerate(rates, 1):
+            found = make_results(f"{size}/warm-up/{number}", BYPASS, app=1e7, bw_bytes_s=rate)
+            add_results(rows, step, found)
+        found = make_results(f"{size}/rand-read/norandommap", BYPASS, app=1e7, iops=rates[-1] / 4e3)
+        add_results(rows, step, found)
+    (text,) = _told(rows, "sweep, warm-up, DISK")
+    assert text == (
+        "8M: the last of 3 reads was 4.0 times as fast as the first (10.0, then 40.0 MB/s), 64M:"
+        " the last of 3 reads was 1.0 times as fast as the first (10.0, then 10.0 MB/s); page"
+        " cache bypass, proven; RAM answered 0 %."
+    )
+    words = words_of(export(rows, tmp_path))
+    assert "Warm-up: each set read whole, time after time" in words
+    assert "warm-up, 1" not in words, "a read of a set is no test on it"

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same writing on a discarded drive and on an overwritten one."""
+
+from dataclasses import replace
+
+import pytest
+
+from appliance.errors import RefusedError
+from appliance.workloads.base import Bench, PartResult
+from appliance.workloads.fio import fresh
+from appliance.workloads.fio.discard import discard_all
+from appliance.workloads.fio.workload import make_workload
+from appliance.workloads.idle_wait import Rest
+from tests.unit.workloads.fio.fio_bench import FIO_PLAN, FioBench, option, total
+
+PLAN = replace(
+    FIO_PLAN,
+    filesystem="",
+    tests=("seq-write", "rand-write"),
+    page_cache="bypass",
+    precondition=2,
+    fresh_first=True,
+)
+
+
+@pytest.fixture(autouse=True)
+def discards(lab: FioBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel's part is noted, and tried in tests/process."""
+
+    def discard(bench: Bench) -> None:
+        lab.happened.append("discard")
+
+    def rest(bench: Bench, *, timeout_s: float) -> Rest:
+        lab.happened.append("rest")
+        return Rest(idle=True, waited_s=5)
+
+    monkeypatch.setattr(fresh, "discard_all", discard)
+    monkeypatch.setattr(fresh, "wait_idle", rest)
+
+
+def run_all(lab: FioBench) -> dict[str, PartResult]:
+    bench = lab.bare(writable=True)
+    workload = make_workload(PLAN)
+    workload.prepare(bench)
+    return {part: workload.run_part(bench, part, finished={}) for part in workload.parts}
+
+
+def test_each_fresh_test_begins_on_a_discarded_drive(lab: FioBench) -> None:
+    found = run_all(lab)
+    assert lab.happened == [
+        "discard",
+        "rest",
+        "fio fresh_seq-write",
+        "discard",
+        "rest",
+        "fio fresh_rand-write",
+        "fio precondition_pass-1",
+        "fio precondition_pass-2",
+        "fio used_seq-write",
+        "fio used_rand-write",
+    ]
+    assert tuple(found) == (
+        "fresh/seq-write",
+        "fresh/rand-write",
+        "precondition",
+        "used/seq-write",
+        "used/rand-write",
+    )
+
+
+def test_both_runs_differ_in_nothing_but_the_drives_state(lab: FioBench) -> None:
+    found = run_all(lab)
+    for test in PLAN.tests:
+        jobs = [lab.job(f"{mode}_{test}") for mode in ("fresh", "used")]
+        for name in ("rw", "bs", "size", "randseed", "direct", "filename"):
+            assert option(jobs[0], name) == option(jobs[1], name)
+    fresh_state, used_state = (
+        found[f"{mode}/rand-write"].results[0].cache.drive_state for mode in ("fresh", "used")
+    )
+    assert fresh_state == "first step on it; all of it discarded, then idle"
+    assert used_state.endswith("overwritten 2 times in sequence since it was discarded")
+    assert used_state.startswith("first step on it; 34 MB of 1.1 GB ")
+
+
+def test_every_byte_is_counted(lab: FioBench) -> None:
+    written = lab.write_bytes
+    rows = [row for part in run_all(lab).values() for row in part.results]
+    assert total(rows, "device_write_bytes") == lab.write_bytes - written
+
+
+@pytest.mark.parametrize("is_bare", [True, False])
+def test_nothing_is_discarded_on_what_was_not_released_or_has_files(
+    lab: FioBench,
+    is_bare: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    with pytest.raises(RefusedError, match="not released for discarding"):
+        discard_all(lab.bare(writable=False) if is_bare else lab.bench)
