@@ -209,7 +209,7 @@ class SweepWorkload(Workload):
 
 
 def _warm_up_of(set_bytes: int) -> SweepVariant:
-    return SweepVariant(size=size_name(set_bytes), test=WARM_UP, access="reads")
+    return SweepVariant(size=show_size(set_bytes), test=WARM_UP, access="reads")
 
 
 def _list_cells(plan: SweepPlan) -> list[_Cell]:
