@@ -121,8 +121,9 @@ def test_the_manuals_script_for_windows_reports_a_sample(started: World) -> None
     values |= {"$([long]$ms * 1000)": "20500000", "$($windows.Caption)": "Microsoft Windows"}
     values |= {"$($windows.Version)": "10.0.19045"}
     lines = re.findall(r'^ +"(\w+=.*)"$', script, re.MULTILINE)
-    text = "\n".join(reduce(lambda line, each: line.replace(*each), values.items(), line)
-                     for line in lines)
+    text = "\n".join(
+        reduce(lambda line, each: line.replace(*each), values.items(), line) for line in lines
+    )
     assert "$" not in text
     started.report = parse_report(text)
     _settle(started)
