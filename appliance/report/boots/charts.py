@@ -80,7 +80,7 @@ def draw_recordings(
                 panel_end=end_s,
                 highest=highest,
             )
-            title = f"{label}: {recording.seconds:.1f} s sampled" if graph == 0 else ""
+            title = f"{label}: {recording.seconds:.1f} s sampled"
             found.append(ChartView(title=title, svg=svg, legend=()))
     return tuple(chart for chart in found if chart.svg)
 
