@@ -102,7 +102,7 @@ class BootReport(NamedTuple):
     times: str
     """`systemctl show`'s lines for PROPERTIES."""
     stat: str
-    """The drive's line of counts from /sys/class/block/X/stat."""
+    """The drive's line of counts from /sys/class/block/X/stat; empty where none is kept."""
     started_at_s: float | None
     """When the kernel started, by the hardware clock, in that clock's seconds since the epoch;
     None where that clock cannot be read, or was set since."""

@@ -279,7 +279,7 @@ def _chart_recordings(
     timed: Sequence[tuple[DriveView, tuple[BootView, ...]]],
     recordings: Mapping[int, Bootchart],
 ) -> tuple[tuple[DriveView, tuple[ChartView, ...]], ...]:
-    """Per drive the first beside the last charted boot; a drive with one of them has it alone."""
+    """Per drive the first above the last charted boot; a drive with one of them has it alone."""
     found = []
     for drive, (view, _) in zip(
         (d for d in rows.drives if _has_column(d, rows)), timed, strict=True

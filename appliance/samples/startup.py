@@ -10,13 +10,16 @@ __all__ = ["PROPERTIES", "Startup", "parse_startup"]
 
 @dataclass(frozen=True, slots=True)
 class Startup:
-    """The parts of a start-up, in seconds. Firmware and loader are None where only BIOS knows."""
+    """The parts of a start-up, in seconds. Firmware and loader are None where only BIOS knows.
+
+    Kernel, initrd and user space are None of a system that does not tell them apart.
+    """
 
     firmware_s: float | None
     loader_s: float | None
-    kernel_s: float
-    initrd_s: float
-    userspace_s: float
+    kernel_s: float | None
+    initrd_s: float | None
+    userspace_s: float | None
     finish_s: float
     """From the kernel's start to "startup finished": the first moment without a queued job."""
 
@@ -37,8 +40,8 @@ def parse_startup(text: str) -> Startup | None:
     return Startup(
         firmware_s=firmware_s - loader_s if firmware_s else None,
         loader_s=loader_s or None,
-        kernel_s=initrd_at_s,
-        initrd_s=userspace_at_s - initrd_at_s,
-        userspace_s=finish_s - userspace_at_s,
+        kernel_s=initrd_at_s or None,
+        initrd_s=userspace_at_s - initrd_at_s if userspace_at_s else None,
+        userspace_s=finish_s - userspace_at_s if userspace_at_s else None,
         finish_s=finish_s,
     )

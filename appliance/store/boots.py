@@ -85,8 +85,8 @@ class BootSample:
     userspace_s: float | None
     session_s: float | None
     io_quiet_s: float | None
-    read_bytes: int
-    read_ios: int
+    read_bytes: int | None
+    read_ios: int | None
     wake_skew_s: float | None
     drive_celsius: float | None = None
     """Of the drive, or of the array's hottest, right after the boot; None without a sensor."""

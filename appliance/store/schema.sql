@@ -209,7 +209,8 @@ CREATE TABLE cycle (
 -- drive_celsius, cpu_celsius: right after the boot; NULL without a sensor. kernel_errors: what the
 -- kernel reported of errors of the drive in it.
 -- Of a replay boot_s is how long its reads took, and the parts of a start-up are NULL.
--- path: whose ESP the loader says it came from; 'installed': as the drive's own system reported it.
+-- path: whose ESP the loader says it came from; 'installed': as the drive's own system reported it,
+-- of which one that keeps no count of its reads leaves read_bytes and read_ios NULL.
 CREATE TABLE boot_sample (
     cycle_id INTEGER PRIMARY KEY REFERENCES cycle (id),
     boot_id TEXT NOT NULL,
@@ -222,8 +223,8 @@ CREATE TABLE boot_sample (
     userspace_s REAL,
     session_s REAL,
     io_quiet_s REAL,
-    read_bytes INTEGER NOT NULL,
-    read_ios INTEGER NOT NULL,
+    read_bytes INTEGER,
+    read_ios INTEGER,
     wake_skew_s REAL,
     cold_proof TEXT NOT NULL CHECK (cold_proof IN ('proven', 'unproven', 'warm')),
     cold_reason TEXT NOT NULL,

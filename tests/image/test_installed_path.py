@@ -58,14 +58,14 @@ def test_a_drives_own_system_reports_its_start_and_returns(out: Path, firmware: 
 
 
 @pytest.mark.long
-def test_a_system_without_the_unit_is_named_and_left_alone(out: Path) -> None:
-    """It does not return: whoever switches the machine off and on gets the campaign's reason."""
-    file = make_own_system(_file(out), reports=False)
-    drive = ModelledDrive(serial="LAB-1", name="LAB-1", file=file, bus="raid")
+def test_a_drive_that_the_firmware_cannot_start_is_named(out: Path) -> None:
+    """It has no driver for the drive's controller: it starts the stick instead, each time."""
+    drive = ModelledDrive(
+        serial="LAB-1", name="LAB-1", file=make_own_system(_file(out)), bus="raid"
+    )
     plan = _PLAN.format(cycles=1, power='"cold"')
     result = run_campaign(Trial(out=out, plan=plan, drives=[drive], from_start=True))
 
-    # The firmware has no driver for this controller: it starts the stick instead, each time.
     assert result.outcome == "done", f"{result.outcome}: {result.reason}"
     done = result.lines_of("campaign-done")[-1].fields
     assert (done["samples"], done["failed"]) == ("0", "1")

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A drive with a small Linux of its own: it starts by itself, and writes to its drive.
 
-Made of the image's root, so that no other system has to be fetched: without Kaltstart's units, with
-an ESP, a loader and a name of its own, and a /var on the drive. Whether it carries the unit that
-reports its start is the caller's choice.
+Made of the image's root, so that no other system has to be fetched: without Kaltstart's units but
+the one that reports its start, with an ESP, a loader, a name and a /var of its own.
 """
 
 import subprocess
@@ -44,14 +43,14 @@ READY_UNIT = "own-system.service"
 
 
 def make_own_system(
-    drive: Path, *, image: Path = IMAGE, reports: bool = True, loader: str = "EFI/own/shimx64.efi"
+    drive: Path, *, image: Path = IMAGE, loader: str = "EFI/own/shimx64.efi"
 ) -> Path:
     """The content of a drive with its own system, as a sparse file."""
     with tempfile.TemporaryDirectory(dir=drive.parent) as temporary:
         folder = Path(temporary)
         parts = {
             "esp": _make_esp(folder, image, loader),
-            "root": _make_root(folder, image, reports=reports),
+            "root": _make_root(folder, image),
             "var": _make_var(folder),
         }
         table, at = ["label: gpt"], _MIB
@@ -119,7 +118,7 @@ def _make_esp(folder: Path, image: Path, loader: str) -> Path:
     return fat
 
 
-def _make_root(folder: Path, image: Path, *, reports: bool) -> Path:
+def _make_root(folder: Path, image: Path) -> Path:
     tree, erofs = folder / "root", folder / "root.erofs"
     name = next(each.name for each in find_partitions(image) if each.name.startswith("root"))
     _run("fsck.erofs", f"--extract={tree}", _copy_out(image, name, erofs))
@@ -135,13 +134,10 @@ def _make_root(folder: Path, image: Path, *, reports: bool) -> Path:
     (units / READY_UNIT).write_text(_READY)
     wants = units / "multi-user.target.wants"
     wants.mkdir(parents=True, exist_ok=True)
-    enabled = [READY_UNIT]
-    if reports:
-        program = (REPO / "appliance/report_boot.py").read_text()
-        (tree / "etc/kaltstart-report-boot.py").write_text(program)
-        (units / UNIT).write_text(format_unit("/usr/bin/python3"))
-        enabled.append(UNIT)
-    for unit in enabled:
+    program = (REPO / "appliance/report_boot.py").read_text()
+    (tree / "etc/kaltstart-report-boot.py").write_text(program)
+    (units / UNIT).write_text(format_unit("/usr/bin/python3"))
+    for unit in (READY_UNIT, UNIT):
         (wants / unit).unlink(missing_ok=True)
         (wants / unit).symlink_to(f"../{unit}")
     erofs.unlink()

@@ -143,7 +143,7 @@ def test_results_are_ranked_and_asides_folded() -> None:
 
 
 @pytest.mark.parametrize(("boots", "charts"), [((1,), 2), ((1, 2, 3), 4)])
-def test_the_first_recorded_boot_stands_beside_the_last(
+def test_the_first_recorded_boot_stands_above_the_last(
     tmp_path: Path, boots: tuple[int, ...], charts: int
 ) -> None:
     disk = Disk("A", "disk", boots=[Boot(number, 30.0, charted=1) for number in boots])

@@ -92,10 +92,10 @@ def read_sample(report: BootReport, cycle: CycleRow) -> BootSample:
         )
     startup = parse_startup(report.times)
     try:
-        stat = parse_stat(report.stat)
+        stat = parse_stat(report.stat) if report.stat else None
     except (ValueError, IndexError):
-        stat = None
-    if startup is None or stat is None or not report.boot_id:
+        startup = stat = None
+    if startup is None or not report.boot_id:
         raise StepFailedError(
             N_("the report of the drive's own system lacks its figures"), blame="other"
         )
@@ -113,8 +113,8 @@ def read_sample(report: BootReport, cycle: CycleRow) -> BootSample:
         userspace_s=startup.userspace_s,
         session_s=None,
         io_quiet_s=None,
-        read_bytes=stat.read_bytes,
-        read_ios=stat.read_ios,
+        read_bytes=stat.read_bytes if stat else None,
+        read_ios=stat.read_ios if stat else None,
         wake_skew_s=skew_s,
         path="installed",
     )

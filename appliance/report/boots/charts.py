@@ -60,7 +60,7 @@ def draw_boot_times(
 def draw_recordings(
     boots: Sequence[tuple[str, Bootchart]], *, color: int, name: str
 ) -> tuple[ChartView, ...]:
-    """Boots of a drive beside each other: what was read, then how busy the processors were.
+    """Boots of a drive one above the other: what was read, then how busy the processors were.
 
     Each is (what it is called, what was recorded). All have the same axes.
     """
@@ -80,7 +80,7 @@ def draw_recordings(
                 panel_end=end_s,
                 highest=highest,
             )
-            title = f"{label}: {recording.seconds:.1f} s sampled" if graph == 0 else ""
+            title = f"{label}: {recording.seconds:.1f} s sampled"
             found.append(ChartView(title=title, svg=svg, legend=()))
     return tuple(chart for chart in found if chart.svg)
 

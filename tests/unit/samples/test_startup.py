@@ -46,8 +46,8 @@ def test_what_bios_does_not_tell_is_not_zero() -> None:
 def test_the_parts_add_up(lines: str) -> None:
     startup = parse_startup(lines)
     assert startup is not None
-    parts = startup.kernel_s + startup.initrd_s + startup.userspace_s
-    assert parts == pytest.approx(startup.finish_s)
+    parts = (startup.kernel_s, startup.initrd_s, startup.userspace_s)
+    assert sum(part or 0 for part in parts) == pytest.approx(startup.finish_s)
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -58,6 +58,13 @@ def test_the_order_of_the_lines_does_not_matter(order: int) -> None:
 @pytest.mark.parametrize("finish", ["0", "", "[not set]", "18446744073709551615x"])
 def test_a_start_up_that_goes_on_has_no_times(finish: str) -> None:
     assert parse_startup(UEFI.replace("18590863", finish)) is None
+
+
+def test_a_system_that_tells_no_parts_has_none() -> None:
+    startup = parse_startup("FinishTimestampMonotonic=20500000")
+    assert startup is not None
+    assert (startup.kernel_s, startup.initrd_s, startup.userspace_s) == (None, None, None)
+    assert startup.finish_s == 20.5
 
 
 def test_no_answer_is_no_time() -> None:

@@ -302,8 +302,8 @@ def _checking(path: Path) -> None:
     _run(
         path,
         "PRAGMA writable_schema = ON",
-        "UPDATE sqlite_schema SET sql = replace(sql, 'read_ios INTEGER NOT NULL',"
-        " 'read_ios INTEGER NOT NULL CHECK (length(printf(''%.*c'', 400000000, ''x'')))')"
+        "UPDATE sqlite_schema SET sql = replace(sql, 'read_ios INTEGER,',"
+        " 'read_ios INTEGER CHECK (length(printf(''%.*c'', 400000000, ''x''))),')"
         " WHERE name = 'boot_sample'",
     )
 

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`path = "installed"`: the drive's own system is started, and its report is the sample."""
 
+import re
 from dataclasses import replace
+from functools import reduce
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +13,17 @@ from appliance.campaign.boots.attempts import settle_armed
 from appliance.campaign.boots.installed import find_returned, store_report
 from appliance.campaign.boots.next_boot import Outcome, start_next_boot
 from appliance.campaign.steps.attempt import StoppedByPersonError
-from appliance.report_boot import BootReport
+from appliance.report_boot import (
+    ORDER_VARIABLE,
+    REPORT_VARIABLE,
+    BootReport,
+    Order,
+    format_order,
+    parse_report,
+)
 from tests.unit.campaign.world import HDD, OWN_ESP, SSD, World, arm_and_start_anew
 
+MANUAL = Path(__file__).parents[4] / "docs/manual/plan.md"
 PLAN = """
 version = 1
 [[drive]]
@@ -97,6 +108,33 @@ def test_a_report_is_a_sample_told_by_the_installed_system(started: World) -> No
     assert (boot["read_bytes"], boot["cold_proof"]) == (65536 * 512, "proven")
     assert ("own-system-reported", "LAB-HDD-1 cycle 1: Debian") in started.events()
     assert started.report is None, "it is stored"
+
+
+def test_the_manuals_script_for_windows_reports_a_sample(started: World) -> None:
+    """Its order and its report are the program's; what Windows does not count is not stored."""
+    script = MANUAL.read_text(encoding="utf-8").partition("##### Windows")[2]
+    token = started.cycles()[0].entry
+    order = format_order(Order(token, 0x80, 3, "0f0f0f0f-0001-4000-8000-000000000001"))
+    names = re.search(r"(\$version.*) = .*\.Split\(' '\)", script)
+    assert names is not None
+    values = dict(zip(names[1].split(", "), order.split(" "), strict=True))
+    values |= {"$booted": "0080", "$([guid]::NewGuid())": "boot-own"}
+    values |= {"$([long]$ms * 1000)": "20500000", "$($windows.Caption)": "Microsoft Windows"}
+    values |= {"$($windows.Version)": "10.0.19045"}
+    lines = re.findall(r'^ +"(\w+=.*)"$', script, re.MULTILINE)
+    text = "\n".join(
+        reduce(lambda line, each: line.replace(*each), values.items(), line) for line in lines
+    )
+    assert "$" not in text
+    started.report = parse_report(text)
+    _settle(started)
+    (boot,) = started.boots()
+    assert (boot["valid"], boot["boot_s"], boot["cold_proof"]) == (1, 20.5, "proven")
+    unknown = ("kernel_s", "userspace_s", "initrd_s", "read_bytes", "read_ios", "wake_skew_s")
+    assert [boot[name] for name in unknown] == [None] * len(unknown)
+    (guid,) = re.findall(r"\$own = '{(.*)}'", script)
+    variables = set(re.findall(r"Firmware\]::.et\('(Kaltstart\w+)', \$own", script))
+    assert {f"{name}-{guid}" for name in variables} == {ORDER_VARIABLE, REPORT_VARIABLE}
 
 
 def test_a_time_that_the_stick_has_spoilt_costs_no_reported_sample(started: World) -> None:
