@@ -101,8 +101,8 @@ def _need_stick() -> None:
     if not is_on_stick():
         raise StickError(
             "this machine was not started from a Kaltstart stick",
-            hint="this command talks to the engine of a running stick; on a laptop use `check`, "
-            "`schema`, or a command with --database FILE",
+            hint="this command needs one; on a laptop use `check`, `schema`, or a command with "
+            "--database FILE",
         )
 
 
@@ -301,6 +301,7 @@ def support(options: argparse.Namespace) -> int:
     from appliance.service.support import write_bundle
 
     del options
+    _need_stick()
     print(f"The log was written to KALTSTART, folder {write_bundle().name}. It names your drives.")
     return 0
 
@@ -310,6 +311,7 @@ def rescue(options: argparse.Namespace) -> int:
     from appliance.stick.partitions import rescue_database
 
     del options
+    _need_stick()
     print(f"The database was copied to KALTSTART, folder {rescue_database().name}")
     return 0
 
@@ -320,6 +322,7 @@ def restore(options: argparse.Namespace) -> int:
     from appliance.store.restore import restore_copy
 
     del options
+    _need_stick()
     hold_alone(
         DATABASE_LOCK,
         held="the engine is using the database; nothing was changed",
@@ -337,6 +340,7 @@ def serve(options: argparse.Namespace) -> int:
     from appliance.stick.partitions import RUN, hold_alone
 
     del options
+    _need_stick()
     hold_alone(
         RUN / "engine.lock",
         held="the engine is at work already",

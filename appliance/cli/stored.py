@@ -48,6 +48,8 @@ def events(options: argparse.Namespace) -> int:
             say(f"{row.at}{campaign} {row.level} {row.event}: {row.detail}")
 
     with _reading(options) as connection:
+        if options.campaign is not None:
+            _find_campaign(connection, options.campaign)
         rows = select_events(connection, limit=options.limit, campaign_id=options.campaign)
     if options.json:
         say_json(events=[asdict(row) for row in rows])
@@ -96,20 +98,19 @@ def _find_database(options: argparse.Namespace, *, option: str = "--database") -
     return named.resolve()
 
 
-def _find_campaign(connection: sqlite3.Connection, options: argparse.Namespace) -> int:
+def _find_campaign(connection: sqlite3.Connection, named: int | None) -> int:
     """The one that was named, else the newest. Raises PlanError where there is none."""
     from appliance.store.read.overview import select_campaigns
 
     ids = [row.id for row in select_campaigns(connection)]
-    if options.campaign is None and ids:
+    if named is None and ids:
         return max(ids)
-    if options.campaign not in ids:
-        named = "" if options.campaign is None else f" {options.campaign}"
+    if named not in ids:
         raise PlanError(
-            f"there is no campaign{named} in the database",
+            f"there is no campaign{'' if named is None else f' {named}'} in the database",
             hint=f"its campaigns: {', '.join(map(str, sorted(ids))) or 'none'}",
         )
-    return int(options.campaign)
+    return named
 
 
 def results(options: argparse.Namespace) -> int:
@@ -119,7 +120,7 @@ def results(options: argparse.Namespace) -> int:
     from appliance.store.rows import as_record
 
     with _reading(options) as connection:
-        number = _find_campaign(connection, options)
+        number = _find_campaign(connection, options.campaign)
         rows = select_campaign(connection, campaign_id=number, with_activity=False)
     if options.json:
         print(render_json(rows), end="")
@@ -147,7 +148,7 @@ def verdicts(options: argparse.Namespace) -> int:
     from appliance.verdict.depth import describe_depth
 
     with _reading(options) as connection:
-        number = _find_campaign(connection, options)
+        number = _find_campaign(connection, options.campaign)
         judging = select_judging(connection, number)
         rows = select_verdicts(connection, number)
     problem = judging.problem if judging is not None else "nobody has judged it yet"
@@ -169,10 +170,10 @@ def report(options: argparse.Namespace) -> int:
         return _delete_report(options)
     if options.database is None and options.out is None:
         with _reading(options) as connection:
-            number = _find_campaign(connection, options)
+            number = _find_campaign(connection, options.campaign)
         return ask("report", {"campaign_id": number})
     with _reading(options) as connection:
-        _write_report(connection, _find_campaign(connection, options), options)
+        _write_report(connection, _find_campaign(connection, options.campaign), options)
     return 0
 
 
@@ -235,8 +236,15 @@ def compare(options: argparse.Namespace) -> int:
     with _reading(options) as connection:
         lines = compare_campaigns(
             *(
-                (select_campaign(connection, campaign_id=each, with_activity=False), drive)
-                for each, drive in asked
+                (
+                    select_campaign(
+                        connection,
+                        campaign_id=_find_campaign(connection, number),
+                        with_activity=False,
+                    ),
+                    drive,
+                )
+                for number, drive in asked
             ),
             although=options.although,
         )

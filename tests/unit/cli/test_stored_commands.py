@@ -32,6 +32,10 @@ kind = "surface"
 """
 
 
+_HUGE = "9" * 30
+"""More than a number of SQLite holds."""
+
+
 @pytest.fixture(autouse=True)
 def _laptop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not started from a stick, and at work in a folder of its own."""
@@ -158,6 +162,15 @@ def test_schema_is_that_of_plan_and_database(capsys: pytest.CaptureFixture[str])
         (["report", "1", "--delete", "--database", "stick.sqlite"], 2, "from KALTSTART only"),
         (["report", "1", "--delete"], 5, "not started from a Kaltstart stick"),
         (["merge", "stick.sqlite"], 5, "give --into FILE"),
+        (["results", "--database", "empty.sqlite"], 5, "no campaign was ever stored"),
+        (["events", "7", "--database", "stick.sqlite"], 2, "no campaign 7"),
+        (["events", _HUGE, "--database", "stick.sqlite"], 2, f"no campaign {_HUGE}"),
+        (["compare", _HUGE, "1", "--database", "stick.sqlite"], 2, f"no campaign {_HUGE}"),
+        (["rescue"], 5, "not started from a Kaltstart stick"),
+        (["restore"], 5, "not started from a Kaltstart stick"),
+        (["support"], 5, "not started from a Kaltstart stick"),
+        (["engine"], 5, "not started from a Kaltstart stick"),
+        (["record-boot"], 5, "not started from a Kaltstart stick"),
     ],
 )
 def test_what_is_wrong_is_told(
@@ -169,11 +182,21 @@ def test_what_is_wrong_is_told(
     said: str,
 ) -> None:
     tmp_path = Path(database).parent
+    (tmp_path / "empty.sqlite").touch()
     (tmp_path / "text.sqlite").write_text("no database at all, but text that is long enough")
     before = sorted(tmp_path.iterdir())
     assert main(words) == code
     assert said in capsys.readouterr().err
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_events_may_be_fewer_than_wanted(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["events", "--database", database]) == 0
+    known = capsys.readouterr().out
+    assert main(["events", "--limit", _HUGE, "--database", database]) == 0
+    assert capsys.readouterr().out == known
+    with pytest.raises(SystemExit, match="2"):
+        main(["events", "--limit", "-3", "--database", database])
 
 
 def test_what_a_drive_calls_itself_reaches_no_terminal(
