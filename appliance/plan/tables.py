@@ -55,7 +55,7 @@ def _list_tables(readings: Mapping[KeyPath, Reading[Any]], name: str) -> dict[in
 
 def _is_part(key: str, other: str) -> bool:
     """Whether a key that is more than two letters is in the other one."""
-    return len(key) > 2 and key in other  # noqa: PLR2004 - as the docstring has it
+    return len(key) > 2 and key in other
 
 
 def _explain_unknown(table: Table[Any], key: str) -> str:
