@@ -142,6 +142,7 @@ def _wait(*, after: int) -> int:
     """
     from appliance.store.campaigns import select_unreported_campaign
     from appliance.store.read.overview import select_campaigns, select_events
+    from appliance.units import printable
 
     told = 0
     while True:
@@ -150,7 +151,7 @@ def _wait(*, after: int) -> int:
             if campaigns:
                 campaign = campaigns[-1]
                 for event in select_events(connection, campaign_id=campaign.id, after=told):
-                    say(f"{event.at} {event.detail}")
+                    say(printable(f"{event.at} {event.detail}"))
                     told = event.seq
                 if campaign.state == "paused":
                     say(f"paused: {campaign.reason}", to=sys.stderr)

@@ -45,7 +45,7 @@ def events(options: argparse.Namespace) -> int:
     def tell(rows: tuple[EventRow, ...]) -> None:
         for row in rows:
             campaign = "" if row.campaign_id is None else f" campaign {row.campaign_id}"
-            say(f"{row.at}{campaign} {row.level} {row.event}: {row.detail}")
+            say(printable(f"{row.at}{campaign} {row.level} {row.event}: {row.detail}"))
 
     with _reading(options) as connection:
         if options.campaign is not None:
@@ -128,7 +128,7 @@ def results(options: argparse.Namespace) -> int:
     if options.csv:
         sys.stdout.write(render_results(rows).replace("\r\n", os.linesep))
         return 0
-    say(f"campaign {rows.campaign.id}: {rows.campaign.name} ({rows.campaign.state})")
+    say(f"campaign {rows.campaign.id}: {printable(rows.campaign.name)} ({rows.campaign.state})")
     if rows.boot_times:
         print()
         say_table(_BOOT_COLUMNS, [show_fields(record, _BOOT_COLUMNS) for record in rows.boot_times])
@@ -158,7 +158,7 @@ def verdicts(options: argparse.Namespace) -> int:
     for row in rows:
         depth = describe_depth(row.depth, row.read_percent)
         reasons = f": {row.reasons}" if row.reasons else ""
-        say(f"{row.drive_serial}  {row.verdict} ({depth}){reasons}")
+        say(printable(f"{row.drive_serial}  {row.verdict} ({depth}){reasons}"))
     if problem:
         say(f"campaign {number}: {problem}", to=sys.stderr)
     return 0
@@ -249,7 +249,7 @@ def compare(options: argparse.Namespace) -> int:
             although=options.although,
         )
     for line in lines:
-        say(line)
+        say(printable(line))
     return 0
 
 

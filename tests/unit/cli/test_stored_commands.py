@@ -203,9 +203,18 @@ def test_what_a_drive_calls_itself_reaches_no_terminal(
     database: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with closing(sqlite3.connect(database, autocommit=True)) as connection:
-        connection.execute("UPDATE event SET detail = 'a' || char(27) || '[2Jb'")
+        connection.execute("UPDATE event SET detail = 'a' || char(27) || '[2Jb' || char(10) || 'c'")
+        connection.execute("UPDATE campaign SET name = 'a' || char(10) || 'b'")
+        connection.execute("UPDATE drive SET serial = 'a' || char(10) || 'LAB-2  accept'")
+        (events,) = connection.execute("SELECT count(*) FROM event").fetchone()
     assert main(["events", "--database", database]) == 0
-    assert "\x1b" not in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "\x1b" not in said
+    assert len(said.splitlines()) == events, "a line was forged"
+    assert main(["results", "--database", database]) == 0
+    assert capsys.readouterr().out.startswith(r"campaign 1: a\x0ab (")
+    assert main(["verdicts", "--database", database]) == 0
+    assert "\nLAB-2" not in capsys.readouterr().out
 
 
 def test_every_command_is_in_the_manual() -> None:
