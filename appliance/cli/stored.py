@@ -72,10 +72,20 @@ def events(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _reading(options: argparse.Namespace) -> Iterator[sqlite3.Connection]:
-    from appliance.store.connect import open_read_only
+    from appliance.store.connect import DAMAGED_FILE, RESTORE_HINT, open_read_only
 
-    with closing(open_read_only(_find_database(options))) as connection:
-        yield connection
+    path = _find_database(options)
+    try:
+        with closing(open_read_only(path)) as connection:
+            yield connection
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in DAMAGED_FILE:
+            raise
+        again = f"copy it from the stick again; if that one is damaged too, {RESTORE_HINT}"
+        raise StickError(
+            f"the database {path} is damaged: {error}",
+            hint=RESTORE_HINT if options.database is None else again,
+        ) from error
 
 
 def _find_database(options: argparse.Namespace, *, option: str = "--database") -> Path:
@@ -108,7 +118,7 @@ def _find_campaign(connection: sqlite3.Connection, named: int | None) -> int:
     if named not in ids:
         raise PlanError(
             f"there is no campaign{'' if named is None else f' {named}'} in the database",
-            hint=f"its campaigns: {', '.join(map(str, sorted(ids))) or 'none'}",
+            hint=f"its campaigns: {', '.join(map(str, sorted(ids)))}" if ids else "",
         )
     return named
 

@@ -190,6 +190,20 @@ def test_what_is_wrong_is_told(
     assert sorted(tmp_path.iterdir()) == before
 
 
+def test_a_damaged_database_is_called_so(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with closing(sqlite3.connect(database)) as connection:
+        (page,) = connection.execute(
+            "SELECT rootpage FROM sqlite_schema WHERE name = 'result'"
+        ).fetchone()
+    content = bytearray(Path(database).read_bytes())
+    content[4096 * (page - 1) : 4096 * page] = b"\xff" * 4096
+    Path(database).write_bytes(content)
+    assert main(["results", "--database", database]) == 5
+    said = capsys.readouterr().err
+    assert said.startswith(f"the database {database} is damaged: ")
+    assert "What to do: copy it from the stick again" in said
+
+
 def test_events_may_be_fewer_than_wanted(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["events", "--database", database]) == 0
     known = capsys.readouterr().out
