@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands that read a database on any computer: what they print, write and refuse."""
 
+import ast
 import csv
 import io
 import json
 import re
 import sqlite3
+import sys
 import tomllib
 from contextlib import closing
 from fnmatch import fnmatch
@@ -253,3 +255,27 @@ def test_every_file_that_commands_read_is_installed_with_them() -> None:
     ]
     assert files
     assert [path for path in files if not any(fnmatch(path.name, each) for each in patterns)] == []
+
+
+def test_every_package_that_commands_import_is_installed_with_them() -> None:
+    installed = set(
+        tomllib.loads((_REPO / "pyproject.toml").read_text())["project"]["dependencies"]
+    )
+    imported = {
+        name.partition(".")[0]
+        for path in (_REPO / "appliance").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        for name in (
+            [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else [each.name for each in node.names]
+            if isinstance(node, ast.Import)
+            else []
+        )
+    }
+    assert imported - sys.stdlib_module_names == {
+        *installed,
+        "appliance",
+        "markupsafe",  # comes with jinja2
+        "_typeshed",  # for mypy alone
+    }
