@@ -258,9 +258,7 @@ def test_every_file_that_commands_read_is_installed_with_them() -> None:
 
 
 def test_every_package_that_commands_import_is_installed_with_them() -> None:
-    installed = set(
-        tomllib.loads((_REPO / "pyproject.toml").read_text())["project"]["dependencies"]
-    )
+    project = tomllib.loads((_REPO / "pyproject.toml").read_text())["project"]
     imported = {
         name.partition(".")[0]
         for path in (_REPO / "appliance").rglob("*.py")
@@ -274,7 +272,7 @@ def test_every_package_that_commands_import_is_installed_with_them() -> None:
         )
     }
     assert imported - sys.stdlib_module_names == {
-        *installed,
+        *project["dependencies"],
         "appliance",
         "markupsafe",  # comes with jinja2
         "_typeshed",  # for mypy alone
