@@ -101,11 +101,13 @@ def _find_database(options: argparse.Namespace, *, option: str = "--database") -
             hint=f"give {option} FILE: of a stick in a laptop, reports/kaltstart.sqlite on its "
             "partition KALTSTART",
         )
-    if not named.is_file():
-        raise StickError(
-            f"there is no database {named}", hint="give the path of a kaltstart.sqlite"
-        )
+    _need_file(named)
     return named.resolve()
+
+
+def _need_file(path: Path) -> None:
+    if not path.is_file():
+        raise StickError(f"there is no database {path}", hint="give the path of a kaltstart.sqlite")
 
 
 def _find_campaign(connection: sqlite3.Connection, named: int | None) -> int:
@@ -285,6 +287,12 @@ def merge(options: argparse.Namespace) -> int:
         if options.into is not None
         else _find_database(options, option="--into")
     )
+    if not target.parent.is_dir():
+        raise StickError(
+            f"there is no folder {target.parent}", hint="make it, or give another FILE"
+        )
+    for source in options.sources:
+        _need_file(source)
     with closing(open_database(target)) as connection:
         for source in options.sources:
             counts = merge_database(

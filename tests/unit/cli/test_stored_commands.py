@@ -164,6 +164,8 @@ def test_schema_is_that_of_plan_and_database(capsys: pytest.CaptureFixture[str])
         (["report", "1", "--delete", "--database", "stick.sqlite"], 2, "from KALTSTART only"),
         (["report", "1", "--delete"], 5, "not started from a Kaltstart stick"),
         (["merge", "stick.sqlite"], 5, "give --into FILE"),
+        (["merge", "no.sqlite", "--into", "all.sqlite"], 5, "no database no.sqlite"),
+        (["merge", "stick.sqlite", "--into", "no/all.sqlite"], 5, "no folder "),
         (["results", "--database", "empty.sqlite"], 5, "no campaign was ever stored"),
         (["events", "7", "--database", "stick.sqlite"], 2, "no campaign 7"),
         (["events", _HUGE, "--database", "stick.sqlite"], 2, f"no campaign {_HUGE}"),
