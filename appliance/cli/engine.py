@@ -101,8 +101,8 @@ def _need_stick() -> None:
     if not is_on_stick():
         raise StickError(
             "this machine was not started from a Kaltstart stick",
-            hint="this command talks to the engine of a running stick; on a laptop use `check`, "
-            "`schema`, or a command with --database FILE",
+            hint="this command needs one; on a laptop use `check`, `schema`, or a command with "
+            "--database FILE",
         )
 
 
@@ -142,6 +142,7 @@ def _wait(*, after: int) -> int:
     """
     from appliance.store.campaigns import select_unreported_campaign
     from appliance.store.read.overview import select_campaigns, select_events
+    from appliance.units import printable
 
     told = 0
     while True:
@@ -150,7 +151,7 @@ def _wait(*, after: int) -> int:
             if campaigns:
                 campaign = campaigns[-1]
                 for event in select_events(connection, campaign_id=campaign.id, after=told):
-                    say(f"{event.at} {event.detail}")
+                    say(printable(f"{event.at} {event.detail}"))
                     told = event.seq
                 if campaign.state == "paused":
                     say(f"paused: {campaign.reason}", to=sys.stderr)
@@ -301,6 +302,7 @@ def support(options: argparse.Namespace) -> int:
     from appliance.service.support import write_bundle
 
     del options
+    _need_stick()
     print(f"The log was written to KALTSTART, folder {write_bundle().name}. It names your drives.")
     return 0
 
@@ -310,6 +312,7 @@ def rescue(options: argparse.Namespace) -> int:
     from appliance.stick.partitions import rescue_database
 
     del options
+    _need_stick()
     print(f"The database was copied to KALTSTART, folder {rescue_database().name}")
     return 0
 
@@ -320,6 +323,7 @@ def restore(options: argparse.Namespace) -> int:
     from appliance.store.restore import restore_copy
 
     del options
+    _need_stick()
     hold_alone(
         DATABASE_LOCK,
         held="the engine is using the database; nothing was changed",
@@ -337,6 +341,7 @@ def serve(options: argparse.Namespace) -> int:
     from appliance.stick.partitions import RUN, hold_alone
 
     del options
+    _need_stick()
     hold_alone(
         RUN / "engine.lock",
         held="the engine is at work already",

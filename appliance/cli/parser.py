@@ -93,7 +93,7 @@ def _add_stored_commands(add: _Add) -> None:
     events = add("events", stored.events, "the event log")
     _add_campaign(events, "default: all")
     events.add_argument(
-        "--limit", type=int, default=50, metavar="N", help="the last N (default 50)"
+        "--limit", type=_parse_limit, default=50, metavar="N", help="the last N (default 50)"
     )
     events.add_argument("--follow", action="store_true", help="go on with those that are added")
     _add_json(events)
@@ -143,6 +143,14 @@ def _add_stored_commands(add: _Add) -> None:
     merge.set_defaults(database=None)
     schema = add("schema", stored.schema, "print the JSON schema of a plan")
     schema.add_argument("of", nargs="?", choices=("plan", "database"), default="plan")
+
+
+def _parse_limit(text: str) -> int:
+    """As SQLite takes it, which holds no more rows than that."""
+    found = int(text)
+    if found < 0:
+        raise argparse.ArgumentTypeError("must be 0 or more")
+    return min(found, (1 << 63) - 1)
 
 
 _DATABASE = "default: the stick's"

@@ -12,7 +12,10 @@ JSON_VERSION = 1
 
 
 def say(text: object, *, to: TextIO | None = None) -> None:
-    """Print `text` without anything that a terminal acts on."""
+    """Print `text` without anything that a terminal acts on but line ends.
+
+    What a drive or a plan says must not make lines: `printable` is the caller's then.
+    """
     for line in str(text).split("\n"):
         print(printable(line), file=to)
 

@@ -45,9 +45,11 @@ def events(options: argparse.Namespace) -> int:
     def tell(rows: tuple[EventRow, ...]) -> None:
         for row in rows:
             campaign = "" if row.campaign_id is None else f" campaign {row.campaign_id}"
-            say(f"{row.at}{campaign} {row.level} {row.event}: {row.detail}")
+            say(printable(f"{row.at}{campaign} {row.level} {row.event}: {row.detail}"))
 
     with _reading(options) as connection:
+        if options.campaign is not None:
+            _find_campaign(connection, options.campaign)
         rows = select_events(connection, limit=options.limit, campaign_id=options.campaign)
     if options.json:
         say_json(events=[asdict(row) for row in rows])
@@ -70,10 +72,20 @@ def events(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _reading(options: argparse.Namespace) -> Iterator[sqlite3.Connection]:
-    from appliance.store.connect import open_read_only
+    from appliance.store.connect import DAMAGED_FILE, RESTORE_HINT, open_read_only
 
-    with closing(open_read_only(_find_database(options))) as connection:
-        yield connection
+    path = _find_database(options)
+    try:
+        with closing(open_read_only(path)) as connection:
+            yield connection
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in DAMAGED_FILE:
+            raise
+        again = f"copy it from the stick again; if that one is damaged too, {RESTORE_HINT}"
+        raise StickError(
+            f"the database {path} is damaged: {error}",
+            hint=RESTORE_HINT if options.database is None else again,
+        ) from error
 
 
 def _find_database(options: argparse.Namespace, *, option: str = "--database") -> Path:
@@ -89,27 +101,28 @@ def _find_database(options: argparse.Namespace, *, option: str = "--database") -
             hint=f"give {option} FILE: of a stick in a laptop, reports/kaltstart.sqlite on its "
             "partition KALTSTART",
         )
-    if not named.is_file():
-        raise StickError(
-            f"there is no database {named}", hint="give the path of a kaltstart.sqlite"
-        )
+    _need_file(named)
     return named.resolve()
 
 
-def _find_campaign(connection: sqlite3.Connection, options: argparse.Namespace) -> int:
+def _need_file(path: Path) -> None:
+    if not path.is_file():
+        raise StickError(f"there is no database {path}", hint="give the path of a kaltstart.sqlite")
+
+
+def _find_campaign(connection: sqlite3.Connection, named: int | None) -> int:
     """The one that was named, else the newest. Raises PlanError where there is none."""
     from appliance.store.read.overview import select_campaigns
 
     ids = [row.id for row in select_campaigns(connection)]
-    if options.campaign is None and ids:
+    if named is None and ids:
         return max(ids)
-    if options.campaign not in ids:
-        named = "" if options.campaign is None else f" {options.campaign}"
+    if named not in ids:
         raise PlanError(
-            f"there is no campaign{named} in the database",
-            hint=f"its campaigns: {', '.join(map(str, sorted(ids))) or 'none'}",
+            f"there is no campaign{'' if named is None else f' {named}'} in the database",
+            hint=f"its campaigns: {', '.join(map(str, sorted(ids)))}" if ids else "",
         )
-    return int(options.campaign)
+    return named
 
 
 def results(options: argparse.Namespace) -> int:
@@ -119,7 +132,7 @@ def results(options: argparse.Namespace) -> int:
     from appliance.store.rows import as_record
 
     with _reading(options) as connection:
-        number = _find_campaign(connection, options)
+        number = _find_campaign(connection, options.campaign)
         rows = select_campaign(connection, campaign_id=number, with_activity=False)
     if options.json:
         print(render_json(rows), end="")
@@ -127,7 +140,7 @@ def results(options: argparse.Namespace) -> int:
     if options.csv:
         sys.stdout.write(render_results(rows).replace("\r\n", os.linesep))
         return 0
-    say(f"campaign {rows.campaign.id}: {rows.campaign.name} ({rows.campaign.state})")
+    say(f"campaign {rows.campaign.id}: {printable(rows.campaign.name)} ({rows.campaign.state})")
     if rows.boot_times:
         print()
         say_table(_BOOT_COLUMNS, [show_fields(record, _BOOT_COLUMNS) for record in rows.boot_times])
@@ -147,7 +160,7 @@ def verdicts(options: argparse.Namespace) -> int:
     from appliance.verdict.depth import describe_depth
 
     with _reading(options) as connection:
-        number = _find_campaign(connection, options)
+        number = _find_campaign(connection, options.campaign)
         judging = select_judging(connection, number)
         rows = select_verdicts(connection, number)
     problem = judging.problem if judging is not None else "nobody has judged it yet"
@@ -157,7 +170,7 @@ def verdicts(options: argparse.Namespace) -> int:
     for row in rows:
         depth = describe_depth(row.depth, row.read_percent)
         reasons = f": {row.reasons}" if row.reasons else ""
-        say(f"{row.drive_serial}  {row.verdict} ({depth}){reasons}")
+        say(printable(f"{row.drive_serial}  {row.verdict} ({depth}){reasons}"))
     if problem:
         say(f"campaign {number}: {problem}", to=sys.stderr)
     return 0
@@ -169,10 +182,10 @@ def report(options: argparse.Namespace) -> int:
         return _delete_report(options)
     if options.database is None and options.out is None:
         with _reading(options) as connection:
-            number = _find_campaign(connection, options)
+            number = _find_campaign(connection, options.campaign)
         return ask("report", {"campaign_id": number})
     with _reading(options) as connection:
-        _write_report(connection, _find_campaign(connection, options), options)
+        _write_report(connection, _find_campaign(connection, options.campaign), options)
     return 0
 
 
@@ -235,13 +248,20 @@ def compare(options: argparse.Namespace) -> int:
     with _reading(options) as connection:
         lines = compare_campaigns(
             *(
-                (select_campaign(connection, campaign_id=each, with_activity=False), drive)
-                for each, drive in asked
+                (
+                    select_campaign(
+                        connection,
+                        campaign_id=_find_campaign(connection, number),
+                        with_activity=False,
+                    ),
+                    drive,
+                )
+                for number, drive in asked
             ),
             although=options.although,
         )
     for line in lines:
-        say(line)
+        say(printable(line))
     return 0
 
 
@@ -267,6 +287,12 @@ def merge(options: argparse.Namespace) -> int:
         if options.into is not None
         else _find_database(options, option="--into")
     )
+    if not target.parent.is_dir():
+        raise StickError(
+            f"there is no folder {target.parent}", hint="make it, or give another FILE"
+        )
+    for source in options.sources:
+        _need_file(source)
     with closing(open_database(target)) as connection:
         for source in options.sources:
             counts = merge_database(

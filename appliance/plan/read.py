@@ -42,7 +42,7 @@ MAX_PLAN_BYTES = MAX_BYTES
 
 
 class PlanRefusedError(RefusedError):
-    """A plan whose only mistakes are about releases: wrong ones, or missing ones for workloads."""
+    """A plan whose only mistakes are about releases: wrong or missing ones."""
 
 
 def read_plan(path: Path) -> str:
@@ -64,7 +64,7 @@ def parse_plan(text: str, *, name: str = "plan.toml") -> Plan:
     """The plan in `text`; `name` is what messages call it.
 
     Raises PlanError with every mistake, or PlanRefusedError when the only mistakes are releases
-    (`erase`) that do not repeat the drive's identity, or workloads that write where none is.
+    (`erase`) that do not repeat the drive's identity, or that a boot test or workload lacks.
     """
     data = parse(text.removeprefix("\ufeff"), name=name, kind="plan")
     shape = read_shape(data)
@@ -82,7 +82,7 @@ def _raise_problems(problems: Sequence[Problem], *, text: str, name: str) -> Non
     located = locate(problems, text=text, name=name)
     if all(each.kind == "release" for each in located):
         told = "; ".join(map(str, located))
-        raise PlanRefusedError(told, hint="nothing was written", problems=tuple(located))
+        raise PlanRefusedError(told, problems=tuple(located))
     raise tell_problems(name, located)
 
 

@@ -270,6 +270,7 @@ def _describe_unreleased(
                 ("drive", index),
                 f"{show_value(identity)} is not released: a boot test in install mode erases the "
                 f"drive; {release}",
+                kind="release",
             )
         case "array":
             return Problem(

@@ -53,11 +53,17 @@ def _list_tables(readings: Mapping[KeyPath, Reading[Any]], name: str) -> dict[in
     }
 
 
+def _is_part(key: str, other: str) -> bool:
+    """Whether a key that is more than two letters is in the other one."""
+    return len(key) > 2 and key in other
+
+
 def _explain_unknown(table: Table[Any], key: str) -> str:
     kind = next((kind for kind, each in WORKLOADS.items() if each is table), "")
     owners = [kind for kind, each in WORKLOADS.items() if key in each.keys]
     here = f"is not a key of {_CALLED[kind]}" if kind else "is not a known key here"
-    if kind and (similar := [each for each in table.keys if each in key or key in each]):
+    similar = [each for each in table.keys if _is_part(each, key) or _is_part(key, each)]
+    if kind and similar:
         return f"{here}; did you mean {join_words(similar)}?"
     if kind and owners:
         return f"{here} but of {' and '.join(_CALLED[each] for each in owners)}"

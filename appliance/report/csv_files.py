@@ -17,8 +17,9 @@ from appliance.store.read.campaign import BOOT_TIMES, CampaignRows
 from appliance.store.rows import AnyRow, Cell, Record, as_record
 from appliance.units import printable
 
-_FORMULA = ("=", "+", "-", "@", "\t")
-"""A spreadsheet takes a text that begins so for a formula and may run it."""
+_FORMULA = tuple("=+-@\t＝＋－＠")
+"""A spreadsheet takes a text that begins so for a formula and may run it
+(owasp.org/www-community/attacks/CSV_Injection)."""
 
 
 _FIGURE = (

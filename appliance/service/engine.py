@@ -236,6 +236,8 @@ class Appliance:
                 self._finish(unreported)
         if campaign is not None and campaign.state != "paused":
             self._resume_after_start(campaign)
+            # Another one may have been put there meanwhile: it is shown, and does not start now.
+            find_stick_plan(self.context, self.status, stick=self.stick)
         else:
             self._consider_plan(autostart=campaign is None and not self.is_back)
         while True:

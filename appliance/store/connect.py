@@ -128,12 +128,18 @@ def open_database(path: Path, *, patience_s: float = PATIENCE_S) -> sqlite3.Conn
 
 
 def open_read_only(path: Path) -> sqlite3.Connection:
-    """Open for reading. Raises StickError when it is missing, not ours or too new."""
+    """Open for reading. Raises StickError when it is missing, empty, not ours or too new."""
     try:
         connection = _connect(f"{path.as_uri()}?mode=ro")
-        _check_version(connection, name=str(path))
+        version = _check_version(connection, name=str(path))
     except sqlite3.DatabaseError as error:
         raise StickError(f"the database {path} cannot be read: {error}") from error
+    if not version:
+        connection.close()
+        raise StickError(
+            f"the database {path} is empty: no campaign was ever stored in it",
+            hint="copy it from the stick again, or name another one",
+        )
     return connection
 
 

@@ -25,6 +25,9 @@ _LONG_KEY = re.compile(
     r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""", re.ASCII
 )
 
+# Python converts no longer ones (sys.int_info), and does not say where they are.
+_LONG_NUMBER = re.compile(r"(?:[0-9]_?){4301}")
+
 
 def decode(raw: bytes, *, name: str, kind: str) -> str:
     """`raw` as text. Raises PlanError when it is too big or not UTF-8."""
@@ -52,7 +55,11 @@ def parse(text: str, *, name: str, kind: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError as error:
         raise make_error(name, "is nested too deeply") from error
-    except ValueError as error:  # includes numbers too long to convert
+    except ValueError as error:
+        long_number = _LONG_NUMBER.search(text)
+        if long_number is not None and not isinstance(error, tomllib.TOMLDecodeError):
+            line = text.count("\n", 0, long_number.start()) + 1
+            raise make_error(name, "a number has too many digits", line=line) from error
         message = str(error)
         found = re.search(r" ?\((?:at line (\d+), column \d+|at end of document)\)$", message)
         line = int((found and found[1]) or text.rstrip().count("\n") + 1)

@@ -145,7 +145,13 @@ class _Table(Table):
             max_s=self.seconds("seek_max_s", usual.max_s),
         )
 
-    def faults(self, bus: str) -> Faults:
+    def size_of(self, sectors: str) -> int:
+        size_bytes, block_bytes = self.size("size", "4G"), 4096 if sectors == "4Kn" else 512
+        if not size_bytes or size_bytes % block_bytes:
+            raise self.problem(f"size must be some blocks of {block_bytes} bytes, such as 4G")
+        return size_bytes
+
+    def faults(self, bus: str, size_bytes: int) -> Faults:
         texts = self.values.get("faults", [])
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise self.problem("faults must be a list of texts")
@@ -157,6 +163,13 @@ class _Table(Table):
         # request itself: the whole machine would stand still.
         if faults.can_stall and bus != "scsi":
             raise self.problem("stall is for scsi only")
+        for text in texts:
+            one = parse_faults([text])
+            if any(each.offset >= size_bytes for each in (*one.read_errors, *one.slow)):
+                told = f"begins behind the last of its {size_bytes} bytes"
+                raise self.problem(f"fault {text!r} {told}")
+            if one.real_bytes is not None and one.real_bytes >= size_bytes:
+                raise self.problem(f"fault {text!r} is none: the drive is no larger")
         return faults
 
     def sectors(self, bus: str) -> str:
@@ -205,19 +218,21 @@ def _drive(values: dict[str, Any], number: int, folder: Path) -> ModelledDrive:
         raise table.problem("nand is for model sshd only")
     file = table.text("file", "")
     nand_bytes = table.size("nand", "512M")
+    sectors = table.sectors(bus)
+    size_bytes = table.size_of(sectors)
     return ModelledDrive(
         serial=serial,
         model=model,
         bus=bus,
-        size_bytes=table.size("size", "4G"),
+        size_bytes=size_bytes,
         nand_bytes=nand_bytes,
-        faults=table.faults(bus),
+        faults=table.faults(bus, size_bytes),
         wwn=table.wwn(bus),
         product=table.text("product", ""),
         file=folder / file if file else None,
         curve=table.curve(),
         timing=parse_timing(table, model=model, nand_bytes=nand_bytes),
-        sectors=table.sectors(bus),
+        sectors=sectors,
         removable=table.flag("removable", bus),
         read_only=table.flag("read_only", bus),
         namespaces=table.namespaces(bus),

@@ -98,7 +98,7 @@ def test_json_has_the_views(report: Path, lab: sqlite3.Connection) -> None:
     assert [list(event) for event in found["events"]] == [list(columns_of(lab, "events"))] * 3
 
 
-@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t"])
+@pytest.mark.parametrize("first", [*"=+-@\t＝＋－＠"])
 def test_a_spreadsheet_sees_no_formula(tmp_path: Path, first: str) -> None:
     disk = Disk(f'{first}cmd|"/c calc"!A1', "disk", boots=[Boot(1, 20.0)])
     connection = make_database(tmp_path / "db.sqlite", disks=[disk])

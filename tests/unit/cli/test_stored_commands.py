@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands that read a database on any computer: what they print, write and refuse."""
 
+import ast
 import csv
 import io
 import json
 import re
 import sqlite3
+import sys
 import tomllib
 from contextlib import closing
 from fnmatch import fnmatch
@@ -30,6 +32,10 @@ role = "target"
 [[workload]]
 kind = "surface"
 """
+
+
+_HUGE = "9" * 30
+"""More than a number of SQLite holds."""
 
 
 @pytest.fixture(autouse=True)
@@ -158,6 +164,17 @@ def test_schema_is_that_of_plan_and_database(capsys: pytest.CaptureFixture[str])
         (["report", "1", "--delete", "--database", "stick.sqlite"], 2, "from KALTSTART only"),
         (["report", "1", "--delete"], 5, "not started from a Kaltstart stick"),
         (["merge", "stick.sqlite"], 5, "give --into FILE"),
+        (["merge", "no.sqlite", "--into", "all.sqlite"], 5, "no database no.sqlite"),
+        (["merge", "stick.sqlite", "--into", "no/all.sqlite"], 5, "no folder "),
+        (["results", "--database", "empty.sqlite"], 5, "no campaign was ever stored"),
+        (["events", "7", "--database", "stick.sqlite"], 2, "no campaign 7"),
+        (["events", _HUGE, "--database", "stick.sqlite"], 2, f"no campaign {_HUGE}"),
+        (["compare", _HUGE, "1", "--database", "stick.sqlite"], 2, f"no campaign {_HUGE}"),
+        (["rescue"], 5, "not started from a Kaltstart stick"),
+        (["restore"], 5, "not started from a Kaltstart stick"),
+        (["support"], 5, "not started from a Kaltstart stick"),
+        (["engine"], 5, "not started from a Kaltstart stick"),
+        (["record-boot"], 5, "not started from a Kaltstart stick"),
     ],
 )
 def test_what_is_wrong_is_told(
@@ -169,6 +186,7 @@ def test_what_is_wrong_is_told(
     said: str,
 ) -> None:
     tmp_path = Path(database).parent
+    (tmp_path / "empty.sqlite").touch()
     (tmp_path / "text.sqlite").write_text("no database at all, but text that is long enough")
     before = sorted(tmp_path.iterdir())
     assert main(words) == code
@@ -176,13 +194,45 @@ def test_what_is_wrong_is_told(
     assert sorted(tmp_path.iterdir()) == before
 
 
+def test_a_damaged_database_is_called_so(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with closing(sqlite3.connect(database)) as connection:
+        (page,) = connection.execute(
+            "SELECT rootpage FROM sqlite_schema WHERE name = 'result'"
+        ).fetchone()
+    content = bytearray(Path(database).read_bytes())
+    content[4096 * (page - 1) : 4096 * page] = b"\xff" * 4096
+    Path(database).write_bytes(content)
+    assert main(["results", "--database", database]) == 5
+    said = capsys.readouterr().err
+    assert said.startswith(f"the database {database} is damaged: ")
+    assert "What to do: copy it from the stick again" in said
+
+
+def test_events_may_be_fewer_than_wanted(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["events", "--database", database]) == 0
+    known = capsys.readouterr().out
+    assert main(["events", "--limit", _HUGE, "--database", database]) == 0
+    assert capsys.readouterr().out == known
+    with pytest.raises(SystemExit, match="2"):
+        main(["events", "--limit", "-3", "--database", database])
+
+
 def test_what_a_drive_calls_itself_reaches_no_terminal(
     database: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with closing(sqlite3.connect(database, autocommit=True)) as connection:
-        connection.execute("UPDATE event SET detail = 'a' || char(27) || '[2Jb'")
+        connection.execute("UPDATE event SET detail = 'a' || char(27) || '[2Jb' || char(10) || 'c'")
+        connection.execute("UPDATE campaign SET name = 'a' || char(10) || 'b'")
+        connection.execute("UPDATE drive SET serial = 'a' || char(10) || 'LAB-2  accept'")
+        (events,) = connection.execute("SELECT count(*) FROM event").fetchone()
     assert main(["events", "--database", database]) == 0
-    assert "\x1b" not in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "\x1b" not in said
+    assert len(said.splitlines()) == events, "a line was forged"
+    assert main(["results", "--database", database]) == 0
+    assert capsys.readouterr().out.startswith(r"campaign 1: a\x0ab (")
+    assert main(["verdicts", "--database", database]) == 0
+    assert "\nLAB-2" not in capsys.readouterr().out
 
 
 def test_every_command_is_in_the_manual() -> None:
@@ -207,3 +257,25 @@ def test_every_file_that_commands_read_is_installed_with_them() -> None:
     ]
     assert files
     assert [path for path in files if not any(fnmatch(path.name, each) for each in patterns)] == []
+
+
+def test_every_package_that_commands_import_is_installed_with_them() -> None:
+    project = tomllib.loads((_REPO / "pyproject.toml").read_text())["project"]
+    imported = {
+        name.partition(".")[0]
+        for path in (_REPO / "appliance").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        for name in (
+            [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else [each.name for each in node.names]
+            if isinstance(node, ast.Import)
+            else []
+        )
+    }
+    assert imported - sys.stdlib_module_names == {
+        *project["dependencies"],
+        "appliance",
+        "markupsafe",  # comes with jinja2
+        "_typeshed",  # for mypy alone
+    }

@@ -61,6 +61,20 @@ def test_start_file_is_looked_up_beside_the_description() -> None:
         ("[[drive]]\nserial = 7", "serial must be a text"),
         ("[[drive]]\nserial = 'A'\nsize = 'big'", "size must be a size"),
         ("[[drive]]\nserial = 'A'\nsize = 1.5", "size must be a size"),
+        ("[[drive]]\nserial = 'A'\nsize = 0", "size must be some blocks of 512 bytes"),
+        ("[[drive]]\nserial = 'A'\nsize = 1000100", "size must be some blocks of 512 bytes"),
+        (
+            "[[drive]]\nserial = 'A'\nbus = 'scsi'\nsectors = '4Kn'\nsize = 10240",
+            "size must be some blocks of 4096 bytes",
+        ),
+        (
+            "[[drive]]\nserial = 'A'\nsize = '1G'\nfaults = ['read-error@1G+4K']",
+            "fault 'read-error@1G.4K' begins behind the last of its 1073741824 bytes",
+        ),
+        (
+            "[[drive]]\nserial = 'A'\nsize = '1G'\nfaults = ['alias@1G']",
+            "fault 'alias@1G' is none: the drive is no larger",
+        ),
         ("[[drive]]\nserial = 'A'\nnand = '1M'", "nand is for model sshd only"),
         ("[[drive]]\nserial = 'A'\nfaults = 'x'", "faults must be a list"),
         ("[[drive]]\nserial = 'A'\nfaults = ['x']", "fault 'x' is none of"),

@@ -13,7 +13,7 @@ from appliance.campaign import pending_pause
 from appliance.campaign.pending_pause import owe_pause, read_owed_pause
 from appliance.campaign.status import Status
 from appliance.errors import StickError
-from appliance.service import engine
+from appliance.service import engine, stick_plan
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance, serve
 from appliance.store.connect import open_database, transaction
@@ -69,6 +69,22 @@ def _held(path: Path) -> Iterator[None]:
 def test_a_campaign_goes_on_by_itself_after_a_start(appliance: Appliance, world: World) -> None:
     _work(appliance)
     assert world.log[-1] == "it goes on"
+
+
+def test_another_plan_on_the_stick_is_shown_when_the_campaign_has_gone_on(
+    appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It was put there while the machine was off; a person or the next start starts it."""
+    monkeypatch.setattr("appliance.reference_os.install.root_bytes", lambda: 600_000_000)
+    monkeypatch.setattr(stick_plan, "_PLAN", tmp_path / "plan.toml")
+    world.drives = (HDD,)
+    plan = f'campaign.autostart = true\n[[drive]]\nserial = "{HDD.serial}"\n'
+    (tmp_path / "plan.toml").write_text(f'version = 1\n{plan}[[workload]]\nkind = "surface"\n')
+    _work(appliance)
+    assert world.log[-1] == "it goes on"
+    assert appliance.status.plan["state"] == "valid"
+    assert appliance.status.plan["is_known"] is False
+    assert appliance.connection.execute("SELECT count(*) FROM campaign").fetchone()[0] == 1
 
 
 @pytest.mark.parametrize("error", [StickError("another program holds it"), ValueError("a bug")])

@@ -301,6 +301,7 @@ def test_a_database_that_the_engine_uses_is_left_alone(
     _spoil(database)
     spoilt = database.read_bytes()
     monkeypatch.setattr(stick, "DATABASE", database)
+    monkeypatch.setattr(stick, "RUN", tmp_path / "run")
     monkeypatch.setattr(stick, "DATABASE_LOCK", tmp_path / "run/database.lock")
     lock = stick.hold_alone(stick.DATABASE_LOCK, held="", hint="")
     assert cli.main(["restore"]) == 3
