@@ -5,6 +5,16 @@ from appliance.store.verdicts import VerdictRow
 from tui.format import show_number
 from tui.language import _
 
+SIGNS = {"reject": "×", "accept with remarks": "!", "quick look": "¼", "accept": "+"}
+"""Of a verdict; a drive that is not rejected after a quick look has none of a full acceptance."""
+
+
+def find_sign(verdict: VerdictRow) -> str:
+    """Of the verdict on one drive."""
+    if verdict.verdict != "reject" and verdict.depth == "quick look":
+        return SIGNS["quick look"]
+    return SIGNS[verdict.verdict]
+
 
 def describe_depth(verdict: VerdictRow) -> str:
     """`quick look, 2 % read`, or the depth alone where all was read."""
