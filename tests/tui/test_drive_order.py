@@ -9,6 +9,7 @@ from appliance.drives.facts.unlisted import UnlistedDrive
 from tests.tui.asked import ASKING, DISK_DETAILS, DISK_HEALTH, Asked
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, HOSTILE, SSHD, STICK
+from tests.tui.scene_states import show_known
 from tests.tui.steps import drawn, press, settle, text_of
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED
@@ -165,3 +166,22 @@ def test_one_sentence_is_for_all_that_are_there_for_the_same_reason(engine: Fake
     drives = engine.port().read_snapshot().drives
     (line,) = list_unlisted(drives, (), width=300, height=9)
     assert "sdc ST500LX025-1U717D SERIAL-C and 2 more: its sectors hold 520 bytes" in line
+
+
+async def test_what_earlier_campaigns_found_is_beside_the_details(engine: FakeEngine) -> None:
+    show_known(engine)
+    roles = {HDD: "backing", SSHD: "cache"}
+    engine.add_campaign("array", state="done", boots={HDD: [9.9] * 3, SSHD: []}, roles=roles)
+    async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "down")
+        told = text_of(pilot, "#details").split("\n\n")[1]
+        assert told.splitlines() == [
+            "Earlier campaigns (date, number)",
+            "2026-11-21, 3: done",
+            "2026-11-21, 2: ! accept with remarks, surface read",
+            "2026-11-21, 1: 3 boots, cold, median 30.9 s",
+        ]
+        await press(pilot, "up")
+        assert "Earlier campaigns" not in text_of(pilot, "#details")
+        assert "Templates for these drives" in text_of(pilot, "#next")

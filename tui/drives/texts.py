@@ -14,6 +14,7 @@ from tui.language import N_, _, ngettext
 from tui.model.campaigns import Campaign
 from tui.model.drives import ArrayMember, Counter, Details, DriveRow, Health
 from tui.model.engine_words import name_role, say
+from tui.model.roles import MEMBERS
 from tui.model.verdicts import describe_depth, find_sign
 
 _REMARK = "! "
@@ -78,11 +79,14 @@ def describe_history(drive: DriveRow, campaigns: Sequence[Campaign]) -> list[str
             if verdict
             else []
         )
-        if part.times_s:
+        # What was booted from a member of an array is the array's.
+        if part.times_s and part.role not in MEMBERS:
+            power = min(boot.power for boot in part.boots if boot.counts)
             seconds = show_number(median(part.times_s), ".1f")
-            said.append(_("boots in {seconds} s").format(seconds=seconds))
-        told = ", ".join(said) or _(campaign.state)
-        lines.append(f"{campaign.created_at[:10]}, {campaign.id}: {told}")
+            told = _("{count} boots, {power}, median {seconds} s")
+            said.append(told.format(count=len(part.times_s), power=_(power), seconds=seconds))
+        what = ", ".join(said) or _(campaign.state)
+        lines.append(f"{campaign.created_at[:10]}, {campaign.id}: {what}")
     return [_("Earlier campaigns (date, number)"), *lines[:_CAMPAIGNS]] if lines else []
 
 
