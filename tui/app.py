@@ -33,7 +33,7 @@ from tui.port.kernel_log import KernelLog
 from tui.roles import THEME
 from tui.terminal import console as terminal
 from tui.terminal import priority
-from tui.terminal.refresh_rate import TICK_S, read_every_s
+from tui.terminal.refresh_rate import TICK_S, UNATTENDED_S, read_every_s
 from tui.terminal.repaint import Repainter
 from tui.widgets.dialog import Ask, Dialog
 from tui.widgets.scrollbar import CellScrollBar
@@ -158,9 +158,11 @@ class KaltstartApp(App[None]):
             self.read()
             return
         status = self.snapshot.status
+        since_key_s = time.monotonic() - max(self._key_s, self._begun_s)
         every_s = read_every_s(
             hurried=self.snapshot.countdown is not None or self._pending.is_due,
             typing=time.monotonic() - self._key_s < _TYPING_S,
+            unattended=since_key_s >= UNATTENDED_S,
             beside_step=status is not None and status.step is not None,
             cost_s=time.process_time() - self._read_at_cpu_s,
         )

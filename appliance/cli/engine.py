@@ -199,25 +199,35 @@ def find_exit_code(connection: sqlite3.Connection, campaign_id: int) -> int:
 
 
 def stop(options: argparse.Namespace) -> int:
-    """Stop what runs, at once."""
-    del options
+    """Stop what runs, at once: all of it, or the steps of one drive."""
+    if options.drive is not None:
+        return _ask_of_drive("pause-drive", options.drive, at_once=True)
     return ask("stop", {})
 
 
 def pause(options: argparse.Namespace) -> int:
-    """Let the campaign pause at its next safe point."""
-    del options
+    """Let the campaign, or one drive of it, pause at its next safe point."""
+    if options.drive is not None:
+        return _ask_of_drive("pause-drive", options.drive, at_once=False)
     with _reading() as connection:
         campaign_id = _find_unfinished(connection)
     return ask("pause", {"campaign_id": campaign_id})
 
 
 def resume(options: argparse.Namespace) -> int:
-    """Continue the paused campaign."""
-    del options
+    """Continue the paused campaign, or the steps of one drive that wait while the others go on."""
+    if options.drive is not None:
+        return _ask_of_drive("resume-drive", options.drive)
     with _reading() as connection:
         campaign_id = _find_unfinished(connection)
     return ask("resume", {"campaign_id": campaign_id})
+
+
+def _ask_of_drive(kind: str, identity: str, **payload: object) -> int:
+    with _reading() as connection:
+        campaign_id = _find_unfinished(connection)
+        drive_id = _find_drive(connection, campaign_id, identity)
+    return ask(kind, {"campaign_id": campaign_id, "drive_id": drive_id, **payload})
 
 
 def _find_unfinished(connection: sqlite3.Connection) -> int:
@@ -229,36 +239,57 @@ def _find_unfinished(connection: sqlite3.Connection) -> int:
     return campaign.id
 
 
+def _find_drive(connection: sqlite3.Connection, campaign_id: int, identity: str) -> int:
+    """Of a campaign the drive with this serial number, or WWN where it has none.
+
+    Raises PlanError unless exactly one is meant.
+    """
+    from appliance.store.read.overview import select_campaign_drives
+
+    found = select_campaign_drives(connection, campaign_id)
+    named = [row.drive_id for row in found if row.identity == identity]
+    if len(named) != 1:
+        raise PlanError(
+            f"campaign {campaign_id} has {len(named)} drives {identity}: none of them is meant"
+            if named
+            else f"campaign {campaign_id} has no drive {identity}",
+            hint=f"its drives: {', '.join(row.identity for row in found)}",
+        )
+    return named[0]
+
+
 def skip(options: argparse.Namespace) -> int:
-    """Skip the step that runs, or the boots that a drive of a paused campaign still had to make.
+    """Skip a step that runs, a drive's next one, or the boots that it still had to make.
 
     Raises PlanError where several run and none of them is named: a skip cannot be undone.
     """
-    from appliance.store.read.overview import select_campaign_drives
     from appliance.store.steps import select_steps
 
+    if options.boots is not None:
+        return _ask_of_drive("skip-boots", options.boots)
     with _reading() as connection:
         campaign_id = _find_unfinished(connection)
-        found = select_campaign_drives(connection, campaign_id)
         steps = select_steps(connection, campaign_id)
-    if options.boots is not None:
-        named = [row.drive_id for row in found if row.identity == options.boots]
-        if len(named) != 1:
-            raise PlanError(
-                f"campaign {campaign_id} has {len(named) or 'no'} drives {options.boots}",
-                hint=f"its drives: {', '.join(row.identity for row in found)}",
-            )
-        return ask("skip-boots", {"campaign_id": campaign_id, "drive_id": named[0]})
-    running = [step for step in steps if step.state == "running"]
-    if not running:
-        raise RefusedError("no step is running: nothing was skipped")
-    named_steps = [step for step in running if options.drive in {None, step.device}]
-    if len(named_steps) != 1:
-        raise PlanError(
-            f"{len(named_steps) or 'none'} of the {len(running)} running steps is meant",
-            hint=f"name one drive with --drive: {', '.join(step.device for step in running)}",
+        if options.drive is not None:
+            drive_id = _find_drive(connection, campaign_id, options.drive)
+            steps = tuple(step for step in steps if step.drive_id == drive_id)
+    found = [step for step in steps if step.state == "running"]
+    if options.drive is not None and not found:
+        # The engine knows whether it may be skipped now: of a paused campaign it may.
+        found = [step for step in steps if step.state == "planned"][:1]
+    if not found and options.drive is not None:
+        raise RefusedError(f"{options.drive} has no steps left: nothing was skipped")
+    if not found:
+        raise RefusedError(
+            "no step is running: nothing was skipped",
+            hint="of a paused campaign name the drive with --drive: its next step is skipped",
         )
-    return ask("skip-step", {"campaign_id": campaign_id, "step_id": named_steps[0].id})
+    if len(found) > 1:
+        raise PlanError(
+            f"{len(found)} steps are running, and none of them is named",
+            hint=f"name one drive with --drive: {', '.join(step.device for step in found)}",
+        )
+    return ask("skip-step", {"campaign_id": campaign_id, "step_id": found[0].id})
 
 
 def status(options: argparse.Namespace) -> int:

@@ -58,14 +58,15 @@ def _add_engine_commands(add: _Add) -> None:
         help="tell its events until it is over or paused; the exit code is the verdict (boots "
         "switch the machine off, and this command with it)",
     )
-    add("stop", engine.stop, "stop what runs at once; what is stored stays")
-    add("pause", engine.pause, "let the campaign pause once the current part is stored")
-    add("resume", engine.resume, "continue the paused campaign")
+    stop = add("stop", engine.stop, "stop what runs at once; what is stored stays")
+    _add_drive(stop, "the steps of this drive only: the others go on, and `resume` continues it")
+    pause = add("pause", engine.pause, "let the campaign pause once the current part is stored")
+    _add_drive(pause, "this drive only: its steps wait, the others go on")
+    resume = add("resume", engine.resume, "continue the paused campaign")
+    _add_drive(resume, "the steps of this drive, which wait while the others go on")
     skip = add("skip", engine.skip, "skip the running step")
     which = skip.add_mutually_exclusive_group()
-    which.add_argument(
-        "--drive", metavar="SERIAL", help="of several running steps: that of this drive"
-    )
+    _add_drive(which, "the step of this drive; of a paused campaign its next one")
     which.add_argument(
         "--boots", metavar="SERIAL", help="instead: this drive's boots, of a paused campaign"
     )
@@ -87,6 +88,10 @@ def _add_engine_commands(add: _Add) -> None:
     add("restore", engine.restore, "replace a damaged database with its newest copy")
     add("engine", engine.serve, "the appliance's service")
     add("measure", engine.measure, "the service of a measured boot")
+
+
+def _add_drive(parser: argparse._ActionsContainer, text: str) -> None:
+    parser.add_argument("--drive", metavar="SERIAL", help=text)
 
 
 def _add_stored_commands(add: _Add) -> None:

@@ -128,6 +128,7 @@ def _find_campaign(connection: sqlite3.Connection, named: int | None) -> int:
 def results(options: argparse.Namespace) -> int:
     """Every boot and every figure of a campaign."""
     from appliance.report.csv_files import render_json, render_results
+    from appliance.report.workload_findings import find_of_kind
     from appliance.store.read.campaign import select_campaign
     from appliance.store.rows import as_record
 
@@ -148,6 +149,10 @@ def results(options: argparse.Namespace) -> int:
         print()
         records = [as_record(row) for row in rows.workloads.results]
         say_table(_RESULT_COLUMNS, [show_fields(record, _RESULT_COLUMNS) for record in records])
+    if shared := find_of_kind(rows, "contention"):
+        print()
+        for finding in shared:
+            say(f"{finding.subject}: {finding.text}")
     if rows.damaged:
         print()
         say(f"{len(rows.damaged)} damaged rows are left out, or shown as not valid")

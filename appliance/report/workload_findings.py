@@ -17,9 +17,10 @@ from appliance.report.arrays.findings import (
 )
 from appliance.report.blocks import count, format_bytes, format_rate
 from appliance.report.boots.findings import Finding
-from appliance.report.figures import Workload
+from appliance.report.figures import Workload, group_workloads
 from appliance.report.section import find_section
 from appliance.samples.variants import OTHER, TOTAL
+from appliance.store.read.campaign import CampaignRows
 
 _RULE_OF_FIGURES = (
     "Of workloads only figures speak that are valid, whose cache state is proven, or which"
@@ -60,6 +61,18 @@ def find_workload_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]
         found += _judge_heat(workload)
         found += _judge_proofs(workload)
     return tuple(found)
+
+
+def find_of_kind(rows: CampaignRows, kind: str) -> tuple[Finding, ...]:
+    """What one kind of workload alone showed."""
+    judge = find_section(kind).judge
+    workloads = group_workloads(rows) if judge else ()
+    return tuple(
+        finding
+        for workload in workloads
+        if judge and workload.kind == kind
+        for finding in judge(workload)
+    )
 
 
 def _judge_writing(workload: Workload) -> Iterable[Finding]:

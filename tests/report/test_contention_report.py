@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.cli import main
 from appliance.store import steps as store
 from appliance.store.conditions import find_changes, insert_conditions
 from tests.report.database import Disk, make_database
@@ -111,3 +112,17 @@ def test_others_that_were_not_read_are_said(
         _add(shelf, serial, position, chain=_SHELF, together=together, others=others)
     words = _words(shelf, tmp_path)
     assert "Not all of the others were read each time: of 2 only 1." in words
+
+
+def test_the_command_says_it_below_the_figures(
+    shelf: sqlite3.Connection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for position, serial in enumerate("ABC"):
+        _add(shelf, serial, position, chain=_SHELF, together=100)
+    shelf.commit()
+    assert main(["results", "--database", str(tmp_path / "shelf.sqlite")]) == 0
+    told = capsys.readouterr().out.splitlines()
+    (share,) = (line for line in told if line.startswith("A, B, C: "))
+    assert "3 drives behind SAS expander" in share
+    assert " MB/s; alone each reads 192 MB/s." in share
+    assert told.index(share) > max(row for row, line in enumerate(told) if "bw_bytes_s" in line)

@@ -9,6 +9,7 @@ from typing import Any
 
 from appliance.campaign.status import write_json
 from appliance.drives.model import Drive
+from appliance.drives.safety import explain_no_capacity
 from appliance.event_texts import tell
 from appliance.machine.keyboard import LAYOUTS
 from appliance.machine.language import LANGUAGES
@@ -146,8 +147,10 @@ class FakeEngine:
         """
         rows = []
         for drive in drives:
-            offered = not drive.mountpoints
+            offered = not drive.mountpoints and drive.size_bytes > 0
             reason = "" if offered else "this is the Kaltstart stick itself"
+            if not drive.size_bytes:
+                reason = explain_no_capacity(drive)
             array = (arrays or {}).get(drive)
             row = asdict(drive) | {"offered": offered, "reason": reason, "array": array}
             rows.append(row | (asked[drive].to_keys() if asked and drive in asked else {}))

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an engine is at in the scenes: each function brings one there."""
 
+from dataclasses import replace
+
+from appliance.drives.model import Drive
 from appliance.phrases import N_, Phrase
 from appliance.store.pause_and_skip import update_pause_asked
-from tests.tui.asked import ASKING, SILENT, WELL_ASKED
+from tests.tui.asked import ASKING, DISK_DETAILS, DISK_HEALTH, SILENT, WELL_ASKED, Asked
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN
 from tests.tui.measured import add_array_steps, add_field_test, add_steps
@@ -20,6 +23,30 @@ def show_hostile(engine: FakeEngine) -> None:
 def show_asked(engine: FakeEngine) -> None:
     asked = {HDD: WELL_ASKED, SSHD: SILENT, NO_SERIAL: ASKING, STICK: ASKING}
     engine.show_drives(HDD, SSHD, NO_SERIAL, STICK, asked=asked, looking=True)
+
+
+def show_known(engine: FakeEngine) -> None:
+    """An empty drive, one with a history, and one that Linux cannot use."""
+    bare = replace(SSHD, path="/dev/sdd", serial="Z1Z0ABCD", model="HUS724040ALS640", size_bytes=0)
+    empty = replace(DISK_DETAILS, partition_table="", file_systems=(), findings=())
+    sectors = Phrase(_SECTORS, count=520)
+    asked = {
+        HDD: WELL_ASKED,
+        NO_SERIAL: Asked(details=empty, health=replace(DISK_HEALTH, temperature_celsius=57)),
+        bare: Asked(details=replace(empty, findings=(sectors,))),
+    }
+    engine.show_drives(HDD, SSHD, NO_SERIAL, STICK, bare, asked=asked, looking=False)
+    boots: dict[Drive, list[float | None]] = {HDD: [31.2, 30.9, 30.1], SSHD: [21.0, 14.2, 14.0]}
+    engine.add_campaign("incoming, rack 4", state="done", boots=boots)
+    judged = engine.add_campaign("acceptance", state="done", cycles=0, boots={HDD: []})
+    engine.add_step(judged, "surface", HDD)
+    engine.judge(judged, HDD, "accept with remarks", "8 sectors are pending")
+
+
+_SECTORS = (
+    "its sectors hold {count} bytes, as in disk arrays: before it can be tested it has to be "
+    "formatted to 512 or 4096 on another machine (sg_format --format --size=512), which erases it"
+)
 
 
 def show_field_test(engine: FakeEngine) -> None:

@@ -84,6 +84,7 @@ SCENES = {
     "drives": Scene(at.idle, do_nothing),
     "drives-hostile": Scene(at.show_hostile, do_nothing),
     "drives-asked": Scene(at.show_asked, do_nothing),
+    "drives-known": Scene(at.show_known, press_keys("down")),
     "drives-all-details": Scene(at.show_asked, press_keys("d")),
     "drives-inspect": Scene(at.idle, offer_inspection),
     "drives-refused": Scene(at.refuse, do_nothing),

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+import pytest
+
 from tui.terminal.refresh_rate import read_every_s
 
 
@@ -23,3 +25,13 @@ def test_while_somebody_types_it_is_read_less_often() -> None:
 
 def test_even_the_slowest_machine_shows_something() -> None:
     assert read_every_s(hurried=False, typing=False, beside_step=True, cost_s=2) == 10
+
+
+def test_where_nobody_presses_keys_it_takes_a_third_of_that() -> None:
+    assert read_every_s(
+        hurried=False, typing=False, beside_step=True, cost_s=0.015, unattended=True
+    ) == pytest.approx(5)
+    assert read_every_s(hurried=True, typing=False, beside_step=True, cost_s=5, unattended=True) < 1
+    assert (
+        read_every_s(hurried=False, typing=False, beside_step=False, cost_s=5, unattended=True) == 1
+    )

@@ -20,7 +20,7 @@ async def test_the_table_says_which_drives_are_offered_and_the_details_why_not(
     async with KaltstartApp(engine.port()).run_test(size=(120, 30)) as pilot:
         await settle(pilot)
         assert "Offered: yes" in text_of(pilot, "#details")
-        await press(pilot, "down", "down", "down")
+        await press(pilot, "end")
         assert "Offered: NO, this is the Kaltstart stick itself" in text_of(pilot, "#details")
         assert "WD-WX41A47H2291" in drawn(pilot)
 

@@ -23,7 +23,13 @@ LARGE_TOO = (
     *("results", "results-steps", "compose-array", "array"),
     *("run-shelf", "run-shelf-sorted", "run-accepted", "run-rejected", "run-quick-look"),
     *("drives-array", "run-array", "results-array", "further-mistakes"),
-    *("drives-asked", "compose-field-tests", "results-field-test", "drives-inspect"),
+    *(
+        "drives-asked",
+        "drives-known",
+        "compose-field-tests",
+        "results-field-test",
+        "drives-inspect",
+    ),
     *("plan-kept", "plan-kept-adjusted", "plan-kept-too-much"),
     *("plan-templates", "compose-template", "results-raw", "results-raw-text", "results-spreads"),
 )

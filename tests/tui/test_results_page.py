@@ -295,7 +295,7 @@ async def test_what_ran_on_several_drives_is_set_side_by_side(engine: FakeEngine
 async def test_a_campaign_whose_results_cannot_be_drawn_is_told_and_others_can_be_chosen(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def draw(campaign: Campaign, width: int, ratios: object) -> str:
+    def draw(campaign: Campaign, *_: object) -> str:
         return f"{campaign.name} {1 // (campaign.id - 1)}"
 
     engine.add_campaign("bad", state="done", cycles=1, boots={HDD: [99.5]})

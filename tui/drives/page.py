@@ -14,10 +14,10 @@ from textual.containers import Vertical
 
 from tui.charset import shorten
 from tui.drives.rows import Cells, draw_temperatures, lay_out
-from tui.drives.texts import describe_drive, describe_parting, fit_lines
+from tui.drives.texts import describe_drive, describe_history, describe_parting, fit_lines
+from tui.drives.unlisted import describe_unlisted, list_unlisted
 from tui.language import N_, _, ngettext
-from tui.model.drives import ArrayMember, DriveRow
-from tui.model.engine_words import say_unlisted
+from tui.model.drives import ArrayMember, DriveRow, keep_order
 from tui.model.snapshot import Snapshot
 from tui.page import Page, entitle
 from tui.roles import ACCENT, paint, paint_keys
@@ -48,12 +48,12 @@ class DrivesPage(Page):
         "All drives of this machine, updated as you plug them in and out. Listing drives "
         "never changes them: nothing is written to a drive until you type the end of its "
         "serial number, or the plan names it.\n\n"
-        "Offered: whether a campaign may use the drive. If it says NO, the drive's details give "
-        "the reason. Health: + the drive itself sees no fault, × it does, ! check it before it "
-        "is used. asking: its answers are not complete yet. not answering: it hangs; the others "
-        "do not wait for it.\n\n"
+        "Empty drives come first, then those with something on them, with a system, and those not "
+        "offered (NO: the details say why). Health: + the drive itself sees no fault, × it does, "
+        "! check it before it is used. asking: its answers are not complete yet. not answering: "
+        "it hangs; the others do not wait for it.\n\n"
         "Up, Down  choose a drive and see its details\n"
-        "d         everything known about it (PgUp and PgDn scroll)\n"
+        "d   u     everything known about it; what cannot be in the list, and why\n"
         "b         its light blinks: it is read for 20 s; any key stops it\n"
         "i         inspect all drives; writes nothing\n"
         "Enter     i, unless the stick has a plan or an unfinished campaign; then d\n"
@@ -62,6 +62,7 @@ class DrivesPage(Page):
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("d", "show_all_details", show=False),
+        Binding("u", "show_unlisted", show=False),
         Binding("b", "locate", show=False),
         Binding("i", "inspect", show=False),
         Binding("t", "take_apart", show=False),
@@ -74,6 +75,11 @@ class DrivesPage(Page):
         self._table_lines = 0
         self._unlisted_lines = 0
         self._inspecting = False
+        self._is_settled = False
+        """All drives were found and have answered once: the cursor stays on its drive."""
+        self._is_moving = False
+        """A person has moved the cursor: the rows keep their order until the page is left."""
+        self._is_filling = False
         self._news = asyncio.Event()
         """There is another snapshot, or the page was left, or is seen again."""
 
@@ -93,12 +99,14 @@ class DrivesPage(Page):
         keys = [(_("Up/Down"), _("choose")), ("d", _("details"))]
         if not _is_hindered(snapshot):
             keys.append((_("Enter") if _has_no_work(snapshot) else "i", _("inspect all")))
+        if snapshot.unlisted or not all(drive.has_capacity for drive in snapshot.drives):
+            keys.append(("u", _("not listed")))
         return [*keys, ("t", _("dismantle"))] if self._may_take_apart(snapshot) else keys
 
     @override
     def show(self, snapshot: Snapshot) -> None:
         self._show_unlisted(snapshot)
-        self._fill(snapshot.drives)
+        self._fill(snapshot)
         self._show_next(snapshot)
         self._show_details()
         self._news.set()
@@ -111,6 +119,8 @@ class DrivesPage(Page):
     def on_screen_suspend(self) -> None:
         """Whoever leaves while it waits for the drives does not want the inspection any more."""
         self._news.set()
+        if self._is_moving and self.kaltstart.current_mode != self.NAME:  # no dialog lies over it
+            self._is_moving, self._shown = False, ()
 
     @override
     def on_mount(self) -> None:
@@ -120,6 +130,7 @@ class DrivesPage(Page):
         self.watch(self.query_one(Table), "cursor_coordinate", self._follow_cursor, init=False)
 
     def _follow_cursor(self) -> None:
+        self._is_moving = self._is_moving or not self._is_filling
         self.try_to_show(self._show_details)
         self.show_keys()
 
@@ -193,8 +204,18 @@ class DrivesPage(Page):
         drive = self._selected()
         if drive is not None:
             title = _(" {device}: all details ").format(device=drive.device)
-            text = "\n".join(describe_drive(drive))
+            history = describe_history(drive, self.kaltstart.snapshot.campaigns)
+            text = "\n".join([*describe_drive(drive), *(["", *history] if history else [])])
             self.app.push_screen(Ask(title, text, (), cancel=_("Close")))
+
+    def action_show_unlisted(self) -> None:
+        """The same of all that stands below the list."""
+        snapshot = self.kaltstart.snapshot
+        text = describe_unlisted(snapshot.drives, snapshot.unlisted)
+        if text:
+            self.app.push_screen(Ask(_(" Not in the list "), text, (), cancel=_("Close")))
+        else:
+            self.kaltstart.say(_("All that was found is in the list."))
 
     def action_locate(self) -> None:
         """Let the lights of the drive under the cursor show where it is."""
@@ -246,9 +267,16 @@ class DrivesPage(Page):
         is_ready = snapshot.status is not None and snapshot.status.phase != "refused"
         return is_ours and is_ready and not snapshot.busy
 
-    def _fill(self, drives: tuple[DriveRow, ...]) -> None:
+    def _fill(self, snapshot: Snapshot) -> None:
         """The table as it is now. The cursor stays on its drive, wherever that has gone."""
         before, table = self._selected(), self.query_one(Table)
+        if not self._is_settled and not self._is_moving:
+            before = None  # the list is being made: it begins with its first line
+        drives = tuple(drive for drive in snapshot.drives if drive.has_capacity)
+        is_asking = any(drive.offered and drive.answer == "asking" for drive in drives)
+        self._is_settled = self._is_settled or not (snapshot.looking or is_asking)
+        if self._is_moving:
+            drives = keep_order(drives, self._listed)
         self._listed = drives
         size, place = self.app.size, self.query_one("#body").size
         is_wide = size.width >= _WIDE
@@ -265,13 +293,15 @@ class DrivesPage(Page):
         if cells == self._cells:
             return
         self._cells, row_before = cells, table.cursor_row
+        found = _find_again(before, drives) if before else None
+        self._is_filling = True
         table.clear(columns=True)
         for title, columns in cells.columns:
             table.add_column(title, width=columns + 1)
         for row in cells.rows:
             table.add_row(*row, height=cells.lines)
-        found = _find_again(before, drives) if before else None
         table.move_cursor(row=min(row_before, len(drives) - 1) if found is None else found)
+        self._is_filling = False
 
     def _list_columns(self) -> int:
         """Of the table with its frame."""
@@ -281,11 +311,8 @@ class DrivesPage(Page):
     def _show_unlisted(self, snapshot: Snapshot) -> None:
         """What cannot be a row stands right below them."""
         line, width = self.query_one("#unlisted", Line), self._list_columns() - 2
-        lines = [
-            part
-            for each in snapshot.unlisted
-            for part in textwrap.wrap(f"! {say_unlisted(each)}", width, subsequent_indent="  ")
-        ]
+        height = max(3, self.query_one("#body").size.height // 4)
+        lines = list_unlisted(snapshot.drives, snapshot.unlisted, width=width, height=height)
         self._unlisted_lines = len(lines)
         line.display = bool(lines)
         line.show(paint("\n".join(lines)))
@@ -298,11 +325,11 @@ class DrivesPage(Page):
             width = self._list_columns() - _FRAME
             # Of the panel; its first text may take two lines.
             room = self.query_one("#body").size.height - self._table_lines - 3
-            for part in _list_more(snapshot, width):
-                lines = part.plain.count("\n") + 2
-                if lines < room:
+            for forms in _list_more(snapshot, width):
+                part = next((each for each in forms if each.plain.count("\n") + 2 < room), None)
+                if part:
                     shown.append("\n\n").append_text(part)
-                    room -= lines
+                    room -= part.plain.count("\n") + 2
         line.show(shown)
 
     def _selected(self) -> DriveRow | None:
@@ -316,17 +343,20 @@ class DrivesPage(Page):
         button.display = self._may_take_apart(snapshot)
         entitle(self.query_one("#about"), drive.device if drive else _("Details"))
         if drive is None:
-            details.show("" if snapshot.looking else _("No drive was found."))
+            is_none = not (snapshot.looking or snapshot.drives or snapshot.unlisted)
+            details.show(_("No drive was found.") if is_none else "")
             return
         size, height = self.app.size, self.query_one("#body").size.height
-        width = size.width - _FRAME
+        width, lines = size.width - _FRAME, describe_drive(drive)
         if size.width >= _WIDE:
             width -= self._list_columns()
+            if history := describe_history(drive, snapshot.campaigns):
+                lines += ["", *history]
         else:
             height -= self._table_lines + self._unlisted_lines
             height -= len(self.query_one("#next", Line).text.splitlines())
         height = max(_DETAIL_LINES, height - 2 - button.display)
-        text = fit_lines(describe_drive(drive), max(30, width), height)
+        text = fit_lines(lines, max(30, width), height)
         details.show(paint(text, has_names=True))
 
 
@@ -338,17 +368,22 @@ _WAYS = (
 )
 
 
-def _list_more(snapshot: Snapshot, width: int) -> Iterator[Text]:
-    """What there is to be said where there is room for it, in paragraphs, the first one first."""
+def _list_more(snapshot: Snapshot, width: int) -> Iterator[tuple[Text, ...]]:
+    """What there is to be said where there is room for it, in paragraphs, the first one first.
+
+    Each in its forms, the longest first.
+    """
     if not _is_hindered(snapshot):
         ways = [(f"{_(key) if len(key) > 1 else key:8}", _(what)) for key, what in _WAYS]
-        yield paint_keys(ways, "\n")
+        yield (paint_keys(ways, "\n"),)
     warm = draw_temperatures(snapshot.drives, width)
     if warm:
         warm.right_crop()
-        yield Text.assemble((_("Temperature"), f"bold {ACCENT}"), "\n", warm)
+        yield (Text.assemble((_("Temperature"), f"bold {ACCENT}"), "\n", warm),)
     if snapshot.campaigns:
-        yield paint(_list_campaigns(snapshot, width), has_heads=True)
+        yield (paint(_list_campaigns(snapshot, width), has_heads=True),)
+    if not _is_hindered(snapshot) and not snapshot.is_early:
+        yield tuple(paint(each, has_heads=True) for each in _list_templates(snapshot, width))
 
 
 def _list_campaigns(snapshot: Snapshot, width: int) -> str:
@@ -357,6 +392,25 @@ def _list_campaigns(snapshot: Snapshot, width: int) -> str:
         for each in snapshot.campaigns[:_LISTED_CAMPAIGNS]
     ]
     return "\n".join([_("Last campaigns (4 shows their results)"), *lines])
+
+
+def _list_templates(snapshot: Snapshot, width: int) -> tuple[str, ...]:
+    """With what they do, and their names alone."""
+    # Not loaded for the first page, which has to come up soon.
+    from tui.model.templates import find_templates  # noqa: PLC0415
+
+    found = [each for each in find_templates(snapshot.drives) if not each.obstacle]
+    if not found:
+        return ()
+    label = max(len(_(each.label)) for each in found)
+    lines = []
+    for each in found:
+        lines += textwrap.wrap(
+            f"{_(each.label):{label}}  {_(each.does)}", width, subsequent_indent=" " * (label + 2)
+        )
+    names = textwrap.wrap(", ".join(_(each.label) for each in found), width)
+    title = _("Templates for these drives (2, then t)")
+    return tuple("\n".join([title, *form]) for form in (lines, names))
 
 
 def _tell_next(snapshot: Snapshot) -> str:

@@ -6,14 +6,19 @@ What a person has to act on comes first: a screen shows only so many lines.
 
 import textwrap
 from collections.abc import Sequence
+from statistics import median
 
 from tui.charset import drawable
 from tui.format import localise, show_bytes, show_number
 from tui.language import N_, _, ngettext
+from tui.model.campaigns import Campaign
 from tui.model.drives import ArrayMember, Counter, Details, DriveRow, Health
 from tui.model.engine_words import name_role, say
+from tui.model.roles import MEMBERS
+from tui.model.verdicts import describe_depth, find_sign
 
 _REMARK = "! "
+_CAMPAIGNS = 6
 _VERDICTS = {
     True: N_("passed"),
     False: N_("FAILING"),
@@ -54,11 +59,35 @@ def describe_drive(drive: DriveRow) -> list[str]:
     lines += _describe_answer(drive)
     details, health = drive.details, drive.health
     lines += [_REMARK + say(each) for each in details.findings] if details else []
-    lines += _describe_health(health) if health else []
+    lines += describe_health(health) if health else []
     lines.append(_describe_size(drive))
     lines += _describe_details(details) if details else []
     lines.append(_describe_content(drive))
     return lines
+
+
+def describe_history(drive: DriveRow, campaigns: Sequence[Campaign]) -> list[str]:
+    """What campaigns of this stick, the newest first, found of it; a line each, below a title."""
+    lines = []
+    for campaign in campaigns:
+        part = next((each for each in campaign.drives if each.identity == drive.identity), None)
+        if part is None or not drive.identity:
+            continue
+        verdict = next((v for v in campaign.verdicts if v.drive_serial == part.identity), None)
+        said = (
+            [f"{find_sign(verdict)} {_(verdict.verdict)}", describe_depth(verdict)]
+            if verdict
+            else []
+        )
+        # What was booted from a member of an array is the array's.
+        if part.times_s and part.role not in MEMBERS:
+            power = min(boot.power for boot in part.boots if boot.counts)
+            seconds = show_number(median(part.times_s), ".1f")
+            told = _("{count} boots, {power}, median {seconds} s")
+            said.append(told.format(count=len(part.times_s), power=_(power), seconds=seconds))
+        what = ", ".join(said) or _(campaign.state)
+        lines.append(f"{campaign.created_at[:10]}, {campaign.id}: {what}")
+    return [_("Earlier campaigns (date, number)"), *lines[:_CAMPAIGNS]] if lines else []
 
 
 def _describe_enclosure(drive: DriveRow) -> list[str]:
@@ -125,7 +154,8 @@ def _describe_answer(drive: DriveRow) -> list[str]:
     return [f"{_REMARK}{_('It could not be queried')}{reason}"]
 
 
-def _describe_health(health: Health) -> list[str]:
+def describe_health(health: Health) -> list[str]:
+    """The drive's own verdict, its temperature and its counters."""
     mark = _REMARK if health.passed is False else ""
     parts = [mark + _("Health: {verdict}").format(verdict=_(_VERDICTS[health.passed]))]
     if health.reason:

@@ -4,13 +4,22 @@
 Every text is fit to be drawn (see `charset`) except where its name starts with `raw_`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from appliance.drives.model import DriveDetails as Details
 from appliance.samples.health import Counter, Health
 from tui.language import N_
 
-__all__ = ["ArrayMember", "Counter", "Details", "DriveRow", "Health", "UnlistedRow"]
+__all__ = [
+    "ArrayMember",
+    "Counter",
+    "Details",
+    "DriveRow",
+    "Health",
+    "UnlistedRow",
+    "keep_order",
+]
 _SYSTEM_LABELS = frozenset(
     {"efi system partition", "efi system", "microsoft reserved partition", "bios boot partition"}
 )
@@ -104,6 +113,27 @@ class DriveRow:
         return is_started or "BitLocker" in file_systems or bool(labels & _SYSTEM_LABELS)
 
     @property
+    def has_capacity(self) -> bool:
+        """Else it is no row of the list: it has no medium, or sectors that Linux cannot use."""
+        return self.size_bytes > 0
+
+    @property
+    def is_empty(self) -> bool:
+        """It has answered, and nothing on it has a name or a label."""
+        on_it = self.partitions or self.mountpoints or self.holders or self.array
+        known = self.details if self.answer == "answered" else None
+        return known is not None and not (on_it or known.partition_table or known.file_systems)
+
+    @property
+    def rank(self) -> int:
+        """Its place in every list: empty, with something on it, with a system, not offered."""
+        if not self.offered:
+            return 3 if self.has_capacity else 4
+        if self.holds_a_system:
+            return 2
+        return 0 if self.is_empty else 1
+
+    @property
     def releasable(self) -> bool:
         """It can be told from every other drive, so that a person may release it."""
         return self.offered and bool(self.raw_identity) and not self.twins
@@ -127,3 +157,16 @@ class DriveRow:
     def raw_identity(self) -> str:
         """The same, as the device gave it."""
         return self.raw_serial or self.raw_wwn
+
+
+def keep_order(drives: Sequence[DriveRow], before: Sequence[DriveRow]) -> tuple[DriveRow, ...]:
+    """`drives`, which are by rank, with those that are in `before` in the order they have there.
+
+    For a list that a person is moving in: no row changes places under the cursor.
+    """
+    left = {(each.device, each.raw_identity): each for each in drives}
+    kept = [left.pop(name) for each in before if (name := (each.device, each.raw_identity)) in left]
+    for drive in left.values():
+        behind = (row for row, each in enumerate(kept) if each.rank > drive.rank)
+        kept.insert(next(behind, len(kept)), drive)
+    return tuple(kept)

@@ -10,9 +10,9 @@ from contextlib import suppress
 from string import Formatter
 
 from tui.charset import one_line
+from tui.format import localise
 from tui.language import N_, _
 from tui.model.campaigns import ARRAY
-from tui.model.drives import UnlistedRow
 from tui.model.snapshot import Event
 
 # As the database has them; they are translated where they are drawn.
@@ -26,6 +26,8 @@ _LONGEST = 20_000
 """Characters of a text, of its words and of a field: far above what the engine says."""
 _SAID = {"what", "before", "after", "first", "rest", "name", "hint", "proof", "verdict", "depth"}
 """What is put in that may be words of the engine's again."""
+_RATES = {"rate", "low", "high"}
+"""What is put in that are numbers with a decimal point."""
 
 
 def name_role(role: str) -> str:
@@ -101,14 +103,6 @@ def _say_line(text: str) -> str:
     return _tell(*_PHRASES[text])
 
 
-def say_unlisted(row: UnlistedRow) -> str:
-    """Why drives are not in the list, and what to do, for below it."""
-    named = " ".join(filter(None, (row.place, row.model, row.serial)))
-    ill = _("; its health: FAILING") if row.health and row.health.passed is False else ""
-    said = _("Not in the list: {named}: {what}{ill}. What to do: {remedy}.")
-    return said.format(named=named, what=say(row.what), ill=ill, remedy=say(row.remedy))
-
-
 def say_event(event: Event) -> str:
     """A line of the log, made from what is stored of it; where that is not known, in English."""
     detail = event.detail
@@ -130,4 +124,6 @@ def _say_field(name: str, value: object) -> object:
     text = one_line(value)
     if name == "device":
         return name_device(text)
+    if name in _RATES:
+        return localise(text)
     return say(text) if name in _SAID else text

@@ -25,6 +25,7 @@ from appliance.units import format_drive_size, slug
 from tui import language
 from tui.activity.meter import find_subjects
 from tui.activity.rates import Activity
+from tui.figures.contention import Said
 from tui.figures.side_ratios import Comparison, SideRatio
 from tui.format import localise
 from tui.language import _
@@ -53,7 +54,7 @@ __all__ = ["LATER", "REQUEST_LABELS", "KaltstartError", "Kept", "Port"]
 REQUEST_LABELS = {kind.value: kind.label for kind in requests.Kind}
 """What people call a kind of request, to be translated where it is drawn."""
 
-DEFERRED = ("tui.port.compose", "tui.port.side_ratios")
+DEFERRED = ("tui.port.compose", "tui.port.contention", "tui.port.side_ratios")
 """What no page needs before somebody presses a key; with much of the engine, or the report's rules,
 behind it."""
 
@@ -261,6 +262,12 @@ class Port:
         from tui.port.side_ratios import read_comparison  # noqa: PLC0415  # see DEFERRED
 
         return read_comparison(self.database, one, other)
+
+    def read_contention(self, campaign_id: int) -> tuple[Said, ...]:
+        """Who slows down whom in a campaign. Raises KaltstartError."""
+        from tui.port.contention import read_contention  # noqa: PLC0415  # see DEFERRED
+
+        return read_contention(self.database, campaign_id)
 
     def list_raw(self, campaign_id: int) -> tuple[RawOutput, ...]:
         """The raw output that is kept of a campaign. Raises KaltstartError."""

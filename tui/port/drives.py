@@ -24,10 +24,11 @@ class DriveList:
 
 
 def parse_drives(value: dict[str, Any], *, show_size: Callable[[int], str]) -> DriveList:
-    """All of it; `show_size` gives bytes as on a drive's box."""
+    """All of it, the drives by rank; `show_size` gives bytes as on a drive's box."""
+    drives = (_parse_drive(drive, show_size=show_size) for drive in value["drives"])
     return DriveList(
         looking=value.get("looking", False),
-        drives=tuple(_parse_drive(drive, show_size=show_size) for drive in value["drives"]),
+        drives=tuple(sorted(drives, key=lambda drive: drive.rank)),
         unlisted=tuple(
             read_record(
                 UnlistedRow,

@@ -17,16 +17,18 @@ from appliance.store.read.overview import BootRow
 from tui import language
 from tui.charset import drawable, shorten
 from tui.figures.comparisons import describe_comparisons, draw_comparisons
+from tui.figures.contention import Said, describe_contention
 from tui.figures.side_ratios import SideRatio, describe_boot_ratios, describe_side_ratios
 from tui.figures.spreads import draw_spreads
 from tui.format import show_number
 from tui.language import N_, _
-from tui.model.campaigns import Campaign, CampaignDrive, Figure, Step, describe_depth
+from tui.model.campaigns import Campaign, CampaignDrive, Figure, Step
 from tui.model.engine_words import name_device, name_role, say
 from tui.model.snapshot import Snapshot
 from tui.page import Page, entitle
 from tui.results.charts import draw_boots
 from tui.results.compare import compare
+from tui.model.verdicts import describe_depth
 from tui.results.import_campaigns import take_over
 from tui.results.raw import show_raw
 from tui.results.reports import delete_report, write_all
@@ -104,6 +106,7 @@ class ResultsPage(Page):
         super().__init__()
         self._campaigns: tuple[Campaign, ...] = ()
         self._ratios: dict[_Work, tuple[SideRatio, ...]] = {}
+        self._contention: dict[_Work, tuple[Said, ...]] = {}
         self._laid_out: tuple[object, ...] = ()
         """What the list shows, and how."""
 
@@ -253,7 +256,8 @@ class ResultsPage(Page):
         width = max(40, width - _FRAME - (_LIST_COLUMNS if width >= _WIDE else 0))
         verdict.show(draw_verdict(campaign, width))
         verdict.display = bool(verdict.text)
-        told = describe_results(campaign, width, self._ratios.get(work, ()))
+        ratios, contention = self._ratios.get(work, ()), self._contention.get(work, ())
+        told = describe_results(campaign, width, ratios, contention)
         results.show(paint_results(told))
         if _may_compare(campaign) and work not in self._ratios:
             self.kaltstart.run_once("ratios", self._read_ratios(campaign))
@@ -263,8 +267,12 @@ class ResultsPage(Page):
 
         Until then, and where it cannot be read, its figures stand alone.
         """
-        read = partial(self.kaltstart.port.read_side_ratios, campaign.id)
-        self._ratios[_name_work(campaign)] = await self.kaltstart.call_port(read) or ()
+        app, work = self.kaltstart, _name_work(campaign)
+        if any(step.kind == "contention" for step in campaign.steps):
+            read_contention = partial(app.port.read_contention, campaign.id)
+            self._contention[work] = await app.call_port(read_contention) or ()
+        read = partial(app.port.read_side_ratios, campaign.id)
+        self._ratios[work] = await app.call_port(read) or ()
         self.try_to_show(self._show_results)
 
 
@@ -312,7 +320,12 @@ def paint_results(told: str) -> Text:
     return painted
 
 
-def describe_results(campaign: Campaign, width: int, side_ratios: Sequence[SideRatio] = ()) -> str:
+def describe_results(
+    campaign: Campaign,
+    width: int,
+    side_ratios: Sequence[SideRatio] = (),
+    contention: Sequence[Said] = (),
+) -> str:
     """The table of all boots, the steps with their figures, and each drive's boots with proofs."""
     has_boots = any(drive.boots for drive in campaign.drives)
     verdicts = describe_verdicts(campaign, width)
@@ -326,6 +339,7 @@ def describe_results(campaign: Campaign, width: int, side_ratios: Sequence[SideR
         apart = [each for drive in campaign.drives for each in drive.by_power]
         blocks += draw_boots(apart, width)
     if campaign.steps:
+        blocks += describe_contention(contention, width)
         blocks += describe_comparisons(campaign, width)
     blocks += describe_side_ratios(side_ratios, width)
     if campaign.steps:

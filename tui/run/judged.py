@@ -8,13 +8,11 @@ own: nothing of it looks like a full acceptance.
 from collections import Counter
 from dataclasses import dataclass
 
-from appliance.store.verdicts import VerdictRow
 from tui.language import N_, _
 from tui.model.campaigns import Campaign
+from tui.model.verdicts import SIGNS, find_sign
 from tui.widgets.big_words import draw_words
 
-SIGNS = {"reject": "×", "accept with remarks": "!", "quick look": "¼", "accept": "+"}
-"""The same as on the page Results."""
 _WORDS = {
     "×": N_("REJECT"),
     "!": N_("REMARKS"),
@@ -38,13 +36,6 @@ class Judged:
     """What there was no room for, and what it is about, in a line."""
     is_clean: bool
     """Every drive is accepted, without remarks, and was looked at from end to end."""
-
-
-def find_sign(verdict: VerdictRow) -> str:
-    """Of the verdict on one drive."""
-    if verdict.verdict != "reject" and verdict.depth == "quick look":
-        return SIGNS["quick look"]
-    return SIGNS[verdict.verdict]
 
 
 def draw_judged(campaign: Campaign | None, *, width: int, height: int) -> Judged | None:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from tui.charset import shorten
 from tui.format import show_number
 from tui.language import N_, _
-from tui.model.campaigns import Campaign, CampaignDrive, Step, describe_depth
+from tui.model.campaigns import Campaign, CampaignDrive, Step
 from tui.model.drives import DriveRow
 from tui.model.engine_words import say
 from tui.model.estimate import DriveLeft, name_span
 from tui.model.snapshot import Rate, Snapshot
 from tui.model.status import Progress, RunningStep, StepNow
-from tui.run.judged import SIGNS, find_sign
+from tui.model.verdicts import describe_depth
 
 LEAST_DRIVES = 3
 """Fewer are shown with their charts."""

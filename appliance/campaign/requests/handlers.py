@@ -315,9 +315,15 @@ def _pause_drive(asked: Asked, *, campaign_id: int, drive_id: int, at_once: bool
 
 
 def _resume_drive(asked: Asked, *, campaign_id: int, drive_id: int) -> None:
-    """Raises RefusedError where its steps do not wait."""
+    """Raises RefusedError where its steps do not wait, or all drives' do."""
     connection = asked.connection
+    campaign = select_campaign(connection, campaign_id)
     drive = _find_drive(connection, campaign_id, drive_id)
+    if campaign is not None and campaign.state == "paused":
+        raise RefusedError(
+            f"campaign {campaign_id} is paused with all its drives",
+            hint="resume the campaign: that resumes each of them",
+        )
     if drive_id not in select_paused_drives(connection, campaign_id):
         raise RefusedError(f"{drive.identity} is not paused")
     with transaction(connection):

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.report.blocks import format_rate
 from appliance.report.boots.findings import Finding
 from appliance.report.figures import StepFigures, Workload
@@ -54,21 +55,26 @@ def _judge(workload: Workload) -> Iterable[Finding]:
     measured = [each for each in members if each.is_measured]
     shares = find_shares(measured)
     for share in shares:
-        said = _describe(share) + _say_processor(workload) + _say_missing(workload)
-        yield Finding("remark", _name(share.members), said)
+        said = (_describe(share), _say_processor(workload), _say_missing(workload))
+        yield Finding("remark", _name(share.members), join_phrases(said, _SENTENCES))
     if measured and not shares:
-        yield Finding(
-            "flat",
-            "contention",
-            f"no drive is held up by the others: {len(measured)} drives were read alone and"
-            " together, and none fell behind by a tenth and by more than its own readings differ."
-            + _say_missing(workload),
-        )
+        none = Phrase(_NONE, count=len(measured))
+        text = join_phrases((none, _say_missing(workload)), _SENTENCES)
+        yield Finding("flat", "contention", text)
     for each in members:
         if not each.is_measured:
             yield Finding(
-                "remark", each.label, "not compared with the others: too few readings that count"
+                "remark",
+                each.label,
+                N_("not compared with the others: too few readings that count"),
             )
+
+
+_SENTENCES = "{first} {rest}"
+_NONE = N_(
+    "no drive is held up by the others: {count} drives were read alone and together, and none fell "
+    "behind by a tenth and by more than its own readings differ."
+)
 
 
 def _name(members: Sequence[Member]) -> str:
@@ -76,24 +82,27 @@ def _name(members: Sequence[Member]) -> str:
 
 
 def _describe(share: Share) -> str:
-    alone = _say_rates([each.alone_bytes_s for each in share.members])
-    if len(share.members) == 1:
-        own = share.members[0]
-        return (
-            f"falls behind when all drives work: alone it reads {alone} MB/s, with the others"
-            f" {format_rate(own.together_bytes_s)} MB/s. Nothing that it has in common with another"
-            " drive explains this."
-        )
-    where = ", ".join(reversed(share.node)) or "nothing but the machine itself"
-    return (
-        f"{len(share.members)} drives behind {where} share {format_rate(share.bytes_s)} MB/s;"
-        f" alone each reads {alone} MB/s."
-    )
-
-
-def _say_rates(rates: Sequence[float]) -> str:
+    rates = [each.alone_bytes_s for each in share.members]
     low, high = format_rate(min(rates)), format_rate(max(rates))
-    return low if low == high else f"{low} to {high}"
+    rate = format_rate(share.bytes_s)
+    if len(share.members) == 1:
+        said = N_(
+            "falls behind when all drives work: alone it reads {low} MB/s, with the others {rate} "
+            "MB/s. Nothing that it has in common with another drive explains this."
+        )
+        return Phrase(said, low=low, rate=rate)
+    count, where = len(share.members), ", ".join(reversed(share.node))
+    together = N_("{count} drives behind {where} share {rate} MB/s")
+    if not where:
+        together = N_("{count} drives behind nothing but the machine itself share {rate} MB/s")
+    alone = N_("alone each reads {low} MB/s.")
+    if low != high:
+        alone = N_("alone each reads {low} to {high} MB/s.")
+    parts = (
+        Phrase(together, count=count, where=where, rate=rate),
+        Phrase(alone, low=low, high=high),
+    )
+    return join_phrases(parts)
 
 
 def _say_processor(workload: Workload) -> str:
@@ -105,7 +114,7 @@ def _say_processor(workload: Workload) -> str:
     ]
     if max(busiest, default=0.0) < FULL_SHARE:
         return ""
-    return " A processor was at its limit meanwhile: it may be what they share."
+    return N_("A processor was at its limit meanwhile: it may be what they share.")
 
 
 def _say_missing(workload: Workload) -> str:
@@ -119,9 +128,11 @@ def _say_missing(workload: Workload) -> str:
         and figure.beside
     ]
     all_others = len(workload.steps) - 1
-    if min(besides, default=all_others) >= all_others:
+    least = min(besides, default=all_others)
+    if least >= all_others:
         return ""
-    return f" Not all of the others were read each time: of {all_others} only {min(besides)}."
+    said = N_("Not all of the others were read each time: of {all_others} only {least}.")
+    return Phrase(said, all_others=all_others, least=least)
 
 
 SECTION = Section(

@@ -72,6 +72,12 @@ def _unfinish(database: Path, state: str = "running") -> None:
         (["pause"], "running", ("pause", {"campaign_id": 1})),
         (["resume"], "paused", ("resume", {"campaign_id": 1})),
         (["report"], "done", ("report", {"campaign_id": 1})),
+        (["pause", "--drive", GOOD.serial], "running",
+         ("pause-drive", {"campaign_id": 1, "drive_id": 1, "at_once": False})),
+        (["stop", "--drive", GOOD.serial], "running",
+         ("pause-drive", {"campaign_id": 1, "drive_id": 1, "at_once": True})),
+        (["resume", "--drive", GOOD.serial], "running",
+         ("resume-drive", {"campaign_id": 1, "drive_id": 1})),
         (["skip", "--boots", GOOD.serial], "paused",
          ("skip-boots", {"campaign_id": 1, "drive_id": 1})),
     ],
@@ -108,9 +114,17 @@ def test_skip_of_several_steps_wants_the_drive_named(
 ) -> None:
     _unfinish(database)
     with closing(sqlite3.connect(database, autocommit=True)) as connection:
-        connection.execute("UPDATE step SET state = 'running', device = 'D' || position")
-        steps = connection.execute("SELECT id, device FROM step ORDER BY position").fetchall()
-    assert len(steps) > 1
+        connection.execute("UPDATE step SET state = 'done'")
+        for drive in (1, 2):
+            connection.execute(
+                "UPDATE step SET state = 'running', drive_id = d.id, device = d.identity"
+                " FROM drive d WHERE step.position = ?1 AND d.id = ?1",
+                (drive,),
+            )
+        steps = connection.execute(
+            "SELECT id, device FROM step WHERE state = 'running' ORDER BY position"
+        ).fetchall()
+    assert len(steps) == 2
     step, device = steps[-1]
     assert main(["skip"]) == 2
     assert f"--drive: {', '.join(each for _, each in steps)}" in capsys.readouterr().err

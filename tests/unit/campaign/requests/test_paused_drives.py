@@ -85,3 +85,15 @@ def test_a_drive_with_nothing_left_is_not_paused(machine: Machine) -> None:
     machine.run()
     state, said, _ = answer(machine, "pause-drive", campaign_id=1, drive_id=1, at_once=False)
     assert (state, said) == ("refused", "LAB-HDD-1 has no steps left: nothing was paused")
+
+
+def test_a_drive_does_not_go_on_while_its_campaign_is_paused(machine: Machine) -> None:
+    answer(machine, "pause-drive", campaign_id=1, drive_id=1, at_once=False)
+    context = machine.world.context()
+    context.connection.execute("UPDATE campaign SET state = 'paused'")
+    context.connection.close()
+    state, said, _ = answer(machine, "resume-drive", campaign_id=1, drive_id=1)
+    assert (state, said) == (
+        "refused",
+        "campaign 1 is paused with all its drives (resume the campaign: that resumes each of them)",
+    )

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A verdict in words. Pure."""
+
+from appliance.store.verdicts import VerdictRow
+from tui.format import show_number
+from tui.language import _
+
+SIGNS = {"reject": "×", "accept with remarks": "!", "quick look": "¼", "accept": "+"}
+"""Of a verdict; a drive that is not rejected after a quick look has none of a full acceptance."""
+
+
+def find_sign(verdict: VerdictRow) -> str:
+    """Of the verdict on one drive."""
+    if verdict.verdict != "reject" and verdict.depth == "quick look":
+        return SIGNS["quick look"]
+    return SIGNS[verdict.verdict]
+
+
+def describe_depth(verdict: VerdictRow) -> str:
+    """`quick look, 2 % read`, or the depth alone where all was read."""
+    if verdict.depth != "quick look":
+        return _(verdict.depth)
+    if not verdict.read_percent:
+        return _("quick look, surface not read")
+    share = verdict.read_percent
+    shown = show_number(share, ".1f") if share < 1 else show_number(min(round(share), 99), "d")
+    return _("quick look, {share} read").format(share=f"{shown} %")

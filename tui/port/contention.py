@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who slows down whom in a campaign, in the report's own sentences. May block."""
+
+from pathlib import Path
+
+from appliance.phrases import list_phrases
+from appliance.report.workload_findings import find_of_kind
+from appliance.store.read.campaign import select_campaign
+from tui.charset import one_line
+from tui.figures.contention import Said
+from tui.language import _
+from tui.port.stored import opened
+from tui.port.watch import learn_phrases
+
+
+def read_contention(database: Path, campaign_id: int) -> tuple[Said, ...]:
+    """The sentences about its workload `contention`. Raises KaltstartError."""
+    with opened(database, _("the campaign cannot be read: {reason}")) as connection:
+        rows = select_campaign(connection, campaign_id=campaign_id, with_activity=False)
+    found = find_of_kind(rows, "contention")
+    learn_phrases(list_phrases([each.text for each in found]))
+    return tuple(
+        Said(one_line(each.subject), one_line(each.text), each.kind == "remark") for each in found
+    )
