@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from appliance.store.read.overview import BootRow, CampaignDriveRow, CampaignRow
 from appliance.store.steps import StepRow
 from appliance.store.verdicts import VerdictRow
-from tui.format import show_number
 from tui.language import _
 
 ARRAY = "array"
@@ -148,14 +147,3 @@ class Campaign(CampaignRow):
     """Whether it was there to judge its drives, or one was rejected all the same."""
     judging_problem: str = ""
     """Why it could not be judged when that was tried last; verdicts there are are older then."""
-
-
-def describe_depth(verdict: VerdictRow) -> str:
-    """`quick look, 2 % read`, or the depth alone where all was read."""
-    if verdict.depth != "quick look":
-        return _(verdict.depth)
-    if not verdict.read_percent:
-        return _("quick look, surface not read")
-    share = verdict.read_percent
-    shown = show_number(share, ".1f") if share < 1 else show_number(min(round(share), 99), "d")
-    return _("quick look, {share} read").format(share=f"{shown} %")

@@ -25,10 +25,10 @@ from tui.language import N_, _
 from tui.model.campaigns import Campaign, CampaignDrive, Figure, Step
 from tui.model.engine_words import name_device, name_role, say
 from tui.model.snapshot import Snapshot
+from tui.model.verdicts import describe_depth
 from tui.page import Page, entitle
 from tui.results.charts import draw_boots
 from tui.results.compare import compare
-from tui.model.verdicts import describe_depth
 from tui.results.import_campaigns import take_over
 from tui.results.raw import show_raw
 from tui.results.reports import delete_report, write_all

@@ -13,7 +13,7 @@ from tui.model.engine_words import say
 from tui.model.estimate import DriveLeft, name_span
 from tui.model.snapshot import Rate, Snapshot
 from tui.model.status import Progress, RunningStep, StepNow
-from tui.model.verdicts import describe_depth
+from tui.model.verdicts import SIGNS, describe_depth, find_sign
 
 LEAST_DRIVES = 3
 """Fewer are shown with their charts."""

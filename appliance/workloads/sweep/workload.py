@@ -25,8 +25,8 @@ from typing import override
 
 from appliance.errors import StepFailedError
 from appliance.plan.workloads import READING_TESTS, FioTest
-from appliance.units import show_size
 from appliance.samples.model import Result
+from appliance.units import show_size
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.fio.file import check_fits, find_target, remove_scratch, write_whole
 from appliance.workloads.fio.job import (
