@@ -151,7 +151,7 @@ def _wait(*, after: int) -> int:
             if campaigns:
                 campaign = campaigns[-1]
                 for event in select_events(connection, campaign_id=campaign.id, after=told):
-                    say(printable(f"{event.at} {event.detail}"))
+                    say(printable(f"{event.at} {event.event}: {event.detail}"))
                     told = event.seq
                 if campaign.state == "paused":
                     say(f"paused: {campaign.reason}", to=sys.stderr)

@@ -205,7 +205,7 @@ def test_run_waits_for_its_own_campaign(
     monkeypatch.setattr("time.sleep", clock.sleep)
     assert main(["run", str(plan), "--wait"]) == code
     told = capsys.readouterr()
-    assert "second" in told.out
+    assert ": second" in told.out, "each with the name of its event"
     assert ("the stick is full" in told.err) == (state == "paused")
 
 
