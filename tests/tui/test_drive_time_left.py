@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
+from tests.tui.fake import FakeEngine
 from tui.terminal.refresh_rate import read_every_s
 
 
@@ -35,3 +36,18 @@ def test_where_nobody_presses_keys_it_takes_a_third_of_that() -> None:
     assert (
         read_every_s(hurried=False, typing=False, beside_step=False, cost_s=5, unattended=True) == 1
     )
+
+
+def test_a_countdown_is_seen_whatever_a_text_says(engine: FakeEngine) -> None:
+    port = engine.port()
+    assert not port.is_counting()
+    engine.say(message='"countdown": null')
+    assert not port.is_counting()
+    engine.count_down()
+    assert port.is_counting()
+    engine.say(
+        message='"countdown": null', countdown={"purpose": "autostart", "remaining_s": 9}, next=""
+    )
+    assert port.is_counting()
+    engine.say()
+    assert not port.is_counting()

@@ -24,12 +24,19 @@ async def test_a_machine_is_drawn_drive_by_drive(
     engine._write("drives.json", {"looking": False, "drives": rows})
     async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        assert pilot.app.screen.query_one(Table).row_count == len(machine.drives)
-        for drive in machine.drives:
+        drives = engine.port().read_snapshot().drives
+        assert sorted(each.device for each in drives) == sorted(
+            each.name for each in machine.drives
+        )
+        listed = [drive for drive in drives if drive.has_capacity]
+        assert pilot.app.screen.query_one(Table).row_count == len(listed)
+        for drive in drives[len(listed) :]:
+            assert drive.device in text_of(pilot, "#unlisted")
+        for drive in listed:
             screen = drawn(pilot)
             assert not set(screen) - ALLOWED - {"\n"}
             assert max(map(len, screen.splitlines())) <= 80
             details = text_of(pilot, "#details")
-            assert details.startswith(f"{drive.name}:")
+            assert details.startswith(f"{drive.device}:")
             assert drawable(drive.model) in details
             await press(pilot, "down")

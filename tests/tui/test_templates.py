@@ -110,9 +110,9 @@ async def test_a_disk_with_a_system_on_it_is_picked_by_hand_alone(engine: FakeEn
         assert picked(pilot) == {"ST500LX"}
         await press(pilot, "plus")
         assert picked(pilot) == {"ST500LX", "SAMSUNG"}
-        await press(pilot, "minus", "down", "down", "m")
+        await press(pilot, "minus", "down", "m")
         assert picked(pilot) == {"SAMSUNG"}
-        await press(pilot, "up", "up", "space")
+        await press(pilot, "down", "space")
         assert picked(pilot) == {"WDC WD5", "SAMSUNG"}
 
 

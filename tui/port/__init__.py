@@ -46,7 +46,7 @@ from tui.port.run_files import READY, find_run_folder, find_terminal, name_alive
 from tui.port.session import Keeper, Kept, read_manual
 from tui.port.status import parse_status
 from tui.port.stored import StoredReader, find_written
-from tui.port.watch import Watched
+from tui.port.watch import Watched, read_stamp
 from tui.times.step_times import StepTime
 
 __all__ = ["LATER", "REQUEST_LABELS", "KaltstartError", "Kept", "Port"]
@@ -84,10 +84,7 @@ class Port:
         self._clock = clock
         self._lock = threading.Lock()
         self._status = Watched(self.run / "status.json", parse_status)
-        # Of its own: the other one is read in a thread.
-        self._counting = Watched(
-            self.run / "status.json", lambda value: value["countdown"] is not None
-        )
+        self._counting: tuple[tuple[int, ...], bool] = ((), False)
         self._drives = Watched(
             self.run / "drives.json", lambda value: parse_drives(value, show_size=_show_size)
         )
@@ -153,8 +150,15 @@ class Port:
 
     def is_counting(self) -> bool:
         """Whether the engine counts down now. Reads only RAM, so it may be called anywhere."""
-        self._counting.read()
-        return bool(self._counting.value)
+        status = self.run / "status.json"
+        stamp, is_counting = self._counting
+        if stamp != (stamp := read_stamp(status)):
+            # Asked beside a measurement, twice a second: nothing is parsed. Quotes within a text
+            # have a backslash in JSON.
+            with suppress(OSError):
+                is_counting = bool(stamp) and b'"countdown": null' not in status.read_bytes()
+            self._counting = stamp, is_counting
+        return is_counting
 
     def say_ready(self) -> None:
         """Tell the engine that a person can see it and press keys: its countdowns wait for that."""
