@@ -115,8 +115,8 @@ def _add_stored_commands(add: _Add) -> None:
     report.add_argument(
         "--delete",
         action="store_true",
-        help="delete it from the stick's KALTSTART instead; the database keeps the campaign, but not "
-        "each second of long recordings",
+        help="delete it from the stick's KALTSTART instead; the database keeps the campaign, but "
+        "not each second of long recordings",
     )
     export = add("export", stored.export, "write the report of every campaign")
     _add_out(export)
