@@ -92,17 +92,26 @@ def _describe(share: Share) -> str:
         )
         return Phrase(said, low=low, rate=rate)
     count, where = len(share.members), ", ".join(reversed(share.node))
-    together = N_("{count} drives behind {where} share {rate} MB/s")
-    if not where:
-        together = N_("{count} drives behind nothing but the machine itself share {rate} MB/s")
-    alone = N_("alone each reads {low} MB/s.")
-    if low != high:
-        alone = N_("alone each reads {low} to {high} MB/s.")
-    parts = (
-        Phrase(together, count=count, where=where, rate=rate),
-        Phrase(alone, low=low, high=high),
+    together = (
+        Phrase(
+            N_("{count} drives behind {where} share {rate} MB/s"),
+            count=count,
+            where=where,
+            rate=rate,
+        )
+        if where
+        else Phrase(
+            N_("{count} drives behind nothing but the machine itself share {rate} MB/s"),
+            count=count,
+            rate=rate,
+        )
     )
-    return join_phrases(parts)
+    alone = (
+        Phrase(N_("alone each reads {low} MB/s."), low=low)
+        if low == high
+        else Phrase(N_("alone each reads {low} to {high} MB/s."), low=low, high=high)
+    )
+    return join_phrases((together, alone))
 
 
 def _say_processor(workload: Workload) -> str:
