@@ -84,9 +84,12 @@ def _read_drivers(device: Path, *, sys: Path) -> list[str]:
 
 
 def _find_controller(device: Path) -> Path:
-    """With multipath an NVMe disk hangs on a subsystem, and that on its controllers."""
-    controllers = sorted(device.glob("nvme[0-9]*"))
-    return controllers[0] if controllers else device
+    """With multipath an NVMe disk hangs on a subsystem, and that on its controllers.
+
+    Without, it hangs on its controller, whose folder has the disk's own in it: `nvme0/nvme0n1`.
+    """
+    found = (each for each in device.glob("nvme*") if re.fullmatch(r"nvme\d+", each.name))
+    return min(found, default=device)
 
 
 def _read_wake_latency(device: Path) -> str:
@@ -107,9 +110,10 @@ def _read_link_aspm(link: Path) -> str | None:
     """A file for each state that both ends of the link have (sysfs-bus-pci, `link/l1_aspm`)."""
     states = {
         file.name.removesuffix("_aspm").capitalize().replace("_", "."): sysfs.read_text(file)
-        for file in sorted(link.glob("l*_aspm"))
+        for file in link.glob("l*_aspm")
     }
-    return " ".join(name for name, text in states.items() if text == "1") if states else None
+    in_use = sorted(name for name, text in states.items() if text == "1")
+    return " ".join(in_use) if states else None
 
 
 def _number(text: str) -> int | None:

@@ -78,20 +78,19 @@ class ResultsPage(Page):
     TITLE: ClassVar[str] = N_("Results")
     AUTO_FOCUS = "Table"
     HELP: ClassVar[str] = N_(
-        "All campaigns on this stick. Up, Down choose one, Tab goes to its results.\n\n"
+        "All campaigns on this stick: Up, Down choose; Tab goes to the results.\n\n"
         "Verdicts: whether each drive is within the limits of the policy. REJECT and remarks "
-        "have their reasons below; ¼: a quick look, a part of the drive was never read. The report "
-        "has every limit.\n\n"
+        "have their reasons below; ¼: a quick look, a part was never read.\n\n"
         "Boots: seconds, cold (after power-off) or warm, proven by the drive's own counter "
         "or not. In brackets: not valid; CHARTED: does not count. first/last above 1: it got "
         "faster. Boxplots: ├ minimum, █ middle half, │ median, ┤ maximum. Columns: one per "
-        "boot, a dot if its time does not count.\n\n"
+        "boot, a dot if it does not count.\n\n"
         "Steps: main figures, and the state of the page cache: cold (the drive answered), "
         "warm (RAM answered), bypass, bounded, partial; unproven if there is no proof. Bars "
-        "compare what ran on several drives.\n\n"
-        "Enter  raw output    w  rewrite the report    a  all reports    d  delete it\n"
+        "compare drives.\n\n"
+        "Enter  raw output    w  rewrite report    a  all reports    d  delete it\n"
         "m  import another stick's campaigns: its kaltstart.sqlite, on KALTSTART\n"
-        "c  compare a drive of this campaign with one of another, of another stick for instance"
+        "c  compare a drive with one of another campaign or stick"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("w", "report", show=False),

@@ -56,4 +56,4 @@ def test_a_database_that_the_stick_does_not_give_back_is_no_bug(
     assert cli.main(["compare", "1:B", "1:A:1"]) == 5
     told = capsys.readouterr().err
     assert "database disk image is malformed" in told
-    assert "What to do: switch the machine off" in told
+    assert "`kaltstart restore` replaces it with its newest copy" in told
