@@ -306,11 +306,12 @@ def _find_root_disks() -> set[str]:
 
 def _find_disks(device: Path) -> set[str]:
     """The disks below a block device's folder in /sys: below LVM, md and LUKS as well."""
+    if (device / "partition").exists():
+        # That of an array has no `slaves` of its own (md126p2).
+        device = device.parent
     below = device / "slaves"
     slaves = [each.resolve() for each in below.iterdir()] if below.is_dir() else []
-    if slaves:
-        return {disk for each in slaves for disk in _find_disks(each)}
-    return {device.parent.name if (device / "partition").exists() else device.name}
+    return {disk for each in slaves for disk in _find_disks(each)} or {device.name}
 
 
 def _find_start_s() -> float | None:

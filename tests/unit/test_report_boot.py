@@ -219,6 +219,7 @@ def test_a_machine_that_cannot_report_is_told_why(
         ("/dev/sda2", ""),
         ("/dev/sdb2", "sdb"),
         ("/dev/dm-0", "sdb"),
+        ("/dev/md126p2", ""),
         ("overlay", ""),
         ("rpool/ROOT/debian", ""),
     ],
@@ -233,9 +234,14 @@ def test_a_system_with_its_root_on_another_drive_has_no_figures(
     (tmp_path / "devices/sda/stat").write_text("1 2 3")
     (tmp_path / "devices/dm-0/slaves").mkdir(parents=True)
     (tmp_path / "devices/dm-0/slaves/sdb2").symlink_to(tmp_path / "devices/sdb/sdb2")
+    for name, part in (("md126/slaves", "sda/sda2"), ("md126/md126p2", "")):
+        (tmp_path / "devices" / name).mkdir(parents=True)
+        if part:
+            (tmp_path / "devices" / name / "sda2").symlink_to(tmp_path / "devices" / part)
+    (tmp_path / "devices/md126/md126p2/partition").touch()
     for folder in ("class", "by-partuuid"):
         (tmp_path / folder).mkdir()
-    for name in ("sda/sda1", "sda/sda2", "sdb/sdb2", "dm-0"):
+    for name in ("sda/sda1", "sda/sda2", "sdb/sdb2", "dm-0", "md126/md126p2"):
         link = tmp_path / "class" / Path(name).name
         link.symlink_to(tmp_path / "devices" / name)
     (tmp_path / "by-partuuid" / ORDER.esp_partuuid).symlink_to(tmp_path / "sda1")
