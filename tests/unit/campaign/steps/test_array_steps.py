@@ -76,7 +76,7 @@ def test_an_array_is_not_made_over_a_step_whose_drive_comes_back_beside_a_pause(
 ) -> None:
     machine.add_steps(HDD, SSD, ARRAY, OTHER)
     all_drives = machine.world.drives
-    machine.world.drives = [drive for drive in all_drives if drive.serial != HDD.serial]
+    machine.world.drives = tuple(each for each in all_drives if each.serial != HDD.serial)
     pause_drive(machine, SSD, "after its part")
 
     def go_on() -> None:
@@ -94,7 +94,7 @@ def test_an_array_is_not_made_over_a_step_whose_drive_comes_back_beside_a_pause(
 def test_a_drive_that_is_not_here_is_not_given_up_while_it_is_paused(machine: ArrayMachine) -> None:
     machine.add_steps(HDD, HDD, OTHER)
     all_drives = machine.world.drives
-    machine.world.drives = [drive for drive in all_drives if drive.serial != HDD.serial]
+    machine.world.drives = tuple(each for each in all_drives if each.serial != HDD.serial)
     machine.during["one"] = lambda: pause_drive(machine, HDD, "after its part")
     with pytest.raises(PausedByPersonError):
         machine.run()
