@@ -294,8 +294,9 @@ def _find_root_disks() -> set[str]:
     # proc_pid_mountinfo(5): the fifth field is the mount point, the second behind " - " the source.
     sources = [
         line.partition(" - ")[2].split()[1]
-        for line in _MOUNTS.read_text().splitlines()
-        if line.split()[4] == "/"
+        # Names have what bytes they like but spaces and line ends.
+        for line in _MOUNTS.read_text(errors="replace").split("\n")
+        if line.split(" ")[4:5] == ["/"]
     ]
     try:
         # By the source: the device number of btrfs is none of a disk.

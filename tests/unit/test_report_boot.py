@@ -246,9 +246,10 @@ def test_a_system_with_its_root_on_another_drive_has_no_figures(
         link.symlink_to(tmp_path / "devices" / name)
     (tmp_path / "by-partuuid" / ORDER.esp_partuuid).symlink_to(tmp_path / "sda1")
     (tmp_path / "sda1").touch()
-    (tmp_path / "mounts").write_text(
-        "22 1 0:21 / /proc rw - proc proc rw\n"
-        f"30 1 0:30 / / rw,relatime shared:1 - btrfs {root} rw\n"
+    (tmp_path / "mounts").write_bytes(
+        b"22 1 0:21 / /proc rw - proc proc rw\n"
+        b"30 1 0:30 / / rw,relatime shared:1 - btrfs %s rw\n"
+        b"31 30 0:31 / /media/M\xfcll\x0cand\xc2\x85 rw - ext4 /dev/sdz rw\n" % root.encode()
     )
     (tmp_path / f"BootCurrent-{report_boot._GLOBAL_GUID}").write_bytes(b"\6\0\0\0\x80\0")
     monkeypatch.setattr(report_boot, "_EFIVARS", tmp_path)
