@@ -13,6 +13,7 @@ from tests.tui.scene_states import show_known
 from tests.tui.steps import drawn, press, settle, text_of
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED
+from tui.drives.texts import describe_history
 from tui.drives.unlisted import list_unlisted
 from tui.model.drives import keep_order
 from tui.model.templates import find_templates
@@ -199,3 +200,12 @@ async def test_what_earlier_campaigns_found_is_beside_the_details(engine: FakeEn
         await press(pilot, "up")
         assert "Earlier campaigns" not in text_of(pilot, "#details")
         assert "Templates for these drives" in text_of(pilot, "#next")
+
+
+def test_a_number_that_may_be_another_drives_has_no_history(engine: FakeEngine) -> None:
+    show_known(engine)
+    snapshot = engine.port().read_snapshot()
+    drive = next(each for each in snapshot.drives if each.serial == HDD.serial)
+    assert describe_history(drive, snapshot.campaigns)
+    doubtful = replace(drive, serial_doubt="the dock's")
+    assert describe_history(doubtful, snapshot.campaigns) == []
