@@ -87,6 +87,7 @@ def run_steps(context: CampaignContext, campaign_id: int, *, stick: Stick, show:
             company=company,
             max_celsius=plan.campaign.max_celsius,
             earlier_marks=earlier_marks,
+            discarding={index for index, each in enumerate(plan.workloads) if each.discards},
         )
         runs.append(run)
     absent: list[tuple[StepRun, RefusedError]] = []
