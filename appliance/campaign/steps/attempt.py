@@ -37,7 +37,7 @@ from appliance.phrases import N_
 from appliance.plan.workloads import WorkloadPlan
 from appliance.samples.activity import peak_bytes
 from appliance.samples.diskstats import DiskStats, parse_stat
-from appliance.samples.model import CacheState, Result
+from appliance.samples.model import DISCARDED, CacheState, Result
 from appliance.samples.variants import parse_variant
 from appliance.store.campaigns import select_campaign_drives
 from appliance.store.connect import transaction
@@ -592,8 +592,7 @@ class StepRun:
         said = f"after {earlier} earlier {'step' if earlier == 1 else 'steps'}"
         discarding = [each for each in steps if each.workload_index in self.discarding]
         if count_earlier(discarding, self.step, members=members):
-            # What was not written since is answered without a look at the flash.
-            said += "; all of it was discarded in between"
+            said += f"; {DISCARDED}"
         return said
 
     def _show_progress(self, label: str, done: int, total: int) -> None:
