@@ -294,8 +294,9 @@ def _find_root_disks() -> set[str]:
     # proc_pid_mountinfo(5): the fifth field is the mount point, the second behind " - " the source.
     sources = [
         line.partition(" - ")[2].split()[1]
-        for line in _MOUNTS.read_text().splitlines()
-        if line.split()[4] == "/"
+        # Names have what bytes they like but spaces and line ends.
+        for line in _MOUNTS.read_text(errors="replace").split("\n")
+        if line.split(" ")[4:5] == ["/"]
     ]
     try:
         # By the source: the device number of btrfs is none of a disk.
@@ -306,11 +307,12 @@ def _find_root_disks() -> set[str]:
 
 def _find_disks(device: Path) -> set[str]:
     """The disks below a block device's folder in /sys: below LVM, md and LUKS as well."""
+    if (device / "partition").exists():
+        # That of an array has no `slaves` of its own (md126p2).
+        device = device.parent
     below = device / "slaves"
     slaves = [each.resolve() for each in below.iterdir()] if below.is_dir() else []
-    if slaves:
-        return {disk for each in slaves for disk in _find_disks(each)}
-    return {device.parent.name if (device / "partition").exists() else device.name}
+    return {disk for each in slaves for disk in _find_disks(each)} or {device.name}
 
 
 def _find_start_s() -> float | None:

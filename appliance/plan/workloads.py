@@ -182,6 +182,11 @@ class WorkloadPlan:
         return ()
 
     @property
+    def discards(self) -> bool:
+        """Whether it tells the drive that nothing on it is needed: what is read then is no data."""
+        return False
+
+    @property
     def once_more(self) -> "WorkloadPlan | None":
         """What runs once more after all others of the plan; None: it runs once."""
         return None

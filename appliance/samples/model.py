@@ -15,6 +15,10 @@ Proof = Literal["proven", "unproven"]
 BeganCold = Literal["", "proven", "unproven"]
 """Empty where no cold page cache was wished for."""
 
+DISCARDED = "all of it was discarded in between"
+"""Ends a drive's state if an earlier step did so: what was not written since then the drive answers
+without a look at its flash."""
+
 METRIC_UNITS = {
     "bw_bytes_s": "B/s",
     "iops": "1/s",

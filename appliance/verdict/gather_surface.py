@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from appliance.samples.model import DISCARDED
 from appliance.statistics.stats import find_share_shown
 from appliance.store.read.evidence import (
     JudgedDriveRow,
@@ -28,6 +29,8 @@ _SURFACE: Mapping[str, Wanted] = {
 }
 RATES = (*_SURFACE, "surface_slowest_slice_percent")
 """Limits on how fast a drive is over its bytes."""
+_DISCARDED = "discarded before it was read"
+"""By an earlier step: a drive answers for it without a look at its flash."""
 _SAMPLE_RATES = "a sample's rates include the seeks between its places"
 
 
@@ -79,6 +82,9 @@ def gather_surface(
         figures["surface_unreadable_bytes"] = replace(
             found_bytes, in_part=_describe_sample(int(places))
         )
+    if any(DISCARDED in row.drive_state for row in rows):
+        figures |= set_aside(figures, RATES, why=_DISCARDED)
+        return figures, Coverage("quick look", 0.0, _DISCARDED)
     sure_percent = share_of(looked_bytes - sum_doubtful(rows, _WHOLE), drive.size_bytes)
     if is_whole and places is None and sure_percent == 100:
         return figures, Coverage("surface read", sure_percent, "")

@@ -167,8 +167,8 @@ def test_a_database_is_told_against_another_drives() -> None:
 def test_a_buffer_is_told_of_its_drive() -> None:
     told = (
         "A: random writes were 9.2 times as fast as random reads of the same stretch (900 against"
-        " 98.0 IOPS): the drive takes writes into a buffer first, its RAM or flash; page cache"
-        " bypass, proven."
+        " 98.0 IOPS): the drive takes writes into a buffer first: RAM, flash or a part of its"
+        " platters; page cache bypass, proven."
     )
     page = Page("", (Finding("flat", "fio, a buffer for writes", told),))
     (claim,) = read_claims(page, "A", "buffer")

@@ -101,6 +101,16 @@ def test_a_buffer_shows_where_writes_are_faster_than_heads_move(
         assert told[0].startswith("DISK: random writes were 9.0 times as fast as random reads")
 
 
+def test_a_file_system_that_moves_what_is_written_over_shows_no_buffer(
+    rows: sqlite3.Connection,
+) -> None:
+    plan = 'version = 1\n[[workload]]\nkind = "fio"\nfilesystem = "btrfs"\n'
+    rows.execute("UPDATE campaign SET plan_toml = ?", (plan,))
+    _measure(rows, "DISK", {"rand-read": ("iops", 100.0), "rand-write": ("iops", 900.0)})
+    assert _told(rows, "fio, rand-write")
+    assert _told(rows, "a buffer for writes") == []
+
+
 @pytest.mark.parametrize(
     ("serial", "median_ms", "is_told"),
     [("DISK", 0.2, True), ("DISK", 8.3, False), ("FLASH", 0.2, False)],
@@ -137,3 +147,12 @@ def test_a_sweep_says_what_reading_its_sets_again_gained(
     words = words_of(export(rows, tmp_path))
     assert "Warm-up: each set read whole, time after time" in words
     assert "warm-up, 1" not in words, "a read of a set is no test on it"
+
+
+def test_an_interrupted_warm_up_has_no_first_read(rows: sqlite3.Connection) -> None:
+    step = add_step(rows, "sweep", "DISK", position=0)
+    for number, rate in enumerate((40e6, 40e6), 1):
+        state = f"first step on it; read {number} of this set, after an interrupted warm-up of it"
+        met = replace(BYPASS, drive_state=state)
+        add_results(rows, step, make_results(f"8M/warm-up/{number}", met, app=1e7, bw_bytes_s=rate))
+    assert _told(rows, "sweep, warm-up") == []

@@ -13,8 +13,10 @@ from tests.tui.scene_states import show_known
 from tests.tui.steps import drawn, press, settle, text_of
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED
+from tui.drives.texts import describe_history
 from tui.drives.unlisted import list_unlisted
 from tui.model.drives import keep_order
+from tui.model.templates import find_templates
 from tui.widgets.dialog import Ask
 from tui.widgets.table import Table
 
@@ -55,6 +57,19 @@ def test_empty_drives_come_first_and_what_cannot_be_used_last(engine: FakeEngine
     # Before it has answered a drive is not known to be empty.
     assert _listed(engine) == ["sdc", "sde", "sdb", "sdd", "sda", "sdc", "sdf"]
     assert engine.port().read_snapshot().drives[-2].serial == STICK.serial
+
+
+def test_of_drives_alike_the_template_of_an_array_takes_the_empty_ones(engine: FakeEngine) -> None:
+    disk, other, flash, second = (
+        replace(_DISKS[letter], rotational=letter in "ab") for letter in "abcd"
+    )
+    engine.show_drives(
+        disk, other, flash, second, asked={disk: EMPTY, flash: EMPTY, other: FULL, second: FULL}
+    )
+    (array,) = (
+        each for each in find_templates(engine.port().read_snapshot().drives) if each.id == "array"
+    )
+    assert array.roles == {disk.serial: "backing", flash.serial: "cache"}
 
 
 def test_rows_keep_their_order_while_somebody_moves_in_them(engine: FakeEngine) -> None:
@@ -185,3 +200,12 @@ async def test_what_earlier_campaigns_found_is_beside_the_details(engine: FakeEn
         await press(pilot, "up")
         assert "Earlier campaigns" not in text_of(pilot, "#details")
         assert "Templates for these drives" in text_of(pilot, "#next")
+
+
+def test_a_number_that_may_be_another_drives_has_no_history(engine: FakeEngine) -> None:
+    show_known(engine)
+    snapshot = engine.port().read_snapshot()
+    drive = next(each for each in snapshot.drives if each.serial == HDD.serial)
+    assert describe_history(drive, snapshot.campaigns)
+    doubtful = replace(drive, serial_doubt="the dock's")
+    assert describe_history(doubtful, snapshot.campaigns) == []

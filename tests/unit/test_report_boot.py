@@ -219,6 +219,7 @@ def test_a_machine_that_cannot_report_is_told_why(
         ("/dev/sda2", ""),
         ("/dev/sdb2", "sdb"),
         ("/dev/dm-0", "sdb"),
+        ("/dev/md126p2", ""),
         ("overlay", ""),
         ("rpool/ROOT/debian", ""),
     ],
@@ -233,16 +234,22 @@ def test_a_system_with_its_root_on_another_drive_has_no_figures(
     (tmp_path / "devices/sda/stat").write_text("1 2 3")
     (tmp_path / "devices/dm-0/slaves").mkdir(parents=True)
     (tmp_path / "devices/dm-0/slaves/sdb2").symlink_to(tmp_path / "devices/sdb/sdb2")
+    for name, part in (("md126/slaves", "sda/sda2"), ("md126/md126p2", "")):
+        (tmp_path / "devices" / name).mkdir(parents=True)
+        if part:
+            (tmp_path / "devices" / name / "sda2").symlink_to(tmp_path / "devices" / part)
+    (tmp_path / "devices/md126/md126p2/partition").touch()
     for folder in ("class", "by-partuuid"):
         (tmp_path / folder).mkdir()
-    for name in ("sda/sda1", "sda/sda2", "sdb/sdb2", "dm-0"):
+    for name in ("sda/sda1", "sda/sda2", "sdb/sdb2", "dm-0", "md126/md126p2"):
         link = tmp_path / "class" / Path(name).name
         link.symlink_to(tmp_path / "devices" / name)
     (tmp_path / "by-partuuid" / ORDER.esp_partuuid).symlink_to(tmp_path / "sda1")
     (tmp_path / "sda1").touch()
-    (tmp_path / "mounts").write_text(
-        "22 1 0:21 / /proc rw - proc proc rw\n"
-        f"30 1 0:30 / / rw,relatime shared:1 - btrfs {root} rw\n"
+    (tmp_path / "mounts").write_bytes(
+        b"22 1 0:21 / /proc rw - proc proc rw\n"
+        b"30 1 0:30 / / rw,relatime shared:1 - btrfs %s rw\n"
+        b"31 30 0:31 / /media/M\xfcll\x0cand\xc2\x85 rw - ext4 /dev/sdz rw\n" % root.encode()
     )
     (tmp_path / f"BootCurrent-{report_boot._GLOBAL_GUID}").write_bytes(b"\6\0\0\0\x80\0")
     monkeypatch.setattr(report_boot, "_EFIVARS", tmp_path)

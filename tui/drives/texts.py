@@ -67,7 +67,12 @@ def describe_drive(drive: DriveRow) -> list[str]:
 
 
 def describe_history(drive: DriveRow, campaigns: Sequence[Campaign]) -> list[str]:
-    """What campaigns of this stick, the newest first, found of it; a line each, below a title."""
+    """What campaigns of this stick, the newest first, found of it; a line each, below a title.
+
+    Nothing where they may have found it of another drive.
+    """
+    if drive.serial_doubt:
+        return []
     lines = []
     for campaign in campaigns:
         part = next((each for each in campaign.drives if each.identity == drive.identity), None)

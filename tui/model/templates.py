@@ -133,12 +133,13 @@ def _make_hybrid(usable: Sequence[DriveRow]) -> Template:
 
 
 def _make_array(usable: Sequence[DriveRow]) -> Template:
-    """The largest disk behind the largest flash drive."""
-    disks = sorted((each for each in usable if each.rotational), key=_size)
-    flash = sorted((each for each in usable if not each.rotational), key=_size)
+    """The largest disk behind the largest flash drive; of those alike the first in the list."""
+    disks = [each for each in usable if each.rotational]
+    flash = [each for each in usable if not each.rotational]
     roles: dict[str, Role] = {}
     if disks and flash:
-        roles = {disks[-1].raw_identity: "backing", flash[-1].raw_identity: "cache"}
+        backing, cache = max(disks, key=_size), max(flash, key=_size)
+        roles = {backing.raw_identity: "backing", cache.raw_identity: "cache"}
     return Template(
         "array",
         N_("SSD + disk array"),

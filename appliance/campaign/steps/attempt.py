@@ -37,7 +37,7 @@ from appliance.phrases import N_
 from appliance.plan.workloads import WorkloadPlan
 from appliance.samples.activity import peak_bytes
 from appliance.samples.diskstats import DiskStats, parse_stat
-from appliance.samples.model import CacheState, Result
+from appliance.samples.model import DISCARDED, CacheState, Result
 from appliance.samples.variants import parse_variant
 from appliance.store.campaigns import select_campaign_drives
 from appliance.store.connect import transaction
@@ -166,6 +166,8 @@ class StepRun:
     earlier_marks: Collection[str] = ()
     """Those that were left before these steps were begun or resumed: a person may have used the
     drive since, or have put an older database back."""
+    discarding: Collection[int] = ()
+    """Which tables of the plan discard their drives."""
     may_power_off: bool = True
     """False: others run beside it."""
     _stat: Path = Path()
@@ -217,6 +219,7 @@ class StepRun:
             company=self.company,
             max_celsius=self.max_celsius,
             earlier_marks=self.earlier_marks,
+            discarding=self.discarding,
         )
 
     def find(self) -> None:
@@ -533,7 +536,6 @@ class StepRun:
         return self._seen
 
     def _order(self) -> BenchOrder:
-        earlier = self._count_earlier()
         owner = self.subject.owner
         return BenchOrder(
             context=self.context,
@@ -544,7 +546,7 @@ class StepRun:
             hand=self._hand,
             read_counters=self._read_counters,
             record=partial(record_step, self.context, self.step),
-            drive_state=_describe_earlier(earlier),
+            drive_state=self._describe_earlier(),
             mark_blame="other" if owner.mark in self.earlier_marks else "drive",
             others=self._find_others() if self.plan.reads_others else (),
         )
@@ -575,14 +577,23 @@ class StepRun:
                     found.append(drive.path)
         return tuple(found)
 
-    def _count_earlier(self) -> int:
+    def _describe_earlier(self) -> str:
+        """What the drive or array went through in this campaign before the step."""
         connection, campaign_id = self.context.connection, self.step.campaign_id
         members = frozenset(
             row.drive_id
             for row in select_campaign_drives(connection, campaign_id)
             if row.role in {"cache", "backing"}
         )
-        return count_earlier(select_steps(connection, campaign_id), self.step, members=members)
+        steps = select_steps(connection, campaign_id)
+        earlier = count_earlier(steps, self.step, members=members)
+        if not earlier:
+            return "first step on it"
+        said = f"after {earlier} earlier {'step' if earlier == 1 else 'steps'}"
+        discarding = [each for each in steps if each.workload_index in self.discarding]
+        if count_earlier(discarding, self.step, members=members):
+            said += f"; {DISCARDED}"
+        return said
 
     def _show_progress(self, label: str, done: int, total: int) -> None:
         place = self.place
@@ -651,10 +662,3 @@ def _failing_as_step(part: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise StepFailedError(f"{part}: {error}", blame=blame_of(error)) from error
-
-
-def _describe_earlier(earlier: int) -> str:
-    """What a drive went through in this campaign before the step."""
-    if not earlier:
-        return "first step on it"
-    return f"after {earlier} earlier {'step' if earlier == 1 else 'steps'}"

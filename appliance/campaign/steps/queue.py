@@ -87,22 +87,18 @@ def run_steps(context: CampaignContext, campaign_id: int, *, stick: Stick, show:
             company=company,
             max_celsius=plan.campaign.max_celsius,
             earlier_marks=earlier_marks,
+            discarding={index for index, each in enumerate(plan.workloads) if each.discards},
         )
         runs.append(run)
     absent: list[tuple[StepRun, RefusedError]] = []
     while runs:
-        more, runs = _run_once(
-            context, campaign_id, runs, show=show, members=members, at_once=at_once
+        runs = _run_once(
+            context, campaign_id, runs, show=show, members=members, at_once=at_once, absent=absent
         )
-        absent += more
         waiting = select_paused_drives(context.connection, campaign_id).keys()
         if runs and not _split_held(runs, waiting, members=members)[0]:
             raise PausedByPersonError
-    for each, _ in absent:
-        run = each.next_attempt(show=show)
-        hold_if_asked(context, campaign_id)
-        if error := _do_step(run):
-            _fail(context, run.step, error)
+    _run_absent(context, campaign_id, [run for run, _ in absent], show=show, members=members)
     _leave_no_array(context, campaign_id, stick=stick, show=show, of=len(steps))
     hold_if_asked(context, campaign_id)
 
@@ -115,9 +111,12 @@ def _run_once(
     show: ShowStep,
     members: Collection[int],
     at_once: int,
-) -> tuple[list[tuple[StepRun, RefusedError]], list[StepRun]]:
-    """All steps in their order; those whose drive is not here, and those that wait for a person."""
-    absent: list[tuple[StepRun, RefusedError]] = []
+    absent: list[tuple[StepRun, RefusedError]],
+) -> list[StepRun]:
+    """All steps in their order; those that wait for a person.
+
+    Those whose drive is not here are added to `absent`, which has those of earlier rounds.
+    """
     paused: list[StepRun] = []
     for group in group_steps(runs, members=members, at_once=at_once):
         hold_if_asked(context, campaign_id)
@@ -135,7 +134,36 @@ def _run_once(
                     absent.append((here[0], error))
             except DrivePausedError:
                 paused += here
-    return absent, _list_left(paused, show=show)
+    return _list_left(paused, show=show)
+
+
+def _run_absent(
+    context: CampaignContext,
+    campaign_id: int,
+    runs: Sequence[StepRun],
+    *,
+    show: ShowStep,
+    members: Collection[int],
+) -> None:
+    """Do the steps whose drives were not here when it was their turn, or fail them.
+
+    One that a person has paused is not failed. Raises PausedByPersonError if such ones are left.
+    """
+    paused: list[StepRun] = []
+    for run in _list_left(runs, show=show):
+        hold_if_asked(context, campaign_id)
+        away = {drive_id for each in paused for drive_id in _drive_ids(each, members)}
+        away |= select_paused_drives(context.connection, campaign_id).keys()
+        here, held = _split_held([run], away, members=members)
+        paused += held
+        for each in here:
+            try:
+                if error := _do_step(each):
+                    _fail(context, each.step, error)
+            except DrivePausedError:
+                paused += here
+    if _list_left(paused, show=show):
+        raise PausedByPersonError
 
 
 def _split_held(

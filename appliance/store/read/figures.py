@@ -25,6 +25,8 @@ class FigureRow:
     """What was only in the array's cache when it began to be measured."""
     beside: int = 0
     """How many other drives were being tested meanwhile."""
+    drive_state: str = ""
+    """What was known of the drive when it began to be measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,8 @@ class SampleRow:
 
 _FIGURES = """
     SELECT t.kind, r.variant, r.metric, r.value, r.page_cache, r.page_cache_proof, r.valid,
-           coalesce(r.array_mode, ''), coalesce(r.array_dirty_bytes, 0), r.beside
+           coalesce(r.array_mode, ''), coalesce(r.array_dirty_bytes, 0), r.beside,
+           r.drive_state
     FROM result r JOIN step t ON t.id = r.step_id WHERE r.step_id = ? ORDER BY r.id
 """
 _TICKETS = f"""

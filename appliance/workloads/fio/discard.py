@@ -42,7 +42,8 @@ def discard_all(bench: Bench) -> None:
 
 
 def _fail(bench: Bench, error: OSError) -> StepFailedError:
-    if error.errno in {errno.EOPNOTSUPP, errno.ENOTTY}:
+    # EREMOTEIO: it offered the command and refused it (BLK_STS_TARGET, drivers/scsi/scsi_lib.c).
+    if error.errno in {errno.EOPNOTSUPP, errno.ENOTTY, errno.EREMOTEIO}:
         return StepFailedError(
             f"{bench.device} cannot discard, so it cannot be made fresh",
             hint="leave out fresh_first for this drive",

@@ -207,6 +207,11 @@ class FioPlan(WorkloadPlan):
 
     @property
     @override
+    def discards(self) -> bool:
+        return self.fresh_first
+
+    @property
+    @override
     def ways_to_read(self) -> tuple[str, ...]:
         """It writes in files, and on the bare drive with any test or job that does.
 

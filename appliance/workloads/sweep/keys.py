@@ -33,6 +33,8 @@ Distribution = Literal["uniform", "zipf"]
 
 WARM_UP = "warm-up"
 """Stands where a test's name does."""
+AFTER_INTERRUPTED = ", after an interrupted warm-up of it"
+"""Ends the drive's state at a read of a set that was read before, by a part that is not stored."""
 _MIB = 1 << 20
 _MAX_PARTS = 1000
 

@@ -31,7 +31,7 @@ from appliance.report.charts.plots import Line, draw_lines, make_chart
 from appliance.report.figures import MEMBERS, Figure, StepFigures, Workload, size_key
 from appliance.report.section import Row, Section, Values, all_tellable, compare, say_times
 from appliance.units import parse_size
-from appliance.workloads.sweep.keys import WARM_UP, SweepVariant
+from appliance.workloads.sweep.keys import AFTER_INTERRUPTED, WARM_UP, SweepVariant
 
 NOTE = (
     "Random map on: fio touches no block twice, so on a set larger than a cache each miss evicts"
@@ -365,6 +365,8 @@ def _judge_warm_up(workload: Workload) -> Iterator[Finding]:
             first, last = figures[0].get("bw_bytes_s"), figures[-1].get("bw_bytes_s")
             if len(figures) < 2 or not first or not last or not all_tellable(figures):
                 continue
+            if any(each.drive_state.endswith(AFTER_INTERRUPTED) for each in figures[0].caches):
+                continue  # the first that is stored is not the first there was
             times = say_times(last / first)
             text = f"{size}: the last of {len(figures)} reads was {times} the first"
             told.append((f"{text} ({format_rate(first)}, then {format_rate(last)} MB/s)", figures))

@@ -39,10 +39,10 @@ from appliance.workloads.fio.job import (
 from appliance.workloads.fio.run import judge, make_results, run_fio
 from appliance.workloads.idle_wait import rest_array, wait_idle
 from appliance.workloads.raw_files import keep
-from appliance.workloads.sweep.keys import WARM_UP, SweepPlan, SweepVariant
+from appliance.workloads.sweep.keys import AFTER_INTERRUPTED, WARM_UP, SweepPlan, SweepVariant
 
 _FILE = "sweep.dat"
-_LAID_OUT = "sweep.json"
+_LAID_OUT, _BEGUN = "sweep.json", "warm-up.json"
 # What fio's own documentation takes as its example (HOWTO, random_distribution).
 _ZIPF = "zipf:1.2"
 
@@ -142,6 +142,11 @@ class SweepWorkload(Workload):
         """Read the set whole, time after time, each in another order. Raises StepFailedError."""
         self._lay_out(bench, set_bytes, target, reads=True)
         bench, notes = rest_array(bench)
+        memory = bench.raw / _BEGUN
+        begun = _read_list(memory)
+        # What it has learned from reads that were not stored nothing takes back.
+        again = AFTER_INTERRUPTED * (set_bytes in begun)
+        keep(memory, json.dumps([*begun, set_bytes]))
         results: tuple[Result, ...] = ()
         for number in range(1, self._plan.warm_up_reads + 1):
             variant = replace(_warm_up_of(set_bytes), access=str(number))
@@ -164,7 +169,7 @@ class SweepWorkload(Workload):
                 wished="bypass",
                 proven_before=True,
                 reason="O_DIRECT",
-                drive_state=f"{bench.drive_state}; read {number} of this set",
+                drive_state=f"{bench.drive_state}; read {number} of this set{again}",
             )
             results += make_results(variant, run, state)
             notes += run.output.pollution

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from appliance.samples.model import Result
+from appliance.samples.model import DISCARDED, Result
 from appliance.verdict.depth import Coverage, describe_depth, find_deepest
 from appliance.verdict.gather import gather_evidence
+from tests.report import judged
 from tests.report.judged import BYPASS, GOOD, add_surface, make_rows
 from tests.report.workloads import add_results, add_step, end_step
 
@@ -36,6 +37,16 @@ def test_boots_alone_are_a_quick_look(rows: sqlite3.Connection) -> None:
 def test_a_whole_scan_is_a_surface_read(rows: sqlite3.Connection) -> None:
     add_surface(rows, GOOD, position=0, mean_mb_s=180)
     assert depth_of(rows) == ("surface read", 100, "")
+
+
+def test_what_was_discarded_before_is_no_surface_read(
+    rows: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A drive answers for it without a look at its flash."""
+    discarded = replace(BYPASS, drive_state=f"after 1 earlier step; {DISCARDED}")
+    monkeypatch.setattr(judged, "BYPASS", discarded)
+    add_surface(rows, GOOD, position=0, mean_mb_s=180)
+    assert depth_of(rows) == ("quick look", 0, "discarded before it was read")
 
 
 def test_unreadable_bytes_were_looked_at_too(rows: sqlite3.Connection) -> None:

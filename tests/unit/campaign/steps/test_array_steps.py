@@ -71,6 +71,41 @@ def test_an_array_is_not_made_over_a_step_that_a_person_has_paused(machine: Arra
     assert machine.rows("SELECT id FROM step ORDER BY finished_at, id") == [(3,), (1,), (2,), (4,)]
 
 
+def test_an_array_is_not_made_over_a_step_whose_drive_comes_back_beside_a_pause(
+    machine: ArrayMachine,
+) -> None:
+    machine.add_steps(HDD, SSD, ARRAY, OTHER)
+    all_drives = machine.world.drives
+    machine.world.drives = tuple(each for each in all_drives if each.serial != HDD.serial)
+    pause_drive(machine, SSD, "after its part")
+
+    def go_on() -> None:
+        machine.world.drives = all_drives
+        pause_drive(machine, SSD, "")
+
+    machine.during["one"] = go_on
+    machine.run()
+    assert [step.state for step in machine.steps()] == ["done"] * 4
+    assert machine.rows("SELECT step_id FROM part WHERE name = 'two' ORDER BY rowid") == [
+        (4,), (2,), (1,), (3,),
+    ]  # fmt: skip
+
+
+def test_a_drive_that_is_not_here_is_not_given_up_while_it_is_paused(machine: ArrayMachine) -> None:
+    machine.add_steps(HDD, HDD, OTHER)
+    all_drives = machine.world.drives
+    machine.world.drives = tuple(each for each in all_drives if each.serial != HDD.serial)
+    machine.during["one"] = lambda: pause_drive(machine, HDD, "after its part")
+    with pytest.raises(PausedByPersonError):
+        machine.run()
+    assert [step.state for step in machine.steps()] == ["planned", "planned", "done"]
+    machine.during.clear()
+    machine.world.drives = all_drives
+    pause_drive(machine, HDD, "")
+    machine.run()
+    assert [step.state for step in machine.steps()] == ["done"] * 3
+
+
 def has_left(machine: ArrayMachine) -> bool:
     """As the engine asks at its next start."""
     context = machine.world.context()

@@ -23,6 +23,7 @@ from appliance.workloads.drive_content import DriveContent, Signature, format_co
 from appliance.workloads.verify.keys import VerifyPlan
 from tests.unit.campaign.steps.step_machine import Machine, lottery
 from tests.unit.campaign.world import HDD, SSD, World, install_uuid
+from tests.unit.workloads.fio.fio_bench import FIO_PLAN
 
 
 @pytest.fixture
@@ -832,3 +833,18 @@ def test_the_counters_of_a_drive_that_is_gone_stay_where_they_were(machine: Mach
     ((before, after),) = seen
     assert before == after
     assert before.read_bytes > 0
+
+
+def test_figures_of_a_drive_that_was_discarded_say_so(machine: Machine) -> None:
+    """What is read then is no data, and no flash may be looked at."""
+    connection = open_database(machine.world.path)
+    connection.execute("DELETE FROM step")
+    connection.close()
+    fresh = replace(
+        FIO_PLAN, filesystem="", tests=("rand-write",), precondition=1, fresh_first=True
+    )
+    machine.plans = (fresh, lottery(""))
+    machine.add_steps(HDD)
+    machine.run()
+    state = machine.benches["sda"].drive_state
+    assert state == "after 1 earlier step; all of it was discarded in between"

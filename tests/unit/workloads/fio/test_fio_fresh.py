@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same writing on a discarded drive and on an overwritten one."""
 
+import errno
 from dataclasses import replace
 
 import pytest
 
-from appliance.errors import RefusedError
+from appliance.errors import RefusedError, StepFailedError
 from appliance.workloads.base import Bench, PartResult
 from appliance.workloads.fio import fresh
 from appliance.workloads.fio.discard import discard_all
@@ -95,3 +96,18 @@ def test_nothing_is_discarded_on_what_was_not_released_or_has_files(
 ) -> None:
     with pytest.raises(RefusedError, match="not released for discarding"):
         discard_all(lab.bare(writable=False) if is_bare else lab.bench)
+
+
+@pytest.mark.parametrize("error", [errno.EOPNOTSUPP, errno.EREMOTEIO])
+def test_a_drive_that_refuses_the_command_has_not_failed(
+    lab: FioBench, monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    """Many a USB bridge offers UNMAP and refuses it: the kernel says EREMOTEIO."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(error, "no")
+
+    monkeypatch.setattr("fcntl.ioctl", refuse)
+    with pytest.raises(StepFailedError, match="cannot discard") as caught:
+        discard_all(lab.bare(writable=True))
+    assert caught.value.blame == "other"

@@ -128,6 +128,20 @@ def test_what_an_earlier_attempt_warmed_up_is_said_to_be_so(lab: FioBench) -> No
     assert found.results[0].cache.drive_state.endswith("read 2 times, in an earlier attempt")
 
 
+def test_a_warm_up_that_was_interrupted_does_not_begin_with_a_first_read(lab: FioBench) -> None:
+    """The drive may have learned from the reads that were not stored."""
+    plan = replace(PLAN, tests=("seq-read",), warm_up_reads=2)
+    bench = lab.bare(writable=True)
+    warm_up, *_ = SweepWorkload(plan).parts
+    SweepWorkload(plan).run_part(bench, warm_up, finished={})  # and power goes before it is stored
+    found = SweepWorkload(plan).run_part(bench, warm_up, finished={})
+    states = list(dict.fromkeys(row.cache.drive_state for row in found.results))
+    assert [each.removeprefix("first step on it; ") for each in states] == [
+        "read 1 of this set, after an interrupted warm-up of it",
+        "read 2 of this set, after an interrupted warm-up of it",
+    ]
+
+
 def test_each_job_bypasses_the_page_cache_for_its_whole_time(lab: FioBench) -> None:
     run_all(lab, PLAN)
     plain, repeated, zipf = (
