@@ -56,7 +56,7 @@ def test_a_drive_that_use_makes_slower(rows: sqlite3.Connection, tmp_path: Path)
         "used/rand-write": ("iops", 10000.0),
     }
     _measure(rows, "FLASH", found)
-    use = "4.29 GB of 4.29 GB overwritten 2 times; one run each"
+    use = "4.29 GB of 4.29 GB overwritten 2 times; one run each, the used one right after that"
     state = "page cache bypass, proven."
     slower, alike = _told(rows, "fresh and used")[::-1]
     assert slower == (

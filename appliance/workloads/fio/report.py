@@ -360,7 +360,7 @@ def _judge_fresh(workload: Workload) -> Iterator[Finding]:
             use = pair[1].window[0].caches[0].drive_state.rpartition("; ")[2]
             text = (
                 f"{step.label}: {'' if is_alike else 'used '}{said} ({shown[0]} with all of it"
-                f" discarded, {shown[1]} with {use}; one run each)"
+                f" discarded, {shown[1]} with {use}; one run each, the used one right after that)"
             )
             yield compare(
                 f"fio, {name}, fresh and used", [(text, [*pair[0].window, *pair[1].window])]
