@@ -45,6 +45,8 @@ _LONGEST_S = 2.0
 """A longer one, of a recording that was joined for its length, is no second."""
 
 _GAIN = 1.0 + stats.TOLERANCE
+_TELLING_S = 10.0
+"""Two single runs that were shorter may differ by a third without any reason in the drive."""
 _SAME_BLOCKS = (
     "Every round moved the same blocks in the same order: what later rounds gain, the drive has"
     " learned, or its own RAM still holds it."
@@ -352,6 +354,8 @@ def _judge_fresh(workload: Workload) -> Iterator[Finding]:
             pair = [tests[mode, name] for mode in (FRESH, USED) if (mode, name) in tests]
             rates = [rate for each in pair if (rate := _find_rate(each))]
             if len(rates) < 2 or not all(all_tellable(each.window) for each in pair):
+                continue
+            if min(each.get("seconds") or 0.0 for each in pair) < _TELLING_S:
                 continue
             times = rates[1] / rates[0]
             is_alike = 1 / _GAIN < times < _GAIN
