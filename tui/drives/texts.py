@@ -34,7 +34,11 @@ _COUNTERS = (
     *(N_("percentage used"), N_("available spare"), N_("host write"), N_("host read")),
     *(N_("spare threshold"), N_("critical warning")),
     *(N_("end to end errors"), N_("command timeouts"), N_("spin retries"), N_("helium level")),
-    *(N_("failed attributes"), N_("logged errors"), N_("failed self tests")),
+    *(N_("failed attributes"), N_("logged errors"), N_("failed self tests"), N_("overheated")),
+    *(N_("farm power on hours"), N_("non medium errors"), N_("uncorrected errors")),
+    *(N_("scan repaired"), N_("scan unrepaired"), N_("too warm minutes"), N_("too hot minutes")),
+    *(N_("lightly throttled"), N_("lightly throttled s")),
+    *(N_("heavily throttled"), N_("heavily throttled s")),
 )
 """As the engine calls them (`appliance.drives.facts.health`), without their units."""
 
