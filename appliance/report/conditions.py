@@ -64,7 +64,7 @@ _DRIVE = {
 }
 _LABELS = _MACHINE | _PROGRAMS | _DRIVE
 _OF_NO_FIGURE = frozenset({*memory_errors.NAMES, "model", "location", "topology", "kaltstart"})
-"""What may differ between two campaigns and decides about no figure, or is told elsewhere."""
+"""What may differ between two campaigns and decides about no figure, or has a place of its own."""
 _MACHINE_SUBJECT = "the machine"
 
 type _History = Mapping[str, Sequence[ConditionRow]]

@@ -24,7 +24,7 @@ class Monitor:
         self._read = (b"", "")
 
     def text(self) -> str:
-        """What stands there now, without the sides of frames; see `read_screen`."""
+        """The text on it now, without the sides of frames; see `read_screen`."""
         with tempfile.TemporaryDirectory(prefix="kaltlab-") as folder:
             path = self._machine.screenshot(Path(folder) / "monitor.ppm")
             content = path.read_bytes()

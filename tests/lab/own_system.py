@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A drive with a small Linux of its own: it starts by itself, and writes to its drive.
 
-Made of the image's root, so that no other system has to be fetched: without Kaltstart's units but
+Made of the image's root, so no other system is fetched: without Kaltstart's units but
 the one that reports its start, with an ESP, a loader, a name and a /var of its own.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A drive is told by the kernel that nothing on it is needed: seen by what its file holds then."""
+"""Discarding a whole drive, seen by what the file behind it holds afterwards."""
 
 import os
 import subprocess

@@ -47,7 +47,7 @@ class Line(Static):
 
 
 class Mistakes(Line):
-    """What is wrong, a line each. Once it is told that nothing is, it takes no room."""
+    """What is wrong, a line each. Empty, it has no height."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         super().__init__(_mark(texts), classes="mistakes")

@@ -21,7 +21,7 @@ from appliance.phrases import N_, Phrase
 from appliance.run import run
 
 _TIMEOUT_S = 50
-"""Less than the list of drives waits for whoever it has asked (`service/drive_watch`)."""
+"""Less than the time after which the list of drives goes on alone (`service/drive_watch`)."""
 _MOST_DISKS = 64
 _ADDRESS = re.compile(r"\d+:(\d+):\d+:\d+")
 _STORAGE, _RAID = "0x01", "0x0104"
