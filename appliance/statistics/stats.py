@@ -148,7 +148,8 @@ def find_trend(points: Sequence[tuple[float, float]], *, confidence: float = 0.9
     by the exact distribution. It excludes 0 exactly where that test sees a trend. None where even
     the extremes do not reach `confidence`: below 5 points for 95 %.
     """
-    points = _merge_neighbours(points)
+    if len(points) > _TREND_OF:
+        points = _merge_neighbours(points)
     left_out = _count_disorder(len(points), (1.0 - confidence) / 2.0)
     slopes = sorted((y2 - y1) / (x2 - x1) for (x1, y1), (x2, y2) in combinations(points, 2))
     slope = find_median(slopes)
@@ -159,7 +160,7 @@ def find_trend(points: Sequence[tuple[float, float]], *, confidence: float = 0.9
 
 def _merge_neighbours(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """At most `_TREND_OF` points: the medians of equally many neighbours."""
-    size = max(1, ceil(len(points) / _TREND_OF))
+    size = ceil(len(points) / _TREND_OF)
     groups = [points[start : start + size] for start in range(0, len(points), size)]
     return [
         (find_median([x for x, _ in group]) or 0.0, find_median([y for _, y in group]) or 0.0)

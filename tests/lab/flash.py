@@ -5,8 +5,10 @@ No maker says how a drive decides. What can be set here are the ways that review
 their figures: `docs/models.md` names them.
 """
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice, takewhile
 
 BLOCK_BYTES = 4096
 
@@ -43,19 +45,24 @@ class Nand:
         self._limit = capacity_bytes // BLOCK_BYTES
         self._blocks: OrderedDict[int, None] = OrderedDict()
 
-    def use(self, block: int) -> bool:
-        """Whether the block is there; it then counts as used now."""
-        if block not in self._blocks:
-            return False
-        self._blocks.move_to_end(block)
-        return True
+    def use(self, blocks: Iterable[int]) -> list[int]:
+        """Those that are not there; the others then count as used now."""
+        known, missing = self._blocks, []
+        for block in blocks:
+            if block in known:
+                known.move_to_end(block)
+            else:
+                missing.append(block)
+        return missing
 
-    def take(self, block: int) -> None:
-        """Take the block in, for the least recently used one."""
-        self._blocks[block] = None
-        self._blocks.move_to_end(block)
-        while len(self._blocks) > self._limit:
-            self._blocks.popitem(last=False)
+    def take(self, blocks: Iterable[int]) -> None:
+        """Take the blocks in, for the least recently used ones."""
+        known = self._blocks
+        for block in blocks:
+            known[block] = None
+            known.move_to_end(block)
+        while len(known) > self._limit:
+            known.popitem(last=False)
 
     def drop(self, block: int) -> None:
         """Forget the block: its content changed on the platter."""
@@ -78,7 +85,7 @@ class Flash:
     def __init__(self, *, capacity_bytes: int, learning: Learning) -> None:
         self._learning = learning
         self._nand = Nand(capacity_bytes=capacity_bytes - learning.write_buffer_bytes)
-        self._reads: Counter[int] = Counter()
+        self._reads: dict[int, int] = {}
         self._waiting: OrderedDict[int, float] = OrderedDict()
         """Blocks that were read often enough, and when that was."""
         self._promoted = 0
@@ -109,9 +116,10 @@ class Flash:
     def read(self, offset: int, length: int, *, now_s: float) -> bool:
         """Whether flash has all of it. What it lacks is counted, and perhaps learned."""
         blocks = _list_blocks(offset, length)
-        missing = [block for block in blocks if not self._has(block)]
-        for block in missing:
-            self._count(block, now_s=now_s)
+        missing = self._nand.use(blocks)
+        if self._buffered:
+            missing = [block for block in missing if block not in self._buffered]
+        self._count(missing, now_s=now_s)
         if not (self._learning.delay_s or self._learning.idle_s):
             self._promote(until_s=now_s)
         return not missing
@@ -133,27 +141,29 @@ class Flash:
             self._waiting.pop(block, None)
             self._buffered.discard(block)
 
-    def _has(self, block: int) -> bool:
-        return self._nand.use(block) or block in self._buffered
-
-    def _count(self, block: int, *, now_s: float) -> None:
-        if not self._learning.promote_after or block in self._waiting:
+    def _count(self, blocks: Iterable[int], *, now_s: float) -> None:
+        wanted, reads, waiting = self._learning.promote_after, self._reads, self._waiting
+        if not wanted:
             return
-        self._reads[block] += 1
-        if self._reads[block] >= self._learning.promote_after:
-            del self._reads[block]
-            self._waiting[block] = now_s
+        for block in blocks:
+            if block in waiting:
+                continue
+            count = reads.pop(block, 0) + 1
+            if count >= wanted:
+                waiting[block] = now_s
+            else:
+                reads[block] = count
 
     def _promote(self, *, until_s: float) -> None:
         """Take in what has waited since `until_s` or longer, the oldest first."""
-        limit = self._learning.limit_bytes // BLOCK_BYTES
-        while self._waiting and not (limit and self._promoted >= limit):
-            block, since_s = next(iter(self._waiting.items()))
-            if since_s > until_s:
-                return
-            del self._waiting[block]
-            self._nand.take(block)
-            self._promoted += 1
+        limit, waiting = self._learning.limit_bytes // BLOCK_BYTES, self._waiting
+        room = max(0, limit - self._promoted) if limit else len(waiting)
+        ripe = takewhile(lambda block: waiting[block] <= until_s, islice(waiting, room))
+        promoted = list(ripe)
+        for block in promoted:
+            del waiting[block]
+        self._nand.take(promoted)
+        self._promoted += len(promoted)
 
 
 def _list_blocks(offset: int, length: int) -> range:

@@ -4,7 +4,7 @@
 import json
 from dataclasses import asdict, dataclass, field
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.lab.flash import Flash, Learning
 from tests.lab.solid_state import FastCells, Heat, Throttle, WriteCache
@@ -102,8 +102,7 @@ def read_timing(text: str) -> Timing:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """What one request cost, and where it was answered."""
 
     seconds: float
@@ -191,9 +190,10 @@ class Clockwork:
     def _rest(self, now_s: float) -> None:
         """What went on while nothing was asked for."""
         idle_s = max(0.0, now_s - self._rests_from_s)
-        for part in (self._cells, self._throttle):
-            if part:
-                part.rest(idle_s)
+        if self._cells:
+            self._cells.rest(idle_s)
+        if self._throttle:
+            self._throttle.rest(idle_s)
         if self._flash:
             self._flash.rest(idle_s, now_s=now_s)
 

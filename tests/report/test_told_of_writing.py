@@ -3,7 +3,6 @@
 
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 from math import exp
 
 import pytest
@@ -83,16 +82,19 @@ def _make_written(beside: int) -> Figure:
 def _write(drive: ModelledDrive, seed: int) -> Iterator[ActivityRow]:
     """From the first byte to the last; in each second what was finished in it, none in some."""
     chance, clockwork, now_s = random.Random(seed), make_clockwork(drive), 0.0
-    second = ActivityRow(drive.serial, 1.0, 0, 0, 0, 0, 0.0, step_id=1)
+    end_s, moved, worked_s = 1.0, 0, 0.0
     for offset in range(0, drive.size_bytes, _MIB):
         access = clockwork.write(offset, _MIB, now_s=now_s)
         busy_s = access.seconds * exp(chance.gauss(0, _NOISE))
         now_s += busy_s + _WORK_S
         if chance.random() < 0.002:
             now_s += chance.uniform(0.2, 2.0)  # a part was stored
-        while now_s > second.t_s:
-            yield second
-            second = replace(second, t_s=second.t_s + 1.0, write_bytes=0, busy_s=0.0)
-        moved, worked_s = second.write_bytes + _MIB, second.busy_s + busy_s
-        second = replace(second, write_bytes=moved, busy_s=worked_s)
-    yield second
+        while now_s > end_s:
+            yield _make_row(drive, end_s, moved, worked_s)
+            end_s, moved, worked_s = end_s + 1.0, 0, 0.0
+        moved, worked_s = moved + _MIB, worked_s + busy_s
+    yield _make_row(drive, end_s, moved, worked_s)
+
+
+def _make_row(drive: ModelledDrive, end_s: float, moved: int, worked_s: float) -> ActivityRow:
+    return ActivityRow(drive.serial, end_s, 0, moved, 0, 0, worked_s, step_id=1)

@@ -14,10 +14,9 @@ def _read(flash: Flash, block: int, *, now_s: float = 0.0) -> bool:
 
 def test_nand_forgets_the_least_recently_used_block() -> None:
     nand = Nand(capacity_bytes=2 * BLOCK_BYTES)
-    nand.take(0)
-    nand.take(1)
-    assert nand.use(0)  # now block 1 is the older one
-    nand.take(2)
+    nand.take([0, 1])
+    assert nand.use([0, 3]) == [3]  # now block 1 is the older one
+    nand.take([2])
     assert 0 in nand
     assert 1 not in nand
     assert len(nand) == 2
