@@ -50,9 +50,10 @@ def printable(text: str) -> str:
 
     Models, serials and firmware names come from devices and may hold anything.
     """
-    return "".join(
-        f"\\x{ord(c):02x}" if unicodedata.category(c)[0] in "CZ" and c != " " else c for c in text
-    )
+    # What Python calls printable: all but Unicode's categories C and Z, and the space.
+    if text.isprintable():
+        return str(text)
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
 def slug(text: str, *, limit: int = 40) -> str:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A report of the lab's campaign, exported once for all that only look at it."""
 
+import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,78 +50,131 @@ def _add_start_ups(connection: sqlite3.Connection) -> None:
             insert_start_up(connection, boot, scaled)
 
 
+def _fill_lab(path: Path) -> sqlite3.Connection:
+    connection = make_database(path)
+    _add_start_ups(connection)
+    return connection
+
+
+def _fill_steps(path: Path) -> sqlite3.Connection:
+    disks = [replace(disk, boots=()) for disk in LAB]
+    connection = make_database(path, name="all workloads", disks=disks)
+    add_workloads(connection)
+    return connection
+
+
+def _fill_judged(path: Path) -> sqlite3.Connection:
+    connection = make_database(path, name="incoming, rack 4", disks=JUDGED)
+    add_judged(connection)
+    return connection
+
+
+def _fill_hybrid(path: Path) -> sqlite3.Connection:
+    connection = make_database(path, name="an array", disks=DISKS)
+    add_array_campaign(connection)
+    return connection
+
+
+def _add_chart(folder: Path, connection: sqlite3.Connection) -> None:
+    (cycle,) = connection.execute("SELECT id FROM cycle WHERE charted = 1").fetchone()
+    folder = folder / f"cycle-{cycle}"
+    folder.mkdir(parents=True)
+    (folder / "bootchart-20261121-0330.svg").write_text("<svg/>")
+
+
+def _add_output(folder: Path, _connection: sqlite3.Connection) -> None:
+    (folder / "1").mkdir(parents=True)
+    (folder / "1/fio.json").write_text("{}")
+
+
+def _add_nothing(_folder: Path, _connection: sqlite3.Connection) -> None:
+    pass
+
+
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     """Three drives, three boots each, one of them failed, and a charted one."""
-    connection = make_database(tmp_path / "kaltstart.sqlite")
-    _add_start_ups(connection)
-    yield connection
-    connection.close()
+    with closing(_fill_lab(tmp_path / "kaltstart.sqlite")) as connection:
+        yield connection
 
 
 @pytest.fixture
 def raw(tmp_path: Path, lab: sqlite3.Connection) -> Path:
     """Where the chart of the charted boot lies."""
-    (cycle,) = lab.execute("SELECT id FROM cycle WHERE charted = 1").fetchone()
-    folder = tmp_path / "raw" / f"cycle-{cycle}"
-    folder.mkdir(parents=True)
-    (folder / "bootchart-20261121-0330.svg").write_text("<svg/>")
+    _add_chart(tmp_path / "raw", lab)
     return tmp_path / "raw"
-
-
-@pytest.fixture
-def report(tmp_path: Path, lab: sqlite3.Connection, raw: Path) -> Path:
-    """The folder of the report."""
-    return export_campaign(lab, campaign_id=1, reports=tmp_path / "reports", raw=raw)
 
 
 @pytest.fixture
 def steps(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     """The same drives without a boot, but with every kind of workload; one step failed."""
-    disks = [replace(disk, boots=()) for disk in LAB]
-    connection = make_database(tmp_path / "steps.sqlite", name="all workloads", disks=disks)
-    add_workloads(connection)
-    yield connection
-    connection.close()
-
-
-@pytest.fixture
-def workloads(tmp_path: Path, steps: sqlite3.Connection) -> Path:
-    """The folder of the report of `steps`; the first step's tools left something."""
-    (tmp_path / "raw" / "1").mkdir(parents=True)
-    (tmp_path / "raw" / "1" / "fio.json").write_text("{}")
-    return export_campaign(steps, campaign_id=1, reports=tmp_path / "reports", raw=tmp_path / "raw")
+    with closing(_fill_steps(tmp_path / "steps.sqlite")) as connection:
+        yield connection
 
 
 @pytest.fixture
 def judged(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     """Drives that are good, slow, bad, worn, of no class and not measured, with their verdicts."""
-    connection = make_database(tmp_path / "judged.sqlite", name="incoming, rack 4", disks=JUDGED)
-    add_judged(connection)
-    yield connection
-    connection.close()
-
-
-@pytest.fixture
-def verdicts(tmp_path: Path, judged: sqlite3.Connection) -> Path:
-    """The folder of the report of `judged`."""
-    return export_campaign(
-        judged, campaign_id=1, reports=tmp_path / "reports", raw=tmp_path / "raw"
-    )
+    with closing(_fill_judged(tmp_path / "judged.sqlite")) as connection:
+        yield connection
 
 
 @pytest.fixture
 def hybrid(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     """A disk and an SSD alone and as an array: booted, measured, its modes compared."""
-    connection = make_database(tmp_path / "array.sqlite", name="an array", disks=DISKS)
-    add_array_campaign(connection)
-    yield connection
-    connection.close()
+    with closing(_fill_hybrid(tmp_path / "array.sqlite")) as connection:
+        yield connection
+
+
+_Fill = Callable[[Path], sqlite3.Connection]
+_AddRaw = Callable[[Path, sqlite3.Connection], None]
+
+
+@pytest.fixture(scope="session")
+def exported() -> dict[_Fill, Path]:
+    """The folders of reports that were exported, by what filled their databases."""
+    return {}
 
 
 @pytest.fixture
-def array_report(tmp_path: Path, hybrid: sqlite3.Connection) -> Path:
+def export_once(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, exported: dict[_Fill, Path]
+) -> Callable[[_Fill, _AddRaw], Path]:
+    """A report's folder, the test's own: a copy of one that was exported once for all."""
+
+    def copy(fill: _Fill, add_raw: _AddRaw) -> Path:
+        if fill not in exported:
+            place = tmp_path_factory.mktemp("exported")
+            with closing(fill(place / "kaltstart.sqlite")) as connection:
+                add_raw(place / "raw", connection)
+                exported[fill] = export_campaign(
+                    connection, campaign_id=1, reports=place / "reports", raw=place / "raw"
+                )
+        shutil.copytree(exported[fill].parent, tmp_path / "reports")
+        return tmp_path / "reports" / exported[fill].name
+
+    return copy
+
+
+@pytest.fixture
+def report(export_once: Callable[[_Fill, _AddRaw], Path]) -> Path:
+    """The folder of the report of `lab`."""
+    return export_once(_fill_lab, _add_chart)
+
+
+@pytest.fixture
+def workloads(export_once: Callable[[_Fill, _AddRaw], Path]) -> Path:
+    """The folder of the report of `steps`; the first step's tools left something."""
+    return export_once(_fill_steps, _add_output)
+
+
+@pytest.fixture
+def verdicts(export_once: Callable[[_Fill, _AddRaw], Path]) -> Path:
+    """The folder of the report of `judged`."""
+    return export_once(_fill_judged, _add_nothing)
+
+
+@pytest.fixture
+def array_report(export_once: Callable[[_Fill, _AddRaw], Path]) -> Path:
     """The folder of the report of `hybrid`."""
-    return export_campaign(
-        hybrid, campaign_id=1, reports=tmp_path / "reports", raw=tmp_path / "raw"
-    )
+    return export_once(_fill_hybrid, _add_nothing)
