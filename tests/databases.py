@@ -46,6 +46,19 @@ def make_later(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA user_version = {connect.SCHEMA_VERSION + 1}")
 
 
+def make_newer(path: Path) -> None:
+    """As `make_later`, of the database in that file."""
+    with closing(sqlite3.connect(path)) as connection:
+        make_later(connection)
+
+
+def make_foreign(path: Path) -> None:
+    """A database of another program in its place."""
+    path.unlink()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE campaign (id)")
+
+
 def _connect_unflushed(uri: str) -> sqlite3.Connection:
     connection = _connect(uri)
     connection.execute("PRAGMA synchronous = OFF")

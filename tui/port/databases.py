@@ -4,6 +4,7 @@
 Reads only: the engine takes over what is chosen.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,18 +45,22 @@ class Offered:
     """They stay on their stick."""
 
 
+def find_files(folder: Path, suffix: str) -> Iterator[Path]:
+    """Those of KALTSTART with that suffix, however another computer writes it. Raises OSError.
+
+    FAT tells upper from lower case nowhere. Names that begin with a dot are what a Mac puts beside
+    the files it copies.
+    """
+    for each in folder.iterdir():
+        name = each.name
+        if name.casefold().endswith(suffix) and not name.startswith(".") and each.is_file():
+            yield each
+
+
 def list_databases(folder: Path) -> tuple[FoundDatabase, ...]:
     """All in `folder`, none where there is no such folder. Raises StickError."""
     try:
-        # However another computer writes it: FAT tells upper from lower case nowhere. Names that
-        # begin with a dot are what a Mac puts beside the files it copies.
-        found = [
-            (each.name, each.stat().st_size)
-            for each in folder.iterdir()
-            if each.name.casefold().endswith(_SUFFIX)
-            and not each.name.startswith(".")
-            and each.is_file()
-        ]
+        found = [(each.name, each.stat().st_size) for each in find_files(folder, _SUFFIX)]
     except FileNotFoundError:
         return ()
     except OSError as error:

@@ -18,6 +18,7 @@ from appliance.units import parse_size
 from tui.charset import one_line
 from tui.language import _
 from tui.model.drives import DriveRow
+from tui.port.databases import find_files
 from tui.port.stored import opened
 from tui.times.durations import make_durations
 from tui.times.step_times import Basis, StepTime, find_step_times
@@ -44,17 +45,7 @@ class SavedPlan:
 def list_plans(folder: Path) -> tuple[str, ...]:
     """The names of all plans in `folder`; none where there is no such folder."""
     try:
-        # However another computer writes it: FAT tells upper from lower case nowhere. Names that
-        # begin with a dot are what a Mac puts beside the files it copies.
-        return tuple(
-            sorted(
-                each.name
-                for each in folder.iterdir()
-                if each.name.casefold().endswith(".toml")
-                and not each.name.startswith(".")
-                and each.is_file()
-            )
-        )
+        return tuple(sorted(each.name for each in find_files(folder, ".toml")))
     except OSError:
         return ()
 

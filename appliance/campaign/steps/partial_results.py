@@ -10,7 +10,7 @@ from functools import partial
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.log import record_step
 from appliance.drive_thread import DriveSilentError, DriveThread
-from appliance.errors import RefusedError, StepFailedError, StickError
+from appliance.errors import Blame, RefusedError, StepFailedError, StickError
 from appliance.samples.model import Result
 from appliance.store.connect import transaction
 from appliance.store.pause_and_skip import is_skipped
@@ -64,12 +64,18 @@ def _find(workload: Workload, bench: Bench, part: str, hand: DriveThread) -> Lef
 
 
 def _fail_skipped(context: CampaignContext, step: StepRow, why: str) -> None:
-    reason = f"{why}; then it was skipped by a person"
+    fail_step(context, step, f"{why}; then it was skipped by a person", blame="drive")
+
+
+def fail_step(
+    context: CampaignContext, step: StepRow, reason: str, *, blame: Blame, told: str = ""
+) -> None:
+    """Store its end, and say so; `told` is what the log has, where that is more."""
     with transaction(context.connection):
         update_step_ended(
-            context.connection, step.id, "failed", reason=printable(reason), blame="drive"
+            context.connection, step.id, "failed", reason=printable(reason), blame=blame
         )
-        record_step(context, step, "step-failed", what=reason, level="error")
+        record_step(context, step, "step-failed", what=told or reason, level="error")
     context.host.announce(
         "step-failed",
         id=step.campaign_id,

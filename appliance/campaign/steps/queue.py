@@ -24,6 +24,7 @@ from appliance.campaign.steps.attempt import (
     hold_if_asked,
 )
 from appliance.campaign.steps.part_store import PartStore
+from appliance.campaign.steps.partial_results import fail_step
 from appliance.campaign.steps.side_by_side import SideBySide
 from appliance.campaign.steps.target import ArraySubject, DriveSubject, Subject
 from appliance.drives.facts.selftest import find_blame
@@ -32,15 +33,12 @@ from appliance.plan.read import Plan, parse_plan
 from appliance.stick.partitions import Stick
 from appliance.store.arrays import select_array
 from appliance.store.campaigns import select_campaign_drives
-from appliance.store.connect import transaction
 from appliance.store.pause_and_skip import select_paused_drives
 from appliance.store.steps import (
     StepRow,
     select_parts,
     select_steps,
-    update_step_ended,
 )
-from appliance.units import printable
 
 
 def has_steps_left(context: CampaignContext, campaign_id: int) -> bool:
@@ -337,20 +335,4 @@ def _fail(context: CampaignContext, step: StepRow, error: KaltstartError) -> Non
     blame = error.blame
     if step.kind == "selftest" and blame == "drive":
         blame = find_blame(error.message)
-    with transaction(context.connection):
-        update_step_ended(
-            context.connection,
-            step.id,
-            "failed",
-            reason=printable(error.message),
-            blame=blame,
-        )
-        record_step(context, step, "step-failed", what=str(error), level="error")
-    context.host.announce(
-        "step-failed",
-        id=step.campaign_id,
-        step=step.id,
-        drive=step.device,
-        kind=step.kind,
-        reason=error.message,
-    )
+    fail_step(context, step, error.message, blame=blame, told=str(error))

@@ -23,7 +23,7 @@ from appliance.store.requests import (
     select_new_requests,
     select_request,
 )
-from tests.databases import make_later
+from tests.databases import make_foreign, make_newer
 from tests.report.database import Boot, Disk, add_campaign, make_database
 from tests.unit.campaign.world import STICK, World
 
@@ -118,24 +118,11 @@ def test_a_stick_that_takes_nothing_any_more_is_no_fault_of_the_file(
     assert _names(appliance.connection) == ["mine"]
 
 
-def _newer(path: Path) -> None:
-    connection = sqlite3.connect(path)
-    make_later(connection)
-    connection.close()
-
-
-def _foreign(path: Path) -> None:
-    path.unlink()
-    connection = sqlite3.connect(path)
-    connection.execute("CREATE TABLE campaign (id)")
-    connection.close()
-
-
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (_newer, "a newer Kaltstart wrote it (import in the other direction"),
-        (_foreign, "it is not a database of Kaltstart (copy kaltstart.sqlite from"),
+        (make_newer, "a newer Kaltstart wrote it (import in the other direction"),
+        (make_foreign, "it is not a database of Kaltstart (copy kaltstart.sqlite from"),
         (Path.unlink, "unable to open database file (copy"),
         (lambda path: path.write_bytes(b"garbage" * 1000), "file is not a database (copy"),
         (lambda path: path.write_bytes(path.read_bytes()[:20_000]), "malformed (copy"),

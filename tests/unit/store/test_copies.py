@@ -26,28 +26,10 @@ from appliance.store.copies import (
     find_copies,
     is_copy_due,
     keep_copy,
-    newest_event,
 )
-from appliance.store.events import insert_event
 from tests.databases import seal, spoil_page
 from tests.report.database import make_database
-
-
-def _say(connection: sqlite3.Connection, event: str) -> None:
-    insert_event(
-        connection,
-        campaign_id=None,
-        boot_id="b",
-        monotonic_s=1.0,
-        level="info",
-        event=event,
-        detail="x" * 3000,
-    )
-
-
-def _events(path: Path) -> list[str]:
-    with closing(sqlite3.connect(path)) as connection:
-        return [row[0] for row in connection.execute("SELECT event FROM event ORDER BY seq")]
+from tests.unit.store.copied import misnumber, read_events, say
 
 
 def _turn(path: Path, text: str, *, at: int = 1, bit: int = 7) -> None:
@@ -57,24 +39,12 @@ def _turn(path: Path, text: str, *, at: int = 1, bit: int = 7) -> None:
     path.write_bytes(content)
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    """A database with two copies: the second one is newer."""
-    path = tmp_path / "kaltstart.sqlite"
-    with closing(open_database(path)) as connection:
-        for event in ("first", "second"):
-            _say(connection, event)
-            assert keep_copy(connection) == ""
-        _say(connection, "third")
-    return path
-
-
 def test_the_older_copy_is_replaced(database: Path) -> None:
     copies = [database.with_name(f"kaltstart.copy-{number}.sqlite") for number in (1, 2)]
-    assert [_events(copy) for copy in copies] == [["first"], ["first", "second"]]
+    assert [read_events(copy) for copy in copies] == [["first"], ["first", "second"]]
     with closing(open_database(database)) as connection:
         keep_copy(connection)
-    assert [len(_events(copy)) for copy in copies] == [3, 2]
+    assert [len(read_events(copy)) for copy in copies] == [3, 2]
 
 
 def test_a_spoilt_page_is_found_at_once(database: Path) -> None:
@@ -128,7 +98,7 @@ def test_a_copy_that_cannot_even_be_decoded_is_replaced(database: Path) -> None:
     with closing(open_database(database)) as connection:
         is_copy_due(connection)
         assert keep_copy(connection) == ""
-    assert [len(_events(copy)) for copy in find_copies(database)] == [1, 3]
+    assert [len(read_events(copy)) for copy in find_copies(database)] == [1, 3]
 
 
 @dataclass
@@ -177,28 +147,13 @@ def test_no_copy_is_replaced_by_a_row_that_is_damaged(tmp_path: Path) -> None:
     assert _contents(path) == before
 
 
-def _misnumber(path: Path) -> int:
-    """Turn a bit in the number of its last line, as far up as the file stays whole; the number."""
-    content = path.read_bytes()
-    was = newest_event(path)
-    at = content.index(b"second" + b"x" * 99)
-    for offset in range(at - 1, at - 80, -1):
-        for bit in range(8):
-            spoilt = bytearray(content)
-            spoilt[offset] ^= 1 << bit
-            path.write_bytes(spoilt)
-            if newest_event(path) > was + 1:
-                return newest_event(path)
-    pytest.fail("no such bit")
-
-
 def test_a_copy_whose_last_number_is_spoilt_does_not_hold_more(database: Path) -> None:
     copies = find_copies(database)
-    assert _misnumber(copies[1]) > 3
+    assert misnumber(copies[1]) > 3
     with closing(open_database(database)) as connection:
         assert find_better(connection) == ()
         assert keep_copy(connection) == ""
-    assert [_events(copy) for copy in copies] == [["first"], ["first", "second", "third"]]
+    assert [read_events(copy) for copy in copies] == [["first"], ["first", "second", "third"]]
 
 
 def test_what_was_set_back_does_not_replace_what_holds_more(database: Path) -> None:
@@ -210,7 +165,7 @@ def test_what_was_set_back_does_not_replace_what_holds_more(database: Path) -> N
     database.write_bytes(older)
     before = _contents(database)
     with closing(open_database(database)) as connection:
-        _say(connection, "another one")
+        say(connection, "another one")
         assert find_better(connection) == (copies[0],)
         assert keep_copy(connection).startswith("the copies beside the database hold more than it")
     assert _contents(database) == before
@@ -221,7 +176,7 @@ def test_no_copy_is_replaced_by_what_holds_less(database: Path) -> None:
     database.unlink()
     before = _contents(database)
     with closing(open_database(database)) as connection:
-        _say(connection, "ready")
+        say(connection, "ready")
         said = keep_copy(connection)
     assert said.startswith("the copies beside the database hold more than it")
     assert "kaltstart restore" in said
@@ -242,7 +197,7 @@ def test_a_copy_is_due_behind_each_sample_of_a_small_database(
         keep_copy(connection)
         assert not is_copy_due(connection), "nothing has come since"
         connection.execute("DELETE FROM boot_sample WHERE cycle_id = 1")
-        _say(connection, "without it")
+        say(connection, "without it")
         keep_copy(connection)
         keep_copy(connection)
         connection.execute(
@@ -292,7 +247,7 @@ def test_words_that_cannot_be_decoded_are_damage_whatever_was_executed(
 def test_what_goes_while_rows_are_read_is_trouble_with_the_stick(database: Path) -> None:
     with closing(open_database(database)) as connection:
         for _ in range(99):
-            _say(connection, "more")
+            say(connection, "more")
     with closing(open_database(database)) as connection:
         rows = connection.execute("SELECT * FROM event ORDER BY seq")
         next(rows)

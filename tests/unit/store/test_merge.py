@@ -13,7 +13,7 @@ from appliance.errors import StickError, UnusableDatabaseError
 from appliance.store import merge_source
 from appliance.store.connect import open_database
 from appliance.store.merge import MergeCounts, merge_database
-from tests.databases import make_later
+from tests.databases import make_foreign, make_newer
 from tests.report.database import LAB, Boot, Disk, add_campaign, make_database
 
 merge = partial(merge_database, room_bytes=1 << 30)
@@ -258,19 +258,6 @@ def test_an_empty_database_adds_nothing(mine: sqlite3.Connection, tmp_path: Path
     assert merge(mine, tmp_path / "empty.sqlite") == NOTHING
 
 
-def _newer(path: Path) -> None:
-    connection = sqlite3.connect(path)
-    make_later(connection)
-    connection.close()
-
-
-def _foreign(path: Path) -> None:
-    path.unlink()
-    connection = sqlite3.connect(path)
-    connection.execute("CREATE TABLE campaign (id)")
-    connection.close()
-
-
 def _dangling(path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute("DELETE FROM drive")
@@ -331,8 +318,8 @@ def _run(path: Path, *statements: str) -> None:
         (_checking, "not a database of Kaltstart"),
         (_without_a_column, "not a database of Kaltstart"),
         (_with_trigger, "not a database of Kaltstart"),
-        (_newer, "version"),
-        (_foreign, "not a database of Kaltstart"),
+        (make_newer, "version"),
+        (make_foreign, "not a database of Kaltstart"),
         (_dangling, "missing"),
         (Path.unlink, "unable to open"),
         (lambda path: path.write_bytes(b""), "not a database of Kaltstart"),

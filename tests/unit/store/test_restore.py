@@ -15,27 +15,10 @@ from appliance.errors import StickError
 from appliance.stick import partitions as stick
 from appliance.store import restore
 from appliance.store.connect import open_database
-from appliance.store.copies import check_whole, find_copies, keep_copy, newest_event
-from appliance.store.events import insert_event
+from appliance.store.copies import check_whole, find_copies, keep_copy
 from appliance.store.restore import restore_copy
 from tests.report.database import make_database
-
-
-def _say(connection: sqlite3.Connection, event: str) -> None:
-    insert_event(
-        connection,
-        campaign_id=None,
-        boot_id="b",
-        monotonic_s=1.0,
-        level="info",
-        event=event,
-        detail="x" * 3000,
-    )
-
-
-def _events(path: Path) -> list[str]:
-    with closing(sqlite3.connect(path)) as connection:
-        return [row[0] for row in connection.execute("SELECT event FROM event ORDER BY seq")]
+from tests.unit.store.copied import misnumber, read_events, say
 
 
 def _spoil(path: Path) -> None:
@@ -44,25 +27,13 @@ def _spoil(path: Path) -> None:
     path.write_bytes(content[:-4096] + bytes(4096))
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    """A database with two copies: the second one is newer."""
-    path = tmp_path / "kaltstart.sqlite"
-    with closing(open_database(path)) as connection:
-        for event in ("first", "second"):
-            _say(connection, event)
-            assert keep_copy(connection) == ""
-        _say(connection, "third")
-    return path
-
-
 def test_the_newest_copy_that_is_whole_takes_its_place(database: Path) -> None:
     _spoil(database)
     spoilt = database.read_bytes()
     copy, kept = restore_copy(database)
     assert (copy.name, kept.name) == ("kaltstart.copy-2.sqlite", "damaged-1.sqlite")
     assert kept.read_bytes() == spoilt
-    assert _events(database) == ["first", "second"]
+    assert read_events(database) == ["first", "second"]
     with closing(open_database(database)) as connection:
         check_whole(connection)
     assert {path.name for path in database.parent.iterdir()} == {
@@ -89,7 +60,7 @@ def test_a_copy_that_is_spoilt_too_is_passed_over(database: Path) -> None:
     _spoil(database)
     _spoil(database.with_name("kaltstart.copy-2.sqlite"))
     restore_copy(database)
-    assert _events(database) == ["first"]
+    assert read_events(database) == ["first"]
 
 
 @pytest.mark.parametrize("text", ["NOT NULL", "CHECK (", "REFERENCES", "released_model"])
@@ -100,7 +71,7 @@ def test_a_bit_in_the_schema_is_damage(database: Path, text: str, bit: int) -> N
     content[content.index(text.encode()) + 2] ^= 1 << bit
     database.write_bytes(content)
     restore_copy(database)
-    assert _events(database) == ["first", "second"]
+    assert read_events(database) == ["first", "second"]
 
 
 def test_nothing_is_replaced_that_is_whole_or_by_what_is_not(database: Path) -> None:
@@ -126,26 +97,11 @@ def test_a_bit_in_the_header_alone_is_no_reason_to_go_back_to_a_copy(
         connection.execute(f"PRAGMA {pragma}")
     with pytest.raises(StickError, match="not damaged"):
         restore_copy(database)
-    assert _events(database) == ["first", "second", "third"]
-
-
-def _misnumber(path: Path) -> int:
-    """Turn a bit in the number of its last line, as far up as the file stays whole; the number."""
-    content = path.read_bytes()
-    was = newest_event(path)
-    at = content.index(b"second" + b"x" * 99)
-    for offset in range(at - 1, at - 80, -1):
-        for bit in range(8):
-            spoilt = bytearray(content)
-            spoilt[offset] ^= 1 << bit
-            path.write_bytes(spoilt)
-            if newest_event(path) > was + 1:
-                return newest_event(path)
-    pytest.fail("no such bit")
+    assert read_events(database) == ["first", "second", "third"]
 
 
 def test_no_copy_whose_last_number_is_spoilt_replaces_a_newer_database(database: Path) -> None:
-    assert _misnumber(find_copies(database)[1]) > 3
+    assert misnumber(find_copies(database)[1]) > 3
     before = database.read_bytes()
     with pytest.raises(StickError, match="not damaged"):
         restore_copy(database)
@@ -158,11 +114,11 @@ def test_of_two_copies_the_newer_one_is_taken_although_the_others_number_is_spoi
     with closing(open_database(database)) as connection:
         assert keep_copy(connection) == ""
     copies = find_copies(database)
-    assert _misnumber(copies[1]) > 3
+    assert misnumber(copies[1]) > 3
     _spoil(database)
     copy, _ = restore_copy(database)
     assert copy == copies[0]
-    assert _events(database) == ["first", "second", "third"]
+    assert read_events(database) == ["first", "second", "third"]
 
 
 def test_a_database_that_another_program_holds_is_not_taken_for_damaged(
@@ -190,7 +146,7 @@ def test_a_transaction_that_was_cut_is_no_damage(database: Path, tmp_path: Path)
         connection.execute("PRAGMA cache_size = 2")
         connection.execute("BEGIN")
         for _ in range(50):
-            _say(connection, "half")
+            say(connection, "half")
         for path in tmp_path.glob("kaltstart*"):
             shutil.copy(path, cut / path.name)
         connection.execute("ROLLBACK")
@@ -198,7 +154,7 @@ def test_a_transaction_that_was_cut_is_no_damage(database: Path, tmp_path: Path)
     assert copied.with_name(f"{copied.name}-journal").stat().st_size > 512
     with pytest.raises(StickError, match="not damaged"):
         restore_copy(copied)
-    assert _events(copied) == ["first", "second", "third"]
+    assert read_events(copied) == ["first", "second", "third"]
 
 
 @pytest.mark.parametrize("is_readable", [True, False])
@@ -215,10 +171,10 @@ def test_what_the_stick_does_not_give_back_is_damaged_only_where_that_lasts(
     if is_readable:
         with pytest.raises(StickError, match="damaged: disk I/O error"):
             restore_copy(database)
-        assert _events(database) == ["first", "second", "third"]
+        assert read_events(database) == ["first", "second", "third"]
     else:
         restore_copy(database)
-        assert _events(database) == ["first", "second"]
+        assert read_events(database) == ["first", "second"]
 
 
 def _remove(database: Path) -> None:
@@ -232,7 +188,7 @@ def _empty(database: Path) -> None:
 def _make_another(database: Path) -> None:
     database.unlink()
     with closing(open_database(database)) as connection:
-        _say(connection, "ready")
+        say(connection, "ready")
 
 
 @pytest.mark.parametrize("lose", [_remove, _empty, _make_another])
@@ -242,7 +198,7 @@ def test_a_database_that_was_lost_is_there_again(
     """Also where the next start has made another one already."""
     lose(database)
     restore_copy(database)
-    assert _events(database) == ["first", "second"]
+    assert read_events(database) == ["first", "second"]
 
 
 def test_the_journal_of_a_lost_database_is_never_played_into_the_copy(database: Path) -> None:
@@ -289,7 +245,7 @@ def test_a_cut_at_any_moment_leaves_a_database(
     assert database.exists()
     if (step, is_behind) != (3, True):
         restore_copy(database)
-    assert _events(database) == ["first", "second"]
+    assert read_events(database) == ["first", "second"]
 
 
 def test_a_database_that_the_engine_uses_is_left_alone(
@@ -309,4 +265,4 @@ def test_a_database_that_the_engine_uses_is_left_alone(
     assert database.read_bytes() == spoilt
     os.close(lock)
     assert cli.main(["restore"]) == 0
-    assert _events(database) == ["first", "second"]
+    assert read_events(database) == ["first", "second"]
