@@ -87,10 +87,6 @@ def _add_output(folder: Path, _connection: sqlite3.Connection) -> None:
     (folder / "1/fio.json").write_text("{}")
 
 
-def _add_nothing(_folder: Path, _connection: sqlite3.Connection) -> None:
-    pass
-
-
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     """Three drives, three boots each, one of them failed, and a charted one."""
@@ -128,53 +124,50 @@ def hybrid(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 _Fill = Callable[[Path], sqlite3.Connection]
 _AddRaw = Callable[[Path, sqlite3.Connection], None]
+_Export = Callable[..., Path]
 
 
-@pytest.fixture(scope="session")
-def exported() -> dict[_Fill, Path]:
-    """The folders of reports that were exported, by what filled their databases."""
-    return {}
+_exported: dict[_Fill, Path] = {}
 
 
 @pytest.fixture
-def export_once(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, exported: dict[_Fill, Path]
-) -> Callable[[_Fill, _AddRaw], Path]:
+def export_once(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> _Export:
     """A report's folder, the test's own: a copy of one that was exported once for all."""
 
-    def copy(fill: _Fill, add_raw: _AddRaw) -> Path:
-        if fill not in exported:
+    def copy(fill: _Fill, add_raw: _AddRaw | None = None) -> Path:
+        if fill not in _exported:
             place = tmp_path_factory.mktemp("exported")
             with closing(fill(place / "kaltstart.sqlite")) as connection:
-                add_raw(place / "raw", connection)
-                exported[fill] = export_campaign(
+                if add_raw:
+                    add_raw(place / "raw", connection)
+                _exported[fill] = export_campaign(
                     connection, campaign_id=1, reports=place / "reports", raw=place / "raw"
                 )
-        shutil.copytree(exported[fill].parent, tmp_path / "reports")
-        return tmp_path / "reports" / exported[fill].name
+        shutil.copytree(_exported[fill].parent, tmp_path / "reports")
+        return tmp_path / "reports" / _exported[fill].name
 
     return copy
 
 
 @pytest.fixture
-def report(export_once: Callable[[_Fill, _AddRaw], Path]) -> Path:
+def report(export_once: _Export) -> Path:
     """The folder of the report of `lab`."""
     return export_once(_fill_lab, _add_chart)
 
 
 @pytest.fixture
-def workloads(export_once: Callable[[_Fill, _AddRaw], Path]) -> Path:
+def workloads(export_once: _Export) -> Path:
     """The folder of the report of `steps`; the first step's tools left something."""
     return export_once(_fill_steps, _add_output)
 
 
 @pytest.fixture
-def verdicts(export_once: Callable[[_Fill, _AddRaw], Path]) -> Path:
+def verdicts(export_once: _Export) -> Path:
     """The folder of the report of `judged`."""
-    return export_once(_fill_judged, _add_nothing)
+    return export_once(_fill_judged)
 
 
 @pytest.fixture
-def array_report(export_once: Callable[[_Fill, _AddRaw], Path]) -> Path:
+def array_report(export_once: _Export) -> Path:
     """The folder of the report of `hybrid`."""
-    return export_once(_fill_hybrid, _add_nothing)
+    return export_once(_fill_hybrid)
