@@ -90,18 +90,23 @@ def _make(
             file.write((word * (part.size_bytes // len(word) + 1))[: part.size_bytes])
 
 
-@pytest.fixture
-def stick(tmp_path: Path) -> Path:
-    path = tmp_path / "old.raw"
-    _make(path, size_mib=24, root_mib=4, data=True)
-    return path
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where an old stick and a new image are, for copies."""
+    folder = tmp_path_factory.mktemp("made")
+    _make(folder / "old.raw", size_mib=24, root_mib=4, data=True)
+    _make(folder / "new.raw", size_mib=16, root_mib=6)
+    return folder
 
 
 @pytest.fixture
-def image(tmp_path: Path) -> Path:
-    path = tmp_path / "new.raw"
-    _make(path, size_mib=16, root_mib=6)
-    return path
+def stick(tmp_path: Path, made: Path) -> Path:
+    return shutil.copyfile(made / "old.raw", tmp_path / "old.raw")
+
+
+@pytest.fixture
+def image(tmp_path: Path, made: Path) -> Path:
+    return shutil.copyfile(made / "new.raw", tmp_path / "new.raw")
 
 
 def _read(path: Path, name: str) -> bytes:
