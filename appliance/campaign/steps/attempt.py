@@ -170,24 +170,24 @@ class StepRun:
     """Which tables of the plan discard their drives."""
     may_power_off: bool = True
     """False: others run beside it."""
-    _stat: Path = Path()
-    _watch: ArrayWatch | None = None
-    _seen: DiskStats = field(default_factory=lambda: DiskStats(0, 0, 0, 0))
+    _stat: Path = field(init=False, default=Path())
+    _watch: ArrayWatch | None = field(init=False, default=None)
+    _seen: DiskStats = field(init=False, default_factory=lambda: DiskStats(0, 0, 0, 0))
     """The device's counters as they were read last."""
-    _accounted: DiskStats = field(default_factory=lambda: DiskStats(0, 0, 0, 0))
+    _accounted: DiskStats = field(init=False, default_factory=lambda: DiskStats(0, 0, 0, 0))
     """The device's counters up to which every byte stands in a stored row."""
-    _recorders: StepRecorders | None = None
-    _power: StepPower | None = None
+    _recorders: StepRecorders | None = field(init=False, default=None)
+    _power: StepPower | None = field(init=False, default=None)
     """None: the step is on the array."""
-    _thread: DriveThread | None = None
+    _thread: DriveThread | None = field(init=False, default=None)
     """Where all is done that may wait for what the step works on."""
-    _workload: Workload | None = None
+    _workload: Workload | None = field(init=False, default=None)
     """The one that is at work."""
-    _pace: Pace = field(default_factory=lambda: Pace({}))
-    _looked_s: float = 0.0
+    _pace: Pace = field(init=False, default_factory=lambda: Pace({}))
+    _looked_s: float = field(init=False, default=0.0)
     """When it was last looked whether the drive is to pause at once."""
-    _is_pausing: bool = False
-    _beside: dict[str, int] = field(default_factory=dict)
+    _is_pausing: bool = field(init=False, default=False)
+    _beside: dict[str, int] = field(init=False, default_factory=dict)
     """How many other drives were tested meanwhile, by part."""
 
     @property
@@ -208,19 +208,8 @@ class StepRun:
         """The next attempt, with the step as it is stored now."""
         steps = select_steps(self.context.connection, self.step.campaign_id)
         step = next(each for each in steps if each.id == self.step.id)
-        return StepRun(
-            context=self.context,
-            step=step,
-            plan=self.plan,
-            subject=self.subject,
-            place=StepPosition(self.place.position, self.place.of, step.kind, step.device, step.id),
-            show=show or self.show,
-            parts=self.parts,
-            company=self.company,
-            max_celsius=self.max_celsius,
-            earlier_marks=self.earlier_marks,
-            discarding=self.discarding,
-        )
+        place = StepPosition(self.place.position, self.place.of, step.kind, step.device, step.id)
+        return replace(self, step=step, place=place, show=show or self.show, may_power_off=True)
 
     def find(self) -> None:
         """What it works on. Raises RefusedError when that is not here, and what `show` raises."""
@@ -502,17 +491,9 @@ class StepRun:
     def _insert_results(self, results: Sequence[Result], *, beside: int = 0) -> None:
         if not results:
             return
-        array = None
-        if self._watch:
-            array = self._watch.condition
-        insert_results(
-            self.context.connection,
-            self.step.id,
-            self.step.device,
-            results,
-            array=array,
-            beside=beside,
-        )
+        connection, step = self.context.connection, self.step
+        array = self._watch.condition if self._watch else None
+        insert_results(connection, step.id, step.device, results, array=array, beside=beside)
 
     def _count_other(self, results: tuple[Result, ...]) -> tuple[Result, ...]:
         """What the device did since the last stored row, and what `results` do not say of it."""
