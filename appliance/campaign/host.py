@@ -21,7 +21,12 @@ from appliance.campaign.console_keys import Consoles, Keyboards, find_consoles
 from appliance.campaign.this_boot import ThisBoot, read_this_boot
 from appliance.console import announce
 from appliance.drive_thread import Signs
-from appliance.drives.asked_identity import AskedIdentity, AskIdentity, ask_identity
+from appliance.drives.asked_identity import (
+    AskedIdentity,
+    AskIdentity,
+    ask_identity,
+    ask_scsi_identity,
+)
 from appliance.drives.deadlines import read_signs
 from appliance.drives.facts.heat import Heat, ask_heat
 from appliance.drives.facts.power_cycles import PowerCycles, read_power_cycles
@@ -120,6 +125,7 @@ class DriveAccess:
     """The drive's, by name, as the kernel has it."""
     read_signs: Callable[[Sequence[str]], Mapping[str, Signs]]
     ask_identity: AskIdentity
+    ask_scsi_identity: Callable[[Drive], AskedIdentity | None]
     read_power_cycles: Callable[[Drive], PowerCycles]
     read_celsius: Callable[[Drive], float | None]
     """By the kernel's sensor; None without one."""
@@ -180,6 +186,7 @@ def read_host() -> Host:
             read_serial=read_serial,
             read_signs=read_signs,
             ask_identity=ask_identity,
+            ask_scsi_identity=ask_scsi_identity,
             read_power_cycles=read_power_cycles,
             read_celsius=read_celsius,
             ask_heat=ask_heat,

@@ -325,6 +325,40 @@ def test_a_number_in_doubt_is_stored_as_such(world: World, connection: sqlite3.C
     assert [row.serial_doubt for row in select_campaign_drives(connection, 1)] == ["", BRIDGE]
 
 
+@pytest.mark.parametrize(
+    ("now", "starts"),
+    [
+        (AskedIdentity("DOCK-1", "", SSD.model, SSD.size_bytes), True),
+        # The kernel takes off what the bridge counts too much.
+        (AskedIdentity("DOCK-1", "", SSD.model, SSD.size_bytes + 512), True),
+        (AskedIdentity("DOCK-1", "", SSD.model, 2 * SSD.size_bytes), False),
+        (AskedIdentity("DOCK-1", "", SSD.model, SSD.size_bytes // 2), False),
+        (AskedIdentity("DOCK-1", "", "another disk", SSD.size_bytes), False),
+        (None, True),
+    ],
+)
+def test_a_disk_that_was_changed_in_a_dock_before_its_release_starts_nothing(
+    world: World, connection: sqlite3.Connection, now: AskedIdentity | None, *, starts: bool
+) -> None:
+    """The kernel goes on showing the first one, by whose model and size a person releases it."""
+    docked = replace(SSD, serial_doubt=BRIDGE)
+    text = BOTH.replace(
+        'erase = "LAB-SSD-1"',
+        f'erase = "LAB-SSD-1"\nmodel = "{SSD.model}"\nsize = {SSD.size_bytes}',
+    )
+    world.answers["LAB-SSD-1"] = AskedIdentity("OWN-2", "", "WDC WD40", 2 * SSD.size_bytes)
+    if now is not None:
+        world.shown["LAB-SSD-1"] = now
+    drives = (HDD, docked, STICK_DRIVE)
+    if starts:
+        started(world, connection, text, drives=drives)
+        return
+    with pytest.raises(RefusedError, match="no longer the disk that the list shows") as refused:
+        started(world, connection, text, drives=drives)
+    assert "plug it in again" in (refused.value.hint or "")
+    assert count(connection) == [0, 0, 0, 0]
+
+
 @pytest.mark.parametrize("released", [True, False])
 def test_what_a_drive_answers_is_noted(
     world: World, connection: sqlite3.Connection, *, released: bool
