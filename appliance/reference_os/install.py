@@ -10,6 +10,7 @@ import os
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from zlib import crc32
 
 from appliance.drives.clear import clear_holders
 from appliance.drives.file_system import mounted
@@ -77,9 +78,21 @@ def partition_path(drive_path: str, number: int) -> str:
     return f"{drive_path}p{number}" if drive_path[-1].isdigit() else f"{drive_path}{number}"
 
 
-def make_install_uuid() -> str:
-    """A new GUID for its partition table, by which this very installation is known again."""
-    return str(uuid.uuid4())
+def make_install_uuid(data_uuid: str) -> str:
+    """A new GUID for its partition table, by which this very installation is known again.
+
+    It ends in what tells the stick that installs it, `data_uuid`: see `is_installed_from`.
+    """
+    return str(uuid.uuid4())[: -len(_sum_up(""))] + _sum_up(data_uuid)
+
+
+def is_installed_from(install_uuid: str, data_uuid: str) -> bool:
+    """Whether a stick whose kaltstart-data has the GUID `data_uuid`, or a copy of it, made it."""
+    return install_uuid.endswith(_sum_up(data_uuid))
+
+
+def _sum_up(data_uuid: str) -> str:
+    return f"{crc32(data_uuid.encode()):08x}"
 
 
 def install_reference_os(
