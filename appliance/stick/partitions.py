@@ -52,6 +52,7 @@ _FAT_LABEL = "KALTSTART"
 _DATA_LABEL = "kaltstart-data"
 _ESP_LABEL = "esp"
 """systemd-repart's name for its type (mkosi.repart)."""
+_INSIDE = frozenset({"sata", "nvme", "sas", "scsi"})
 MIN_FREE_BYTES = 8 << 20
 """Below it nothing is started: the next boots need it."""
 _NOTHING_RUNS = "nosuid,nodev,noexec"
@@ -78,6 +79,16 @@ class Stick:
     esp_path: str = ""
     data_uuid: str = ""
     """GUID of kaltstart-data, lower case: each stick, and its copies, have their own."""
+
+    @property
+    def mark(self) -> str:
+        """What a system that was installed from it knows it by; empty without kaltstart-data.
+
+        A copy on another stick has the same one, as it may go on with the campaign; a copy on a
+        disk inside the machine is none.
+        """
+        is_inside = self.drive.transport in _INSIDE
+        return self.data_uuid and f"{self.data_uuid}{' inside' * is_inside}"
 
 
 def find_stick(drives: Sequence[Drive]) -> Stick:

@@ -152,11 +152,11 @@ def _await_stick(host: Host, slot: int) -> tuple[Sequence[Drive], Stick]:
 
 
 def _check_own(slot: int, drives: Sequence[Drive], stick: Stick) -> None:
-    """Raises StickError where another stick has installed this system: nothing writes to this one.
+    """Raises StickError where this system came from another one: nothing is written to `stick`.
 
     Kernel and initrd came from that one, which Linux may not have found yet.
     """
-    if not stick.data_uuid:
+    if not stick.mark:
         return  # without a partition kaltstart-data nothing is written to it
     try:
         disk = find_root_disk(slot)
@@ -164,7 +164,7 @@ def _check_own(slot: int, drives: Sequence[Drive], stick: Stick) -> None:
         table_uuid = alone or read_table_uuid(disk)
     except KaltstartError:
         return  # there is no sample then, and whose boot it was is not known
-    if table_uuid and not is_installed_from(table_uuid, stick.data_uuid):
+    if table_uuid and not is_installed_from(table_uuid, stick.mark):
         raise StickError(
             f"the Kaltstart stick {stick.drive.path} is not the one that this boot belongs to",
             hint="plug in the stick of this campaign, and take this one out",
