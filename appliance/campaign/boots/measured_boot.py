@@ -141,13 +141,14 @@ def _await_stick(host: Host, slot: int) -> tuple[Sequence[Drive], Stick]:
         try:
             stick = find_stick(drives)
             _check_own(slot, drives, stick)
-            return drives, stick
         except StickError as error:
             if host.clock.monotonic_s() >= give_up_s:
                 raise
             if error.message != told:
                 told = error.message
                 host.announce("refused", reason=f"{told}: the sample waits for its stick")
+        else:
+            return drives, stick
         host.clock.sleep(_STICK_POLL_S)
 
 
