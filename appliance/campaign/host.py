@@ -30,6 +30,7 @@ from appliance.drives.asked_identity import (
 from appliance.drives.deadlines import read_signs
 from appliance.drives.facts.heat import Heat, ask_heat
 from appliance.drives.facts.power_cycles import PowerCycles, read_power_cycles
+from appliance.drives.facts.unlisted import describe_hidden
 from appliance.drives.file_system import detach_mounts, read_file_system_uuid
 from appliance.drives.model import Drive
 from appliance.drives.own_loader import OwnLoader, find_own_loader
@@ -137,6 +138,8 @@ class DriveAccess:
     read_superblock: ReadSuperblock
     find_own_loader: Callable[[Drive], OwnLoader]
     """What a drive's own system is started with. Raises RefusedError, StepFailedError."""
+    describe_hidden: Callable[[], tuple[str, ...]]
+    """Where it may find drives that are not among these."""
     unlocked: Unlock
     close_guard: Callable[[Drive], None]
     detach_mounts: Callable[[Sequence[str]], None]
@@ -195,6 +198,7 @@ def read_host() -> Host:
             read_file_system_uuid=read_file_system_uuid,
             read_superblock=read_superblock,
             find_own_loader=find_own_loader,
+            describe_hidden=describe_hidden,
             unlocked=unlocked,
             close_guard=close_guard,
             detach_mounts=detach_mounts,

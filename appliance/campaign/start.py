@@ -93,6 +93,9 @@ def check_plan(text: str, *, host: Host, drives: Sequence[Drive], stick: Stick) 
         path = plan.boot.path if plan.boot else "stick"
         if no_entry := host.power.explain_no_entry(host.this_boot, path=path):
             problems += (Problem(("boot",), no_entry, kind="conflict"),)
+    if plan.boot is not None and plan.boot.starts_installed:
+        hidden = host.drives.describe_hidden()
+        problems += tuple(Problem(("boot", "path"), each, kind="conflict") for each in hidden)
     if plan.boot is not None and plan.boot.mode == "replay":
         problems += _find_unreadable_list(plan, drives)
         problems += () if problems else _find_uncoolable(plan, drives)

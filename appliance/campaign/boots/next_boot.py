@@ -296,7 +296,7 @@ def _check_bystanders(context: CampaignContext, campaign: CampaignRow) -> None:
     plan = parse_plan(campaign.plan_toml)
 
     def check(found: Sequence[Drive]) -> None:
-        if others := find_bystanders(plan, found):
+        if others := (*find_bystanders(plan, found), *context.host.drives.describe_hidden()):
             raise StepFailedError("; ".join(map(str, others)), blame="other")
 
     await_drive(context.host, check, tell=context.tell)

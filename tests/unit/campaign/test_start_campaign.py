@@ -303,6 +303,18 @@ def test_the_boots_of_the_array_are_the_backing_drives(
     ]
 
 
+def test_no_system_is_started_beside_drives_that_linux_does_not_show(
+    world: World, connection: sqlite3.Connection
+) -> None:
+    text = plan("LAB-HDD-1", boot='[boot]\npath = "installed"\ncycles = 1\n')
+    text = text.replace("erase", "start")
+    world.hidden = ("PCI 0000:00:17.0 (ahci): NVMe drives hidden",)
+    with pytest.raises(RefusedError, match="NVMe drives hidden"):
+        started(world, connection, text, drives=(HDD, STICK_DRIVE))
+    assert count(connection) == [0, 0, 0, 0]
+    started(world, connection, plan("LAB-HDD-1"), drives=(HDD, STICK_DRIVE))
+
+
 def test_a_failure_half_way_stores_nothing(
     world: World, connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

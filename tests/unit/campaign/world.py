@@ -121,6 +121,8 @@ class World:
     """By serial number, why a drive cannot be unlocked."""
     answers: dict[str, AskedIdentity] = field(default_factory=dict)
     """By serial number, who a drive says it is; the others do not answer."""
+    hidden: tuple[str, ...] = ()
+    """Where its chipset hides drives."""
     shown: dict[str, AskedIdentity] = field(default_factory=dict)
     """By serial number, what a bridge answers the kernel's own questions."""
     """Power-cycle counts by path; a drive without one offers none."""
@@ -378,6 +380,7 @@ class World:
             read_file_system_uuid=lambda _: "",
             read_superblock=self.read_superblock,
             find_own_loader=self.find_own_loader,
+            describe_hidden=lambda: self.hidden,
             unlocked=self.unlocked,
             detach_mounts=lambda devices: self.detached.append(list(devices)),
             close_guard=lambda drive: self.log.append(f"close {drive.path}"),

@@ -226,6 +226,15 @@ def test_a_drive_that_has_come_since_is_not_left_to_the_system(world: World) -> 
     assert (world.order, world.boot_next) == ("", "")
 
 
+def test_drives_that_linux_does_not_show_are_not_left_to_the_system(world: World) -> None:
+    """The stick was taken to a machine whose chipset hides NVMe drives."""
+    _make(world)
+    world.hidden = ("PCI 0000:00:17.0 (ahci): NVMe drives hidden",)
+    assert start_next_boot(world.context(), 1) is Outcome.PAUSED
+    assert "NVMe drives hidden" in world.campaign().reason
+    assert (world.order, world.boot_next) == ("", "")
+
+
 def test_a_drive_without_a_loader_fails_and_starts_nothing(world: World) -> None:
     _make(world, cycles=1)
     world.own_loaders.clear()
