@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from appliance.drives.facts.health import find_complaint, number, parse_answer, part
 from appliance.drives.model import Drive
+from appliance.drives.serial_number import BRIDGE
 from appliance.errors import RefusedError, StepFailedError
 from appliance.run import run
 from appliance.units import printable
@@ -162,7 +163,12 @@ def check_shown(drive: Drive, now: AskedIdentity | None) -> None:
 
 
 def _is_same_model(drive: Drive, asked: str) -> bool:
-    """Either may have the vendor's name before it, and INQUIRY has room for 16 characters only."""
+    """Either may have the vendor's name before it.
+
+    A model that came from the disk itself (ATA) is not what its bridge says in INQUIRY.
+    """
+    if drive.serial_doubt != BRIDGE:
+        return True
     noted = _simplify(drive.bare_model or drive.model)
     now = _simplify(asked)
     return not noted or not now or noted in now or now in noted
