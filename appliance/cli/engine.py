@@ -75,26 +75,35 @@ def is_on_stick() -> bool:
 def ask(kind: str, payload: Mapping[str, object]) -> int:
     """Put a request to the engine and wait for its answer; the exit code it gave.
 
-    Raises StickError where no engine answers.
+    Raises StickError where no engine answers; the request is withdrawn then, so that nothing begins
+    later that its caller takes for failed.
     """
     from appliance.campaign.this_boot import read_this_boot
     from appliance.stick.partitions import DATABASE
     from appliance.store.clock import timestamp
     from appliance.store.connect import open_database
-    from appliance.store.requests import insert_request, select_request
+    from appliance.store.requests import insert_request, select_request, update_request
 
     _need_stick()
     connection = open_database(DATABASE)
     number = insert_request(
         connection, kind, payload, at=timestamp(), boot_id=read_this_boot().boot_id
     )
-    for _ in range(round(_ANSWER_S / _POLL_S)):
+    for left in reversed(range(round(_ANSWER_S / _POLL_S))):
+        # With the last look: what is answered in the same moment keeps its answer.
+        if not left and update_request(
+            connection, number, "refused", "nobody waited for it any longer", StickError.exit_code
+        ):
+            break
         request = select_request(connection, number)
         if request is not None and request.state != "new":
             say(request.answer, to=sys.stderr if request.exit_code else None)
             return request.exit_code or 0
         time.sleep(_POLL_S)
-    raise StickError("the engine does not answer", hint="see journalctl -u kaltstart-engine")
+    raise StickError(
+        "the engine does not answer; what was asked for is not done later either",
+        hint="see journalctl -u kaltstart-engine",
+    )
 
 
 def _need_stick() -> None:

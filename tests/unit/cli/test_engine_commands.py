@@ -97,6 +97,24 @@ def test_each_asks_for_one_thing(
     assert found == [asked]
 
 
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_what_nobody_waits_for_any_longer_is_not_done_later(
+    database: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    is_answered: bool,
+) -> None:
+    """A campaign would erase its drives after its caller was told that it did not start."""
+    monkeypatch.setattr(engine, "_ANSWER_S", 3 * engine._POLL_S)
+    found: list[tuple[str, dict[str, object]]] = []
+    last = [lambda: found.extend(_answer(database)), lambda: None][not is_answered]
+    monkeypatch.setattr("time.sleep", _Clock(lambda: None, last).sleep)
+    assert main(["stop"]) == (0 if is_answered else 5)
+    assert _answer(database) == [], "nothing waits for the engine"
+    assert ("the engine does not answer" in capsys.readouterr().err) != is_answered
+
+
 def test_skip_names_the_step_that_runs(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _unfinish(database)
     with closing(sqlite3.connect(database, autocommit=True)) as connection:
