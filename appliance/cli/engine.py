@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from appliance.cli.say import say, say_json
@@ -89,17 +90,23 @@ def ask(kind: str, payload: Mapping[str, object]) -> int:
     number = insert_request(
         connection, kind, payload, at=timestamp(), boot_id=read_this_boot().boot_id
     )
-    for left in reversed(range(round(_ANSWER_S / _POLL_S))):
-        # With the last look: what is answered in the same moment keeps its answer.
-        if not left and update_request(
-            connection, number, "refused", "nobody waited for it any longer", StickError.exit_code
-        ):
-            break
-        request = select_request(connection, number)
-        if request is not None and request.state != "new":
-            say(request.answer, to=sys.stderr if request.exit_code else None)
-            return request.exit_code or 0
-        time.sleep(_POLL_S)
+    withdraw = partial(
+        update_request,
+        *(connection, number, "refused", "nobody waited for it any longer", StickError.exit_code),
+    )
+    try:
+        for left in reversed(range(round(_ANSWER_S / _POLL_S))):
+            # With the last look: what is answered in the same moment keeps its answer.
+            if not left and withdraw():
+                break
+            request = select_request(connection, number)
+            if request is not None and request.state != "new":
+                say(request.answer, to=sys.stderr if request.exit_code else None)
+                return request.exit_code or 0
+            time.sleep(_POLL_S)
+    except KeyboardInterrupt:
+        withdraw()
+        raise
     raise StickError(
         "the engine does not answer; what was asked for is not done later either",
         hint="see journalctl -u kaltstart-engine",

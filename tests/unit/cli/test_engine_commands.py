@@ -115,6 +115,18 @@ def test_what_nobody_waits_for_any_longer_is_not_done_later(
     assert ("the engine does not answer" in capsys.readouterr().err) != is_answered
 
 
+def test_what_a_person_interrupts_is_not_done_later(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("time.sleep", _Clock(interrupt).sleep)
+    with pytest.raises(KeyboardInterrupt):
+        main(["stop"])
+    assert _answer(database) == []
+
+
 def test_skip_names_the_step_that_runs(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _unfinish(database)
     with closing(sqlite3.connect(database, autocommit=True)) as connection:
