@@ -16,6 +16,8 @@ from appliance.errors import KaltstartError, PlanError, RefusedError, StickError
 
 _ANSWER_S = 60.0
 _POLL_S = 0.1
+_BEGINNING = frozenset({"start", "resume"})
+"""Requests after which a campaign writes to drives."""
 
 _REMARKS = 10
 _REJECT = 11
@@ -76,8 +78,8 @@ def is_on_stick() -> bool:
 def ask(kind: str, payload: Mapping[str, object]) -> int:
     """Put a request to the engine and wait for its answer; the exit code it gave.
 
-    Raises StickError where no engine answers; the request is withdrawn then, so that nothing begins
-    later that its caller takes for failed.
+    Raises StickError where no engine answers. What lets a campaign run is withdrawn then, so that
+    none begins later that its caller takes for failed; a stop still holds.
     """
     from appliance.campaign.this_boot import read_this_boot
     from appliance.stick.partitions import DATABASE
@@ -97,7 +99,7 @@ def ask(kind: str, payload: Mapping[str, object]) -> int:
     try:
         for left in reversed(range(round(_ANSWER_S / _POLL_S))):
             # With the last look: what is answered in the same moment keeps its answer.
-            if not left and withdraw():
+            if not left and kind in _BEGINNING and withdraw():
                 break
             request = select_request(connection, number)
             if request is not None and request.state != "new":
@@ -105,12 +107,10 @@ def ask(kind: str, payload: Mapping[str, object]) -> int:
                 return request.exit_code or 0
             time.sleep(_POLL_S)
     except KeyboardInterrupt:
-        withdraw()
+        if kind in _BEGINNING:
+            withdraw()
         raise
-    raise StickError(
-        "the engine does not answer; what was asked for is not done later either",
-        hint="see journalctl -u kaltstart-engine",
-    )
+    raise StickError("the engine does not answer", hint="see journalctl -u kaltstart-engine")
 
 
 def _need_stick() -> None:
