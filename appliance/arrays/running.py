@@ -246,7 +246,13 @@ def _check_members(
         )
     if not known.is_parted(set_uuid):
         raise RefusedError(f"{_shown(cache)} no longer carries its part of the array {set_uuid}")
-    # `empty_cache` was cut between taking the superblock away and making it.
+    # `empty_cache` was cut between taking the superblock away and making it: nothing is left on it.
+    if cache.drive.serial_doubt:
+        raise RefusedError(
+            f"{_shown(cache)} cannot be told from another drive: it carries nothing, and "
+            f"{cache.drive.serial_doubt}",
+            hint="start a new campaign, in which you release it again",
+        )
     tell(N_("making the cache again"), 0, 0)
     clear_member(cache)
     make_cache(cache, block_bytes=known.block_bytes, plan=plan, set_uuid=set_uuid, tell=tell)

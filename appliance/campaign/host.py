@@ -21,10 +21,16 @@ from appliance.campaign.console_keys import Consoles, Keyboards, find_consoles
 from appliance.campaign.this_boot import ThisBoot, read_this_boot
 from appliance.console import announce
 from appliance.drive_thread import Signs
-from appliance.drives.asked_identity import AskedIdentity, AskIdentity, ask_identity
+from appliance.drives.asked_identity import (
+    AskedIdentity,
+    AskIdentity,
+    ask_identity,
+    ask_scsi_identity,
+)
 from appliance.drives.deadlines import read_signs
 from appliance.drives.facts.heat import Heat, ask_heat
 from appliance.drives.facts.power_cycles import PowerCycles, read_power_cycles
+from appliance.drives.facts.unlisted import describe_hidden
 from appliance.drives.file_system import detach_mounts, read_file_system_uuid
 from appliance.drives.model import Drive
 from appliance.drives.own_loader import OwnLoader, find_own_loader
@@ -120,6 +126,7 @@ class DriveAccess:
     """The drive's, by name, as the kernel has it."""
     read_signs: Callable[[Sequence[str]], Mapping[str, Signs]]
     ask_identity: AskIdentity
+    ask_scsi_identity: Callable[[Drive], AskedIdentity | None]
     read_power_cycles: Callable[[Drive], PowerCycles]
     read_celsius: Callable[[Drive], float | None]
     """By the kernel's sensor; None without one."""
@@ -131,6 +138,8 @@ class DriveAccess:
     read_superblock: ReadSuperblock
     find_own_loader: Callable[[Drive], OwnLoader]
     """What a drive's own system is started with. Raises RefusedError, StepFailedError."""
+    describe_hidden: Callable[[], tuple[str, ...]]
+    """Where it may find drives that are not among these."""
     unlocked: Unlock
     close_guard: Callable[[Drive], None]
     detach_mounts: Callable[[Sequence[str]], None]
@@ -180,6 +189,7 @@ def read_host() -> Host:
             read_serial=read_serial,
             read_signs=read_signs,
             ask_identity=ask_identity,
+            ask_scsi_identity=ask_scsi_identity,
             read_power_cycles=read_power_cycles,
             read_celsius=read_celsius,
             ask_heat=ask_heat,
@@ -188,6 +198,7 @@ def read_host() -> Host:
             read_file_system_uuid=read_file_system_uuid,
             read_superblock=read_superblock,
             find_own_loader=find_own_loader,
+            describe_hidden=describe_hidden,
             unlocked=unlocked,
             close_guard=close_guard,
             detach_mounts=detach_mounts,

@@ -16,7 +16,7 @@ from appliance.campaign.drives.ownership import note_content
 from appliance.campaign.host import Host
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
 from appliance.campaign.stick_room import check_room
-from appliance.drives.asked_identity import check_asked
+from appliance.drives.asked_identity import check_asked, check_shown
 from appliance.drives.boot_modules import find_missing_modules
 from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
@@ -93,6 +93,9 @@ def check_plan(text: str, *, host: Host, drives: Sequence[Drive], stick: Stick) 
         path = plan.boot.path if plan.boot else "stick"
         if no_entry := host.power.explain_no_entry(host.this_boot, path=path):
             problems += (Problem(("boot",), no_entry, kind="conflict"),)
+    if plan.boot is not None and plan.boot.starts_installed:
+        hidden = host.drives.describe_hidden()
+        problems += tuple(Problem(("boot", "path"), each, kind="conflict") for each in hidden)
     if plan.boot is not None and plan.boot.mode == "replay":
         problems += _find_unreadable_list(plan, drives)
         problems += () if problems else _find_uncoolable(plan, drives)
@@ -237,7 +240,7 @@ def start_campaign(
         for planned in plan.drives
     ]
     asked = {
-        planned.identity: _ask(host, drive, is_released=planned.released)
+        planned.identity: _ask(host, drive, is_released=planned.released or planned.may_start)
         for planned, drive in chosen
     }
     contents = {
@@ -338,11 +341,13 @@ def _ask(host: Host, drive: Drive, *, is_released: bool) -> tuple[str, str, str,
     try:
         # Once more: one that spins up answers late, and what it says now guards it from here on.
         asked = host.drives.ask_identity(drive) or host.drives.ask_identity(drive)
+        shown = host.drives.ask_scsi_identity(drive) if is_released and drive.serial_doubt else None
     except StillRunningError as error:
         if not is_released:
             return "", "", "", 0  # it fails its own steps, and no other drive's
         raise RefusedError(f"{drive.path} does not report its identity", hint=error.hint) from error
     check_asked(drive, None, asked)
+    check_shown(drive, shown)
     return astuple(asked) if asked else ("", "", "", 0)
 
 

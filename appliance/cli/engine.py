@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from appliance.cli.say import say, say_json
@@ -15,6 +16,8 @@ from appliance.errors import KaltstartError, PlanError, RefusedError, StickError
 
 _ANSWER_S = 60.0
 _POLL_S = 0.1
+_BEGINNING = frozenset({"start", "resume"})
+"""Requests after which a campaign writes to drives."""
 
 _REMARKS = 10
 _REJECT = 11
@@ -75,25 +78,38 @@ def is_on_stick() -> bool:
 def ask(kind: str, payload: Mapping[str, object]) -> int:
     """Put a request to the engine and wait for its answer; the exit code it gave.
 
-    Raises StickError where no engine answers.
+    Raises StickError where no engine answers. What lets a campaign run is withdrawn then, so that
+    none begins later that its caller takes for failed; a stop still holds.
     """
     from appliance.campaign.this_boot import read_this_boot
     from appliance.stick.partitions import DATABASE
     from appliance.store.clock import timestamp
     from appliance.store.connect import open_database
-    from appliance.store.requests import insert_request, select_request
+    from appliance.store.requests import insert_request, select_request, update_request
 
     _need_stick()
     connection = open_database(DATABASE)
     number = insert_request(
         connection, kind, payload, at=timestamp(), boot_id=read_this_boot().boot_id
     )
-    for _ in range(round(_ANSWER_S / _POLL_S)):
-        request = select_request(connection, number)
-        if request is not None and request.state != "new":
-            say(request.answer, to=sys.stderr if request.exit_code else None)
-            return request.exit_code or 0
-        time.sleep(_POLL_S)
+    withdraw = partial(
+        update_request,
+        *(connection, number, "refused", "nobody waited for it any longer", StickError.exit_code),
+    )
+    try:
+        for left in reversed(range(round(_ANSWER_S / _POLL_S))):
+            # With the last look: what is answered in the same moment keeps its answer.
+            if not left and kind in _BEGINNING and withdraw():
+                break
+            request = select_request(connection, number)
+            if request is not None and request.state != "new":
+                say(request.answer, to=sys.stderr if request.exit_code else None)
+                return request.exit_code or 0
+            time.sleep(_POLL_S)
+    except KeyboardInterrupt:
+        if kind in _BEGINNING:
+            withdraw()
+        raise
     raise StickError("the engine does not answer", hint="see journalctl -u kaltstart-engine")
 
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from appliance.drives.facts.health import find_complaint, number, parse_answer, part
 from appliance.drives.model import Drive
+from appliance.drives.serial_number import BRIDGE
 from appliance.errors import RefusedError, StepFailedError
 from appliance.run import run
 from appliance.units import printable
@@ -52,6 +53,19 @@ def ask_identity(drive: Drive, *, timeout_s: float | None = TIMEOUT_S) -> AskedI
         if asked is not None:
             return asked
     return None
+
+
+def ask_scsi_identity(drive: Drive) -> AskedIdentity | None:
+    """What the kernel asked when it found `drive`, asked now: INQUIRY and READ CAPACITY.
+
+    Of a disk behind a bridge that is what the bridge makes of it, so it can be compared with what
+    the kernel shows. None where nothing answers. Raises StillRunningError.
+    """
+    command = ["smartctl", "--json=c", "--info", "--device=scsi", drive.path]
+    try:
+        return parse_identity(run(command, check=False, timeout_s=TIMEOUT_S).stdout)
+    except StepFailedError:
+        return None
 
 
 def parse_identity(text: str) -> AskedIdentity | None:
@@ -126,13 +140,52 @@ def check_asked(drive: Drive, noted: AskedIdentity | None, now: AskedIdentity | 
             raise _make_refusal(drive, what, before, after)
 
 
+def check_shown(drive: Drive, now: AskedIdentity | None) -> None:
+    """Raises RefusedError unless `drive` still is what the kernel shows it as. Pure.
+
+    `now` is of `ask_scsi_identity`. For a drive whose number may be another one's: it is released
+    by the model and the size that are shown, and those may be of the disk that was there before.
+    """
+    if now is None:
+        return
+    # Of a bridge that gives the number of blocks for the last block's the kernel takes one off
+    # (US_FL_FIX_CAPACITY in drivers/usb/storage).
+    excess_bytes = now.size_bytes - drive.size_bytes
+    is_same_size = not now.size_bytes or 0 <= excess_bytes <= drive.logical_block_bytes
+    if not is_same_size or not _is_same_model(drive, now.model):
+        raise RefusedError(
+            f"{drive.path} is no longer the disk that the list shows: listed is "
+            f"{printable(drive.model)!r} of {drive.size_bytes} bytes, in its place is "
+            f"{printable(now.model)!r} of {now.size_bytes} bytes",
+            hint="the disk in the dock was exchanged: unplug the dock and plug it in again; then "
+            "release the disk that is listed",
+        )
+
+
+def _is_same_model(drive: Drive, asked: str) -> bool:
+    """Either may have the vendor's name before it.
+
+    A model that came from the disk itself (ATA) is not what its bridge says in INQUIRY.
+    """
+    if drive.serial_doubt != BRIDGE:
+        return True
+    noted = _simplify(drive.bare_model or drive.model)
+    now = _simplify(asked)
+    return not noted or not now or noted in now or now in noted
+
+
 def _compare(drive: Drive, what: str, noted: str, asked: str) -> None:
-    # udev and smartctl each have their own way with blanks and punctuation. What is no printable
-    # ASCII smartctl writes in ways of its own: such a number is compared with its own answer only.
-    is_plain = all(each.isascii() and each.isprintable() for each in (noted, asked))
-    left, right = (_NOT_ALNUM.sub("", each) for each in (noted, asked))
-    if is_plain and left and right and left != right:
+    left, right = _simplify(noted), _simplify(asked)
+    if left and right and left != right:
         raise _make_refusal(drive, what, noted, asked)
+
+
+def _simplify(text: str) -> str:
+    """To be compared: udev and smartctl each have their own way with blanks and punctuation.
+
+    Empty where it cannot be: what is no printable ASCII smartctl writes in ways of its own.
+    """
+    return _NOT_ALNUM.sub("", text) if text.isascii() and text.isprintable() else ""
 
 
 def _make_refusal(drive: Drive, what: str, before: str, after: str) -> RefusedError:

@@ -72,7 +72,9 @@ def compare_identity(drive: Drive, now: Sequence[Drive]) -> Drive:
     here = next((each for each in now if each.path == drive.path), None)
     if here is None:
         raise RefusedError(
-            f"{drive.path} is gone; it was {printable(drive.identity)!r}", blame="drive"
+            f"{drive.path} is gone; it was {printable(drive.identity)!r}",
+            hint="check its cable and its power",
+            blame="drive",
         )
     for what, before, after in (
         ("serial number", drive.serial, here.serial),
@@ -82,6 +84,7 @@ def compare_identity(drive: Drive, now: Sequence[Drive]) -> Drive:
         if before != after:
             raise RefusedError(
                 f"{drive.path} is another drive than before: its {what} was "
-                f"{printable(before)!r} and is {printable(after)!r}"
+                f"{printable(before)!r} and is {printable(after)!r}",
+                hint="connect the released drive again",
             )
     return here

@@ -130,7 +130,8 @@ def _look_at(drive: Drive, *, stick: Drive | None, released_identity: str) -> Dr
     now = check_identity(drive)
     allowed, reason = may_write(now, stick=stick, released_identity=released_identity)
     if not allowed:
-        raise RefusedError(f"{now.path} {reason}")
+        hint = "unplug all but one of them" if now.twins else ""
+        raise RefusedError(f"{now.path} {reason}", hint=hint)
     return now
 
 

@@ -334,7 +334,8 @@ def find_bystanders(
             "with start"
         )
         for each in drives
-        if each.size_bytes
+        # What is not ready yet may be by then; a reader without a medium has nothing to write to.
+        if (each.size_bytes or not each.removable)
         and each.path not in {*released, stick.path if stick else ""}
         and not STICK_LABELS & set(each.partition_labels)
     )

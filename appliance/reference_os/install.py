@@ -10,6 +10,7 @@ import os
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from zlib import crc32
 
 from appliance.drives.clear import clear_holders
 from appliance.drives.file_system import mounted
@@ -77,9 +78,21 @@ def partition_path(drive_path: str, number: int) -> str:
     return f"{drive_path}p{number}" if drive_path[-1].isdigit() else f"{drive_path}{number}"
 
 
-def make_install_uuid() -> str:
-    """A new GUID for its partition table, by which this very installation is known again."""
-    return str(uuid.uuid4())
+def make_install_uuid(stick_mark: str) -> str:
+    """A new GUID for its partition table, by which this very installation is known again.
+
+    It ends in what tells the stick that installs it: see `is_installed_from`.
+    """
+    return str(uuid.uuid4())[: -len(_sum_up(""))] + _sum_up(stick_mark)
+
+
+def is_installed_from(install_uuid: str, stick_mark: str) -> bool:
+    """Whether a stick with this mark (`Stick.mark`) has made the installation of that GUID."""
+    return install_uuid.endswith(_sum_up(stick_mark))
+
+
+def _sum_up(stick_mark: str) -> str:
+    return f"{crc32(stick_mark.encode()):08x}"
 
 
 def install_reference_os(

@@ -688,14 +688,22 @@ class Appliance:
             check_policy(self.context),
             self._warn_of_room(campaign_id, plan_toml),
         )
-        accept(join_phrases(said))
-        self._run_anew(campaign_id)
+        self._run_accepted(campaign_id, join_phrases(said), accept)
 
     def resume(self, campaign_id: int, accept: Accept) -> None:
         """Let a paused one go on, as far as it goes in this boot."""
         resume_campaign(self.context, campaign_id)
         self._let_run_by_person.add(campaign_id)
-        accept(Phrase(N_("campaign {number} goes on"), number=campaign_id))
+        said = Phrase(N_("campaign {number} goes on"), number=campaign_id)
+        self._run_accepted(campaign_id, said, accept)
+
+    def _run_accepted(self, campaign_id: int, said: str, accept: Accept) -> None:
+        """Raises RefusedError where nobody waits for it any longer: nothing is written then."""
+        try:
+            accept(said)
+        except RefusedError as error:
+            pause(self.context, campaign_id, error.message)
+            raise
         self._run_anew(campaign_id)
 
     def merge(self, file_name: str, accept: Accept) -> None:

@@ -52,6 +52,7 @@ _FAT_LABEL = "KALTSTART"
 _DATA_LABEL = "kaltstart-data"
 _ESP_LABEL = "esp"
 """systemd-repart's name for its type (mkosi.repart)."""
+_INSIDE = frozenset({"sata", "nvme", "sas", "scsi"})
 MIN_FREE_BYTES = 8 << 20
 """Below it nothing is started: the next boots need it."""
 _NOTHING_RUNS = "nosuid,nodev,noexec"
@@ -76,6 +77,18 @@ class Stick:
     data_path: str
     """Empty until kaltstart-data has been made."""
     esp_path: str = ""
+    data_uuid: str = ""
+    """GUID of kaltstart-data, lower case: each stick, and its copies, have their own."""
+
+    @property
+    def mark(self) -> str:
+        """What a system that was installed from it knows it by; empty without kaltstart-data.
+
+        A copy on another stick has the same one, as it may go on with the campaign; a copy on a
+        disk inside the machine is none.
+        """
+        is_inside = self.drive.transport in _INSIDE
+        return self.data_uuid and f"{self.data_uuid}{' inside' * is_inside}"
 
 
 def find_stick(drives: Sequence[Drive]) -> Stick:
@@ -101,10 +114,11 @@ def find_stick(drives: Sequence[Drive]) -> Stick:
             f"from, which was {', '.join(f'/dev/{name}' for name in sorted(disks))}",
             hint="switch off, leave one stick plugged in, switch on again",
         )
-    paths = _partition_paths(sticks[0])
-    return Stick(
-        sticks[0], paths.get(_FAT_LABEL, ""), paths.get(_DATA_LABEL, ""), paths.get(_ESP_LABEL, "")
+    found = _find_partitions(sticks[0])
+    (fat, _), (data, data_uuid), (esp, _) = (
+        found.get(label, ("", "")) for label in (_FAT_LABEL, _DATA_LABEL, _ESP_LABEL)
     )
+    return Stick(sticks[0], fat, data, esp, data_uuid)
 
 
 def find_root_disks() -> frozenset[str]:
@@ -134,14 +148,18 @@ def _read(path: Path) -> str:
         return ""
 
 
-def _partition_paths(drive: Drive) -> dict[str, str]:
-    """Label → device path of the drive's partitions.
+def _find_partitions(drive: Drive) -> dict[str, tuple[str, str]]:
+    """Label → device path and GUID of the drive's partitions.
 
     The kernel does not know the label of one just made.
     """
-    listed = run(["lsblk", "--json", "--list", "--output", "PATH,PARTLABEL", drive.path])
+    listed = run(["lsblk", "--json", "--list", "--output", "PATH,PARTLABEL,PARTUUID", drive.path])
     rows = json.loads(listed.stdout)["blockdevices"]
-    return {row["partlabel"]: row["path"] for row in rows if row["partlabel"]}
+    return {
+        row["partlabel"]: (row["path"], (row["partuuid"] or "").lower())
+        for row in rows
+        if row["partlabel"]
+    }
 
 
 def make_data_partition(stick: Stick) -> None:

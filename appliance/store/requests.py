@@ -112,13 +112,14 @@ def select_request(connection: sqlite3.Connection, request_id: int) -> Request |
 
 def update_request(
     connection: sqlite3.Connection, request_id: int, state: str, answer: str, exit_code: int | None
-) -> None:
+) -> bool:
     """Answer: `accepted` or `refused`, one line for people, and the exit code of contracts.md.
 
-    What is answered already keeps its answer.
+    What is answered already keeps its answer: False then.
     """
-    connection.execute(
+    answered = connection.execute(
         "UPDATE request SET state = ?, answer = ?, exit_code = ? WHERE id = ? AND state = 'new'",
         (state, answer, exit_code, request_id),
     )
     keep_phrases(connection, None, answer)
+    return answered.rowcount > 0

@@ -112,3 +112,12 @@ def test_another_disk_in_its_place_is_not_written(folder: Path) -> None:
     assert done.returncode == 3
     assert "no longer the disk that was shown" in done.stderr
     assert (folder / "sdz").read_bytes() == b"theirs"
+
+
+def test_a_disk_that_the_kernel_uses_unseen_is_not_written(folder: Path) -> None:
+    """A second drive of a mounted btrfs has neither mount point nor holder (BLKRRPART: EBUSY)."""
+    shutil.copy("/bin/false", folder / "tools/blockdev")
+    done = _write(folder, str(folder / "sdz"), "STICK-1")
+    assert done.returncode == 3
+    assert "the kernel is using" in done.stderr
+    assert (folder / "sdz").read_bytes() == b"theirs"

@@ -65,7 +65,7 @@ def test_an_installation_is_known_at_either_end_by_its_table(
     root.write_bytes(os.urandom(1 << 20))
     monkeypatch.setattr(reference_os, "_ROOT", root)
     os.truncate(drive, needed_bytes(1 << 20))
-    install_uuid = make_install_uuid()
+    install_uuid = make_install_uuid("5f6b")
     reference_os._make_partitions(
         str(drive),
         install_uuid=install_uuid,

@@ -150,7 +150,7 @@ def _install(
                     path=target.path,
                     hand=hand,
                 )
-                install_uuid = make_install_uuid()
+                install_uuid = make_install_uuid(stick.mark)
                 install = partial(
                     install_reference_os,
                     target,

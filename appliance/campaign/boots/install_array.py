@@ -45,7 +45,7 @@ def install_on_array(
     ) as opened:
         array = opened.array
         record(context, "install", backing=row.identity, path=array.path, campaign_id=campaign_id)
-        install_uuid = make_install_uuid()
+        install_uuid = make_install_uuid(stick.mark)
         write = partial(
             write_reference_os,
             array.path,

@@ -53,7 +53,7 @@ from appliance.errors import (
 from appliance.plan.model import ArrayPlan
 from appliance.plan.read import parse_plan
 from appliance.progress import tell_nobody
-from appliance.reference_os.install import entry_name
+from appliance.reference_os.install import entry_name, is_installed_from
 from appliance.stick.partitions import (
     DATABASE,
     Stick,
@@ -96,7 +96,7 @@ def measure_boot(host: Host) -> None:
     drives: Sequence[Drive] = ()
     stick: Stick | None = None
     try:
-        drives, stick = _await_stick(host)
+        drives, stick = _await_stick(host, this_boot.slot)
         repaired = mount_data(stick, min_free_bytes=0)
         mount_fat(stick)
         connection = open_database(DATABASE, patience_s=LONG_PATIENCE_S)
@@ -128,25 +128,48 @@ def measure_boot(host: Host) -> None:
             _give_back(host, connection.close)
 
 
-def _await_stick(host: Host) -> tuple[Sequence[Drive], Stick]:
+def _await_stick(host: Host, slot: int) -> tuple[Sequence[Drive], Stick]:
     """The drives here, and the stick among them: without it the sample is lost.
 
-    It may be gone for a moment, or a second one is plugged in: a person is told, and has time to
-    put that right. Raises StickError.
+    It may be gone for a moment, or a second one is plugged in, which may show first: a person is
+    told, and has time to put that right. Raises StickError.
     """
     give_up_s = host.clock.monotonic_s() + _STICK_WAIT_S
     told = ""
     while True:
         drives = host.drives.find_settled()
         try:
-            return drives, find_stick(drives)
+            stick = find_stick(drives)
+            _check_own(slot, drives, stick)
         except StickError as error:
             if host.clock.monotonic_s() >= give_up_s:
                 raise
             if error.message != told:
                 told = error.message
-                host.announce("refused", reason=f"{told}: the sample waits for it")
+                host.announce("refused", reason=f"{told}: the sample waits for its stick")
+        else:
+            return drives, stick
         host.clock.sleep(_STICK_POLL_S)
+
+
+def _check_own(slot: int, drives: Sequence[Drive], stick: Stick) -> None:
+    """Raises StickError where this system came from another one: nothing is written to `stick`.
+
+    Kernel and initrd came from that one, which Linux may not have found yet.
+    """
+    if not stick.mark:
+        return  # without a partition kaltstart-data nothing is written to it
+    try:
+        disk = find_root_disk(slot)
+        alone = next((drive.disk_uuid for drive in drives if drive.name == disk), "")
+        table_uuid = alone or read_table_uuid(disk)
+    except KaltstartError:
+        return  # there is no sample then, and whose boot it was is not known
+    if table_uuid and not is_installed_from(table_uuid, stick.mark):
+        raise StickError(
+            f"the Kaltstart stick {stick.drive.path} is not the one that this boot belongs to",
+            hint="plug in the stick of this campaign, and take this one out",
+        )
 
 
 def _store(

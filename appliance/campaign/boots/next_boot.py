@@ -16,7 +16,12 @@ from appliance.campaign.boots.attempts import find_drive_row, pass_over_kept
 from appliance.campaign.boots.cool import cool
 from appliance.campaign.context import COUNTDOWN_S, CampaignContext, leave, load_campaign, pause
 from appliance.campaign.drives.booted_array import BootedDrives, select_booted_array
-from appliance.campaign.drives.find import await_drive, find_booted_drives, find_released_drive
+from appliance.campaign.drives.find import (
+    await_drive,
+    find_booted_drives,
+    find_released_drive,
+    noted_identity,
+)
 from appliance.campaign.drives.work import drive_work
 from appliance.campaign.log import record
 from appliance.campaign.requests.handlers import PAUSED, is_pause_wanted, name_stop
@@ -29,6 +34,7 @@ from appliance.campaign.start_records import (
 )
 from appliance.campaign.states import next_cycle
 from appliance.drive_thread import DriveSilentError
+from appliance.drives.asked_identity import ask_again
 from appliance.drives.facts.power_cycles import PowerCycles
 from appliance.drives.identity import DriveAbsentError
 from appliance.drives.model import Drive
@@ -272,6 +278,14 @@ def _look(
         )
         loader = None
         if cycle.starts_installed:
+            # Nothing of ours is on it by which another disk in the same dock would be noticed.
+            asking = partial(
+                ask_again,
+                booted.drive,
+                noted_identity(row),
+                ask=context.host.drives.ask_identity,
+            )
+            hand.do(asking, N_("asking who it is"))
             find = partial(context.host.drives.find_own_loader, booted.drive)
             loader = hand.do(find, N_("looking for its boot loader"))
         counts = [
@@ -296,7 +310,7 @@ def _check_bystanders(context: CampaignContext, campaign: CampaignRow) -> None:
     plan = parse_plan(campaign.plan_toml)
 
     def check(found: Sequence[Drive]) -> None:
-        if others := find_bystanders(plan, found):
+        if others := (*find_bystanders(plan, found), *context.host.drives.describe_hidden()):
             raise StepFailedError("; ".join(map(str, others)), blame="other")
 
     await_drive(context.host, check, tell=context.tell)

@@ -25,6 +25,7 @@ from appliance.phrases import N_
 from appliance.progress import Progress, tell_nobody
 from appliance.reference_os.install import esp_partuuid, root_partuuid
 from appliance.store.campaigns import CampaignDriveRow
+from appliance.units import printable
 
 _DRIVE_WAIT_S = 20
 _DRIVE_POLL_S = 2
@@ -39,8 +40,11 @@ def find_released_drive(found: Sequence[Drive], row: CampaignDriveRow) -> Drive:
     is_same_size = drive.size_bytes == row.released_size_bytes
     if not (is_same_size and is_model(drive, row.released_model)):
         raise RefusedError(
-            f"drive {row.identity} is not the one that was released: it was {row.released_model} "
-            f"of {row.released_size_bytes} bytes and is {drive.model} of {drive.size_bytes} bytes"
+            f"drive {row.identity} is not the one that was released: it was "
+            f"{printable(row.released_model)} of {row.released_size_bytes} bytes and is "
+            f"{printable(drive.model)} of {drive.size_bytes} bytes",
+            hint="connect the released drive; if this is it, with another capacity than then, "
+            "release it again in a new campaign",
         )
     return drive
 

@@ -60,7 +60,7 @@ _MAX_INTEGER = 2**63 - 1
 """Of SQLite."""
 
 Accept = Callable[[str], None]
-"""Store the answer for people."""
+"""Store the answer for people. Raises RefusedError where nobody waits for it any longer."""
 
 
 class Engine(Protocol):
@@ -126,8 +126,9 @@ class Asked:
         return self.idle_engine
 
     def accept(self, answer: str) -> None:
-        """Answer it, before anything lengthy begins."""
-        update_request(self.connection, self.request.id, "accepted", answer, 0)
+        """Answer it, before anything lengthy begins. Raises RefusedError if it was withdrawn."""
+        if not update_request(self.connection, self.request.id, "accepted", answer, 0):
+            raise RefusedError(N_("the request was withdrawn"))
 
     def decline(self, answer: str, exit_code: int) -> None:
         """Answer it, unless it is answered."""

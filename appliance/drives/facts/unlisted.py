@@ -97,6 +97,20 @@ def read_unlisted(*, sys: Path = Path("/sys")) -> tuple[UnlistedDrive, ...]:
     return tuple(found)
 
 
+def describe_hidden(*, sys: Path = Path("/sys")) -> tuple[str, ...]:
+    """Where another system may find drives that Linux does not show, each place in a sentence.
+
+    It may write to them. What a RAID controller makes no volume of is hidden from every system.
+    """
+    hides_from_all = tuple(f"({driver})" for driver in VOLUME_CHANNELS)
+    return tuple(
+        f"{each.place}: {each.what}; a system that is started may write to drives there, which "
+        f"nobody has released: take them out, or {each.remedy}"
+        for each in read_unlisted(sys=sys)
+        if not each.place.endswith(hides_from_all)
+    )
+
+
 def _judge_controller(folder: Path, *, disks: int, volumes: int) -> Iterator[UnlistedDrive]:
     driver = _read_driver(folder)
     place = f"PCI {folder.name}" + (f" ({driver})" if driver else "")

@@ -85,9 +85,9 @@ def make_fake_kernel(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeKerne
     return fake
 
 
-def member(name: str) -> Unlocked:
+def member(name: str, *, serial_doubt: str = "") -> Unlocked:
     """A drive that is unlocked."""
-    drive = SimpleNamespace(name=name, identity=f"LAB-{name}")
+    drive = SimpleNamespace(name=name, identity=f"LAB-{name}", serial_doubt=serial_doubt)
     return cast("Unlocked", SimpleNamespace(path=f"/dev/{name}", drive=drive))
 
 

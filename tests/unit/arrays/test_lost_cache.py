@@ -17,6 +17,7 @@ from appliance.arrays.state import check_cache, has_cache
 from appliance.arrays.superblock import Superblock
 from appliance.arrays.tear_down import take_apart
 from appliance.arrays.write_back import wait_clean, write_back_all
+from appliance.drives.serial_number import BRIDGE
 from appliance.errors import RefusedError, StepFailedError
 from tests.unit.arrays.fake_kernel import (
     ARRAY,
@@ -231,6 +232,22 @@ def test_a_cache_that_was_being_emptied_is_made_again(
     use()
     assert made == [CACHE.path]
     assert has_cache(ARRAY)
+    assert fake.label == label_of(SET_UUID)
+
+
+def test_no_cache_is_made_again_on_a_blank_disk_that_may_be_another_one(
+    fake: FakeKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Power went while the cache was emptied, and the disk in the dock was exchanged."""
+    made = carry(monkeypatch, backing_superblock("parted"), None)
+    docked = member("sdb", serial_doubt=BRIDGE)
+    with (
+        pytest.raises(RefusedError, match="cannot be told from another drive") as refused,
+        assembled(BACKING, docked, plan=ARRAY_PLAN, set_uuid=SET_UUID, tell=silent),
+    ):
+        pytest.fail("assembled")
+    assert refused.value.blame == "other"
+    assert made == []
     assert fake.label == label_of(SET_UUID)
 
 

@@ -303,6 +303,18 @@ def test_the_boots_of_the_array_are_the_backing_drives(
     ]
 
 
+def test_no_system_is_started_beside_drives_that_linux_does_not_show(
+    world: World, connection: sqlite3.Connection
+) -> None:
+    text = plan("LAB-HDD-1", boot='[boot]\npath = "installed"\ncycles = 1\n')
+    text = text.replace("erase", "start")
+    world.hidden = ("PCI 0000:00:17.0 (ahci): NVMe drives hidden",)
+    with pytest.raises(RefusedError, match="NVMe drives hidden"):
+        started(world, connection, text, drives=(HDD, STICK_DRIVE))
+    assert count(connection) == [0, 0, 0, 0]
+    started(world, connection, plan("LAB-HDD-1"), drives=(HDD, STICK_DRIVE))
+
+
 def test_a_failure_half_way_stores_nothing(
     world: World, connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -323,6 +335,40 @@ def test_a_number_in_doubt_is_stored_as_such(world: World, connection: sqlite3.C
     )
     started(world, connection, text, drives=(HDD, docked, STICK_DRIVE))
     assert [row.serial_doubt for row in select_campaign_drives(connection, 1)] == ["", BRIDGE]
+
+
+@pytest.mark.parametrize(
+    ("now", "starts"),
+    [
+        (AskedIdentity("DOCK-1", "", SSD.model, SSD.size_bytes), True),
+        # The kernel takes off what the bridge counts too much.
+        (AskedIdentity("DOCK-1", "", SSD.model, SSD.size_bytes + 512), True),
+        (AskedIdentity("DOCK-1", "", SSD.model, 2 * SSD.size_bytes), False),
+        (AskedIdentity("DOCK-1", "", SSD.model, SSD.size_bytes // 2), False),
+        (AskedIdentity("DOCK-1", "", "another disk", SSD.size_bytes), False),
+        (None, True),
+    ],
+)
+def test_a_disk_that_was_changed_in_a_dock_before_its_release_starts_nothing(
+    world: World, connection: sqlite3.Connection, now: AskedIdentity | None, *, starts: bool
+) -> None:
+    """The kernel goes on showing the first one, by whose model and size a person releases it."""
+    docked = replace(SSD, serial_doubt=BRIDGE)
+    text = BOTH.replace(
+        'erase = "LAB-SSD-1"',
+        f'erase = "LAB-SSD-1"\nmodel = "{SSD.model}"\nsize = {SSD.size_bytes}',
+    )
+    world.answers["LAB-SSD-1"] = AskedIdentity("OWN-2", "", "WDC WD40", 2 * SSD.size_bytes)
+    if now is not None:
+        world.shown["LAB-SSD-1"] = now
+    drives = (HDD, docked, STICK_DRIVE)
+    if starts:
+        started(world, connection, text, drives=drives)
+        return
+    with pytest.raises(RefusedError, match="no longer the disk that the list shows") as refused:
+        started(world, connection, text, drives=drives)
+    assert "plug it in again" in (refused.value.hint or "")
+    assert count(connection) == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("released", [True, False])

@@ -121,6 +121,10 @@ class World:
     """By serial number, why a drive cannot be unlocked."""
     answers: dict[str, AskedIdentity] = field(default_factory=dict)
     """By serial number, who a drive says it is; the others do not answer."""
+    hidden: tuple[str, ...] = ()
+    """Where its chipset hides drives."""
+    shown: dict[str, AskedIdentity] = field(default_factory=dict)
+    """By serial number, what a bridge answers the kernel's own questions."""
     """Power-cycle counts by path; a drive without one offers none."""
     boot_id: str = "boot-0"
     can_wake: bool = True
@@ -367,6 +371,7 @@ class World:
             read_serial=self.read_serial,
             read_signs=lambda _: {},
             ask_identity=self.ask_identity,
+            ask_scsi_identity=lambda drive: self.shown.get(drive.serial),
             read_power_cycles=self.read_power_cycles,
             ask_heat=lambda path: self.heat.get(path, Heat()),
             read_celsius=lambda drive: self.celsius.get(drive.path),
@@ -375,6 +380,7 @@ class World:
             read_file_system_uuid=lambda _: "",
             read_superblock=self.read_superblock,
             find_own_loader=self.find_own_loader,
+            describe_hidden=lambda: self.hidden,
             unlocked=self.unlocked,
             detach_mounts=lambda devices: self.detached.append(list(devices)),
             close_guard=lambda drive: self.log.append(f"close {drive.path}"),

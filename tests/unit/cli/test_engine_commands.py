@@ -97,6 +97,44 @@ def test_each_asks_for_one_thing(
     assert found == [asked]
 
 
+@pytest.mark.parametrize(
+    ("command", "state", "left"), [("resume", "paused", 0), ("stop", "running", 1)]
+)
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_what_nobody_waits_for_any_longer_is_not_done_later(  # noqa: PLR0917
+    database: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    state: str,
+    left: int,
+    is_answered: bool,  # noqa: FBT001
+) -> None:
+    """A campaign would write to its drives after its caller was told that it did not go on."""
+    _unfinish(database, state)
+    monkeypatch.setattr(engine, "_ANSWER_S", 3 * engine._POLL_S)
+    found: list[tuple[str, dict[str, object]]] = []
+    last = [lambda: found.extend(_answer(database)), lambda: None][not is_answered]
+    monkeypatch.setattr("time.sleep", _Clock(lambda: None, last, lambda: None).sleep)
+    assert main([command]) == (0 if is_answered else 5)
+    assert len(_answer(database)) == (0 if is_answered else left), "a stop still holds"
+    assert ("the engine does not answer" in capsys.readouterr().err) != is_answered
+
+
+def test_what_a_person_interrupts_is_not_done_later(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _unfinish(database, "paused")
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("time.sleep", _Clock(interrupt).sleep)
+    with pytest.raises(KeyboardInterrupt):
+        main(["resume"])
+    assert _answer(database) == []
+
+
 def test_skip_names_the_step_that_runs(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _unfinish(database)
     with closing(sqlite3.connect(database, autocommit=True)) as connection:

@@ -282,7 +282,9 @@ def _installed(*drives: Drive) -> tuple[str, ...]:
 def test_no_drive_may_be_here_that_is_not_released_for_the_started_system() -> None:
     assert _installed(HDD, STICK) == (), "nor is anything to fit on it"
     sibling = replace(STICK, path="/dev/sdd", serial="S-2", partition_labels=("KALTSTART",))
-    assert _installed(HDD, STICK, sibling, replace(SSD, size_bytes=0)) == ()
+    assert _installed(HDD, STICK, sibling, replace(SSD, size_bytes=0, removable=True)) == ()
+    (line,) = _installed(HDD, STICK, replace(SSD, size_bytes=0))
+    assert line.startswith('drive "LAB-SSD-1" (/dev/sdb) is not in the plan'), "it may spin up"
     (line,) = _installed(HDD, SSD, STICK)
     assert line.startswith('drive "LAB-SSD-1" (/dev/sdb) is not in the plan')
     assert "unplug it" in line

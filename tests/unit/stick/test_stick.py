@@ -40,7 +40,7 @@ DRIVE = Drive(
     disk_uuid=DISK_UUID,
 )
 OTHER = replace(DRIVE, path="/dev/sda", serial="HDD-1", disk_uuid="0fc63daf-0000-4000-8000-1")
-STICK = Stick(DRIVE, "/dev/sdc1", "/dev/sdc6")
+STICK = Stick(DRIVE, "/dev/sdc1", "/dev/sdc6", data_uuid="6f6b")
 
 
 class Tools:
@@ -58,7 +58,10 @@ class Tools:
         failed = command[0] in self.failing
         if failed and check:
             raise StepFailedError(f"{command[0]} failed with code 1")
-        rows = [{"path": path, "partlabel": label} for path, label in self.labels.items()]
+        rows = [
+            {"path": path, "partlabel": label, "partuuid": f"{path[-1]}F6B"}
+            for path, label in self.labels.items()
+        ]
         stdout = json.dumps(
             {"blockdevices": [{"path": DRIVE.path, "partlabel": None}, *rows]}
             if command[0] == "lsblk"

@@ -476,7 +476,7 @@ def test_without_its_stick_it_says_so_and_goes_back(
     assert booted.log == ["disarm", "unmount", "reboot"]
     assert booted.lines == [
         ("refused", {"reason": f"the Kaltstart stick was not found{more}"})
-        for more in (": the sample waits for it", "")
+        for more in (": the sample waits for its stick", "")
     ]
     assert booted.states() == ["armed", "planned", "planned", "planned"]
 

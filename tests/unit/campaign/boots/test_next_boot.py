@@ -286,6 +286,7 @@ def test_a_boot_that_would_not_be_this_drives_is_not_made(
         ({"disk_uuid": ""}, "no longer carries its reference OS", "drive"),
         ({"model": "hdd2"}, "is not the one that was released", "other"),
         ({"size_bytes": 8_000_000_000}, "is not the one that was released", "other"),
+        ({"model": "\x1b[2J"}, r"and is \x1b[2J of", "other"),
     ],
 )
 def test_another_installation_or_disk_behind_the_same_serial_number_is_not_booted(

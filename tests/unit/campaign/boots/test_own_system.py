@@ -13,6 +13,7 @@ from appliance.campaign.boots.attempts import settle_armed
 from appliance.campaign.boots.installed import find_returned, store_report
 from appliance.campaign.boots.next_boot import Outcome, start_next_boot
 from appliance.campaign.steps.attempt import StoppedByPersonError
+from appliance.drives.asked_identity import AskedIdentity
 from appliance.report_boot import (
     ORDER_VARIABLE,
     REPORT_VARIABLE,
@@ -223,6 +224,23 @@ def test_a_drive_that_has_come_since_is_not_left_to_the_system(world: World) -> 
     world.drives = (HDD, replace(SSD, size_bytes=1 << 30))
     assert start_next_boot(world.context(), 1) is Outcome.PAUSED
     assert "LAB-SSD-1" in world.campaign().reason
+    assert (world.order, world.boot_next) == ("", "")
+
+
+def test_drives_that_linux_does_not_show_are_not_left_to_the_system(world: World) -> None:
+    """The stick was taken to a machine whose chipset hides NVMe drives."""
+    _make(world)
+    world.hidden = ("PCI 0000:00:17.0 (ahci): NVMe drives hidden",)
+    assert start_next_boot(world.context(), 1) is Outcome.PAUSED
+    assert "NVMe drives hidden" in world.campaign().reason
+    assert (world.order, world.boot_next) == ("", "")
+
+
+def test_the_system_of_another_disk_in_the_same_dock_is_not_started(world: World) -> None:
+    _make(world, cycles=1)
+    world.answers[HDD.serial] = AskedIdentity("OTHER-1", "", HDD.model, HDD.size_bytes)
+    assert start_next_boot(world.context(), 1) is Outcome.FINISHED
+    assert "answers as another drive" in world.cycles()[0].reason
     assert (world.order, world.boot_next) == ("", "")
 
 

@@ -18,6 +18,7 @@ from appliance.campaign.boots.next_boot import start_next_boot
 from appliance.campaign.boots.spare_sample import KeptRoot, KeptSample, keep_sample, read_kept
 from appliance.campaign.context import pause
 from appliance.errors import StepFailedError, StickError
+from appliance.reference_os.install import make_install_uuid
 from appliance.stick.partitions import Stick
 from appliance.store.connect import open_database
 from appliance.workloads.raw_files import seal
@@ -445,7 +446,41 @@ def test_a_sample_waits_until_it_is_clear_which_stick_is_its_own(
     assert booted.states()[0] == "done"
     assert booted.boots()[0]["boot_s"] == pytest.approx(20.5, abs=1)
     told = [fields["reason"] for event, fields in booted.lines if event == "refused"]
-    assert told == [f"{trouble}: the sample waits for it"]
+    assert told == [f"{trouble}: the sample waits for its stick"]
+
+
+_OWN = replace(STICK, drive=replace(STICK.drive, transport="usb"), data_uuid="0f6b")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(_OWN, data_uuid="another"),
+        # A copy of the stick, on somebody's disk.
+        replace(_OWN, drive=replace(_OWN.drive, transport="sata")),
+    ],
+)
+@pytest.mark.parametrize("is_found", [True, False])
+def test_nothing_is_written_to_another_stick_that_shows_first(
+    booted: World, fat: Path, monkeypatch: pytest.MonkeyPatch, other: Stick, *, is_found: bool
+) -> None:
+    """It was plugged in while the power was off; Linux is slow to find the one it started from."""
+    table_uuid = make_install_uuid(_OWN.mark)
+    booted.context().connection.execute(
+        "UPDATE campaign_drive SET install_uuid = ? WHERE slot = 1", (table_uuid,)
+    )
+    booted.drives = (replace(booted.drives[0], disk_uuid=table_uuid), booted.drives[1])
+    shown = iter([other, other, *([_OWN] if is_found else [])])
+    mounted: list[Stick] = []
+    monkeypatch.setattr(measured_boot, "find_stick", lambda _: next(shown, other))
+    monkeypatch.setattr(measured_boot, "mount_data", lambda stick, **_: mounted.append(stick))
+    booted.measure()
+    assert mounted == ([_OWN] if is_found else [])
+    assert booted.states()[0] == ("done" if is_found else "armed")
+    told = [fields["reason"] for event, fields in booted.lines if event == "refused"]
+    first = f"the Kaltstart stick {STICK.drive.path} is not the one that this boot belongs to"
+    assert told[0] == f"{first}: the sample waits for its stick"
+    assert list(fat.iterdir()) == []
 
 
 def test_a_stick_is_not_waited_for_for_ever(

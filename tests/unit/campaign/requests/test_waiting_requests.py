@@ -12,7 +12,7 @@ from appliance.service import engine
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
 from appliance.store.connect import open_database
-from appliance.store.requests import insert_request, select_recent_requests
+from appliance.store.requests import insert_request, select_recent_requests, update_request
 from tests.unit.campaign.world import HDD, STICK, World
 
 _PLAN = """\
@@ -65,6 +65,30 @@ def test_what_was_refused_while_a_campaign_ran_is_not_done_after_it(
     assert answers == [(first, "accepted"), (second, "refused")]
     assert [line for line in world.log if "runs" in line] == [f"campaign {campaign_id} runs"]
     assert not world.power_rows, "power stays"
+
+
+@pytest.mark.parametrize(
+    ("kind", "begins"), [("start", "check_policy"), ("resume", "resume_campaign")]
+)
+def test_what_is_withdrawn_while_it_begins_writes_to_no_drive(
+    appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch, kind: str, begins: str
+) -> None:
+    """Drives that answer slowly hold up the answer for longer than `kaltstart run` waits."""
+    begin = getattr(engine, begins)
+
+    def withdraw(*arguments: object) -> object:
+        (request,) = select_recent_requests(appliance.connection, limit=1)
+        update_request(appliance.connection, request.id, "refused", "withdrawn", 5)
+        return begin(*arguments)
+
+    monkeypatch.setattr(engine, begins, withdraw)
+    assert _ask(appliance, kind) == [(kind, "refused")]
+    assert not [line for line in world.log if "runs" in line]
+    world.campaign_id = 2 if kind == "start" else 1
+    assert (world.campaign().state, world.campaign().reason) == (
+        "paused",
+        "the request was withdrawn",
+    )
 
 
 def test_requests_that_let_nothing_run_are_all_answered(appliance: Appliance) -> None:

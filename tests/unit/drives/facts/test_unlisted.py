@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from appliance.drives.facts.unlisted import (
+    describe_hidden,
     find_volume_driver,
     has_raid_disks,
     leave_out_listed,
@@ -46,6 +47,18 @@ def test_nvme_drives_behind_the_chipset_are_counted(tmp_path: Path) -> None:
     assert found.place == "PCI 0000:00:17.0 (ahci)"
     assert found.what.endswith("RAID mode (Intel RST): 2")
     assert "AHCI" in found.remedy
+
+
+def test_what_another_system_may_find_is_told_and_what_a_raid_controller_hides_is_not(
+    tmp_path: Path,
+) -> None:
+    _add_controller(tmp_path, "0000:00:17.0", code="0x010400", driver="ahci", remapped_nvme="1")
+    _add_controller(tmp_path, "0000:00:0e.0", code="0x010400", vendor="0x8086", device="0x467f")
+    _add_controller(tmp_path, "0000:03:00.0", code="0x010400", driver="megaraid_sas")
+    vmd, rst = describe_hidden(sys=tmp_path)
+    assert vmd.startswith("PCI 0000:00:0e.0: no driver for this storage controller (8086:467f)")
+    assert rst.startswith("PCI 0000:00:17.0 (ahci): NVMe drives hidden by the chipset")
+    assert "take them out, or set the storage mode" in rst
 
 
 def test_a_controller_without_a_driver_is_named(tmp_path: Path) -> None:
