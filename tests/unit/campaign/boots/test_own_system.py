@@ -21,6 +21,7 @@ from appliance.report_boot import (
     format_order,
     parse_report,
 )
+from appliance.store.clock import parse_timestamp
 from tests.unit.campaign.world import HDD, OWN_ESP, SSD, World, arm_and_start_anew
 
 MANUAL = Path(__file__).parents[4] / "docs/manual/plan.md"
@@ -143,6 +144,25 @@ def test_a_time_that_the_stick_has_spoilt_costs_no_reported_sample(started: Worl
     _settle(started)
     (boot,) = started.boots()
     assert (boot["boot_s"], boot["wake_skew_s"]) == (20.5, None)
+
+
+@pytest.mark.parametrize(
+    ("passed_s", "told"), [(20.0, (6.5, 2.5)), (3.0, (None, None)), (-86_400.0, (6.5, 2.5))]
+)
+def test_firmware_that_began_before_the_restart_is_not_believed(
+    world: World, passed_s: float, told: tuple[float | None, float | None]
+) -> None:
+    """It counts on from the power-on before; where the clock jumped back, nothing is known."""
+    _make(world, power="warm")
+    arm_and_start_anew(world)
+    left_at = world.cycles()[0].left_at
+    assert left_at is not None
+    started_s = parse_timestamp(left_at) + passed_s
+    world.report = _report(world)._replace(started_at_s=started_s)
+    _settle(world)
+    (boot,) = world.boots()
+    assert (boot["firmware_s"], boot["loader_s"]) == told
+    assert (boot["valid"], boot["boot_s"]) == (1, 20.5)
 
 
 def test_power_that_went_around_a_warm_boot_may_have_gone_on_the_way_back(world: World) -> None:
