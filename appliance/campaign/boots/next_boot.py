@@ -34,7 +34,7 @@ from appliance.drives.identity import DriveAbsentError
 from appliance.drives.model import Drive
 from appliance.drives.own_loader import OwnLoader
 from appliance.errors import KaltstartError, RefusedError, StepFailedError
-from appliance.phrases import N_, Phrase
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.plan.read import find_bystanders, parse_plan
 from appliance.reference_os.install import entry_name, esp_partuuid
 from appliance.store.boots import (
@@ -426,7 +426,12 @@ def _arm_and_leave(
         words = N_("power off, then cycle {number} of {drive}")
         if not by_clock:
             words = N_("power off, then cycle {number} of {drive}: switch the machine on by hand")
-    then = Phrase(words, number=cycle.cycle, drive=row.identity)
+    then: str = Phrase(words, number=cycle.cycle, drive=row.identity)
+    if cycle.attempts:
+        again = N_("attempt {attempt} of {attempts}, as the last one gave no sample: {why}")
+        number, of = cycle.attempts + 1, campaign.max_attempts
+        why = Phrase(again, attempt=number, attempts=of, why=cycle.reason)
+        then = join_phrases((then, why))
     if context.countdown(
         "power-off" if off else "reboot", then, max(COUNTDOWN_S, campaign.settle_s)
     ):

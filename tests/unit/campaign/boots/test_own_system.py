@@ -223,6 +223,14 @@ def test_a_system_that_never_answers_is_given_up_after_three_attempts(world: Wor
     assert "did not report" in world.drive_rows()[0].failed_reason
 
 
+def test_whoever_switched_it_on_again_is_told_why_it_goes_off(started: World) -> None:
+    _settle(started)
+    assert start_next_boot(started.context(), 1) is Outcome.LEAVING
+    then = str(started.counted_down[-1][1])
+    assert then.startswith("power off, then cycle 1 of LAB-HDD-1; attempt 2 of 3, as the last one ")
+    assert "Kaltstart's unit is not installed there" in then
+
+
 def test_a_key_in_the_installed_system_pauses_after_its_sample(started: World) -> None:
     started.report = _report(started)._replace(stopped=True)
     with pytest.raises(StoppedByPersonError):
