@@ -386,6 +386,14 @@ def test_boots_that_a_stick_forgets_end_by_the_clock(booted: World) -> None:
     assert _measure_later(booted, _let_settle(booted, kept), hours=1.5), "it settles for an hour"
 
 
+def test_boots_that_stick_and_firmware_forget_end_by_the_clock(booted: World) -> None:
+    """UEFI, and its memory for variables is full: it is no more than a BIOS machine then."""
+    kept = booted.path.read_bytes()
+    for hours, goes_on in ((0.5, True), (2, False)):
+        assert _measure_later(booted, kept, hours=hours) == goes_on
+    assert booted.campaign().reason.startswith("its last boot is more than an hour ago")
+
+
 @pytest.mark.usefixtures("by_bios")
 def test_people_who_switch_the_machine_on_may_take_their_time(booted: World) -> None:
     with closing(open_database(booted.path)) as connection:

@@ -88,6 +88,7 @@ def test_the_firmware_is_told_and_both_power_actions_are_counted(world: World) -
     assert not world.unlockings, "nothing is written to the drive"
 
 
+@pytest.mark.usefixtures("counting_firmware")
 def test_each_attempt_has_a_token_of_its_own(world: World) -> None:
     _make(world)
     tokens = set()
@@ -211,6 +212,7 @@ def test_firmware_that_ignores_boot_next_is_told_from_a_silent_system(
     assert why in started.cycles()[0].reason
 
 
+@pytest.mark.usefixtures("counting_firmware")
 def test_a_system_that_never_answers_is_given_up_after_three_attempts(world: World) -> None:
     _make(world, cycles=1)
     for number in range(3):
