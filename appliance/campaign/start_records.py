@@ -126,8 +126,9 @@ def describe_lost_actions(lost: int) -> str:
 def describe_uncounted(connection: sqlite3.Connection, campaign: CampaignRow, host: Host) -> str:
     """Why a machine must not restart by itself in this boot; empty where it may.
 
-    On UEFI the firmware counts, if it has kept the variable; its memory may be full. A stick that no longer keeps anything shows the same campaign at each start, ever older. In the
-    campaign's first boot nobody can tell; what it has left on its drives ends such a series.
+    On UEFI the firmware counts, if it has kept the variable; its memory may be full. A stick that
+    no longer keeps anything shows the same campaign at each start, ever older. In the campaign's
+    first boot nobody can tell; what it has left on its drives ends such a series.
     """
     boot_id = host.this_boot.boot_id
     started = read_started()

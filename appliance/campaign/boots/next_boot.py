@@ -380,6 +380,27 @@ def _arm_entry(
         )
 
 
+def _describe_departure(
+    campaign: CampaignRow, cycle: CycleRow, row: CampaignDriveRow, *, off: bool, by_clock: bool
+) -> str:
+    """What comes next, for whoever may stop it; and why, where it was tried before."""
+    words = N_("restart, then cycle {number} of {drive}")
+    if off:
+        words = N_("power off, then cycle {number} of {drive}")
+        if not by_clock:
+            words = N_("power off, then cycle {number} of {drive}: switch the machine on by hand")
+    then = Phrase(words, number=cycle.cycle, drive=row.identity)
+    if not cycle.attempts:
+        return then
+    again = Phrase(
+        N_("attempt {attempt} of {attempts}, as the last one gave no sample: {why}"),
+        attempt=cycle.attempts + 1,
+        attempts=campaign.max_attempts,
+        why=cycle.reason,
+    )
+    return join_phrases((then, again))
+
+
 def _arm_and_leave(
     context: CampaignContext,
     campaign: CampaignRow,
@@ -421,17 +442,7 @@ def _arm_and_leave(
         return Outcome.PAUSED
     off = cycle.power == "cold"
     by_clock = off and campaign.power_on_by != "people"
-    words = N_("restart, then cycle {number} of {drive}")
-    if off:
-        words = N_("power off, then cycle {number} of {drive}")
-        if not by_clock:
-            words = N_("power off, then cycle {number} of {drive}: switch the machine on by hand")
-    then: str = Phrase(words, number=cycle.cycle, drive=row.identity)
-    if cycle.attempts:
-        again = N_("attempt {attempt} of {attempts}, as the last one gave no sample: {why}")
-        number, of = cycle.attempts + 1, campaign.max_attempts
-        why = Phrase(again, attempt=number, attempts=of, why=cycle.reason)
-        then = join_phrases((then, why))
+    then = _describe_departure(campaign, cycle, row, off=off, by_clock=by_clock)
     if context.countdown(
         "power-off" if off else "reboot", then, max(COUNTDOWN_S, campaign.settle_s)
     ):
