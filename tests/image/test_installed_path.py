@@ -10,7 +10,7 @@ import pytest
 
 from tests.lab.campaign import Cut, Result, Trial, run_campaign
 from tests.lab.drives import ModelledDrive
-from tests.lab.own_system import UP, OwnSystem, make_own_system
+from tests.lab.own_system import STAYS, UP, OwnSystem, make_own_system
 from tests.lab.requestlog import parse_requests
 
 _PLAN = """\
@@ -77,20 +77,19 @@ def test_a_drive_that_the_firmware_cannot_start_is_named(out: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("system", "cuts", "told"),
+    ("system", "cuts"),
     [
         # A person finds it on, switches it off and on again.
         (
             OwnSystem(unit=False),
             [Cut(event=UP, nth=n, after_s=20) for n in (1, 2, 3)],
-            "not report",
         ),
-        (OwnSystem(hangs=True), [Cut(power_on=n, after_s=60) for n in (2, 4, 6)], "not report"),
+        (OwnSystem(hangs=True), [Cut(power_on=n, after_s=120) for n in (2, 4, 6)]),
     ],
     ids=["no unit", "hangs in its loader"],
 )
 def test_a_system_that_never_reports_ends_after_three_attempts(
-    out: Path, system: OwnSystem, cuts: list[Cut], told: str
+    out: Path, system: OwnSystem, cuts: list[Cut]
 ) -> None:
     drive = ModelledDrive(serial="LAB-1", name="LAB-1", file=make_own_system(_file(out), system))
     plan = _PLAN.format(cycles=1, power='"cold"')
@@ -104,7 +103,7 @@ def test_a_system_that_never_reports_ends_after_three_attempts(
     assert (done["samples"], done["failed"]) == ("0", "1")
     failed = [text for name, text in _events(result) if name == "attempt-failed"]
     assert len(failed) == len(cuts)
-    assert all(told in each for each in failed)
+    assert all("did not report" in each for each in failed)
     _check_variables(out)
 
 
@@ -113,8 +112,9 @@ def test_a_system_that_does_not_restart_has_its_sample_stored(out: Path) -> None
     file = make_own_system(_file(out), OwnSystem(restarts=False))
     drive = ModelledDrive(serial="LAB-1", name="LAB-1", file=file)
     plan = _PLAN.format(cycles=1, power='"cold"')
-    cuts = [Cut(event=UP, after_s=60)]
-    trial = Trial(out=out, plan=plan, drives=[drive], cuts=cuts, from_start=True)
+    trial = Trial(
+        out=out, plan=plan, drives=[drive], cuts=[Cut(event=STAYS)], from_start=True
+    )  # whoever finds it on switches it off and on again
     result = run_campaign(trial)
 
     print(*_events(result), sep="\n")
@@ -144,7 +144,7 @@ def test_a_loader_that_starts_another_drives_system_gives_no_sample(out: Path) -
     assert result.outcome == "done", f"{result.outcome}: {result.reason}"
     failed = [text for name, text in _events(result) if name == "attempt-failed"]
     assert len(failed) == 3
-    assert all("LAB-1" in each and "is on sdb" in each for each in failed)
+    assert all("LAB-1" in each and "another drive than" in each for each in failed)
     assert [(boot["drive_serial"], boot["valid"]) for boot in _boots(result)] == [("LAB-2", 1)]
     _check_variables(out)
 

@@ -39,7 +39,9 @@ WantedBy=multi-user.target
 _OF_THE_APPLIANCE = ("systemd", "udev", "sysctl.d", "modprobe.d", "sysusers.d", "tmpfiles.d")
 READY_UNIT = "own-system.service"
 UP = "own-system-up"
-"""The console line of a system that is up, as if it were one of the appliance's."""
+STAYS = "own-system-stays"
+"""Console lines of a system that is up, and of one that was to restart, as if they were the
+appliance's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,9 @@ def _make_root(folder: Path, image: Path, system: OwnSystem) -> Path:
     if not system.restarts:
         (units / "reboot.target").unlink(missing_ok=True)
         (units / "reboot.target").symlink_to("/dev/null")
+        (units / f"{UNIT}.d").mkdir()
+        told = f'ExecStopPost=/bin/sh -c "echo kaltstart: {STAYS} > /dev/ttyS0"'
+        (units / f"{UNIT}.d/stays.conf").write_text(f"[Service]\n{told}\n")
     erofs.unlink()
     _run("mkfs.erofs", "--quiet", "-zlz4", erofs, tree)
     return erofs

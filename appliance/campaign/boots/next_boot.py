@@ -393,10 +393,10 @@ def _describe_departure(
     if not cycle.attempts:
         return then
     again = Phrase(
-        N_("attempt {attempt} of {attempts}, as the last one gave no sample: {why}"),
+        N_("attempt {attempt} of {attempts}, as the last one gave no sample: {what}"),
         attempt=cycle.attempts + 1,
         attempts=campaign.max_attempts,
-        why=cycle.reason,
+        what=cycle.reason,
     )
     return join_phrases((then, again))
 
