@@ -49,6 +49,8 @@ _FS_IOC_SETFLAGS = 0x4008_6602  # linux/fs.h
 _BY_PARTUUID = Path("/dev/disk/by-partuuid")
 _BLOCKS = Path("/sys/class/block")
 _MOUNTS = Path("/proc/self/mountinfo")
+_VOLATILE_ROOT = Path("/run/systemd/volatile-root")
+"""With systemd.volatile=, a link to what is below the root (systemd's volatile-root.c)."""
 _RTC = Path("/sys/class/rtc/rtc0/since_epoch")
 _KEYBOARDS = Path("/dev/input/by-path")
 _KEY_EVENT = struct.Struct("llHHi")  # struct input_event, linux/input.h
@@ -257,7 +259,11 @@ def _report() -> None:
         os.fsync(file.fileno())  # before the restart it is to be known after
     if order.back is not None and (_EFIVARS / f"Boot{order.back:04X}-{_GLOBAL_GUID}").exists():
         _write_variable(_EFIVARS / f"BootNext-{_GLOBAL_GUID}", order.back.to_bytes(2, "little"))
-    _run("systemctl", "reboot")
+    try:
+        _run("systemctl", "reboot")
+    except ReportError:
+        _say("Kaltstart: this system does not restart: restart it by hand. Its report is kept.")
+        raise
 
 
 def _collect(order: Order) -> BootReport:
@@ -300,7 +306,8 @@ def _find_root_disks() -> set[str]:
     ]
     try:
         # By the source: the device number of btrfs is none of a disk.
-        return _find_disks((_BLOCKS / Path(sources[-1]).resolve().name).resolve(strict=True))
+        root = _VOLATILE_ROOT if _VOLATILE_ROOT.exists() else Path(sources[-1])
+        return _find_disks((_BLOCKS / root.resolve().name).resolve(strict=True))
     except (IndexError, OSError):
         return set()
 

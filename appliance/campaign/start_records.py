@@ -10,7 +10,8 @@ Whatever one of them knows and the database does not is for a person to decide.
 On a BIOS machine the drives remember that a plan was started, and the hardware clock, where it has
 shown that it keeps a mark, how many restarts were counted (`power`). Where it does not, a campaign
 that no person let run in this boot restarts the machine only while the boot before is not long
-ago, or while the drive counts the power-ons (`boots/next_boot`).
+ago, or while the drive counts the power-ons (`boots/next_boot`). So does a UEFI machine whose
+firmware keeps no variable of ours.
 
 Must never start anything, nor be the reason to write to a drive.
 """
@@ -123,14 +124,16 @@ def describe_lost_actions(lost: int) -> str:
 
 
 def describe_uncounted(connection: sqlite3.Connection, campaign: CampaignRow, host: Host) -> str:
-    """Why a BIOS machine must not restart by itself in this boot; empty where it may.
+    """Why a machine must not restart by itself in this boot; empty where it may.
 
-    A stick that no longer keeps anything shows the same campaign at each start, ever older. In the
-    campaign's first boot nobody can tell; what it has left on its drives ends such a series.
+    On UEFI the firmware counts, if it has kept the variable; its memory may be full. A stick that
+    no longer keeps anything shows the same campaign at each start, ever older. In the campaign's
+    first boot nobody can tell; what it has left on its drives ends such a series.
     """
     boot_id = host.this_boot.boot_id
+    started = read_started()
     if (
-        host.this_boot.firmware != "bios"
+        (started is not None and started.plan_sha256 == _hash(campaign))
         or not knows_earlier_boot(connection, campaign.id, boot_id)
         or was_resumed_in(connection, campaign.id, boot_id)
         or _is_counted(connection, campaign, host)

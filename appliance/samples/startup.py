@@ -12,7 +12,8 @@ __all__ = ["PROPERTIES", "Startup", "parse_startup"]
 class Startup:
     """The parts of a start-up, in seconds. Firmware and loader are None where only BIOS knows.
 
-    Kernel, initrd and user space are None of a system that does not tell them apart.
+    Kernel, initrd and user space are None of a system that does not tell them apart; the kernel's
+    time has an initrd's in it that does not run systemd.
     """
 
     firmware_s: float | None
@@ -36,12 +37,16 @@ def parse_startup(text: str) -> Startup | None:
         return None
     firmware_s = values.get("FirmwareTimestampMonotonic", 0.0)
     loader_s = values.get("LoaderTimestampMonotonic", 0.0)
-    initrd_at_s = values.get("InitRDTimestampMonotonic", 0.0) or userspace_at_s
+    if loader_s >= firmware_s:
+        # Of ACPI's table systemd subtracts what may be missing, or later (boot_timestamps() in
+        # src/shared/boot-timestamps.c): the loader would have taken all of it, or more.
+        firmware_s = loader_s = 0.0
+    initrd_at_s = values.get("InitRDTimestampMonotonic", 0.0)
     return Startup(
         firmware_s=firmware_s - loader_s if firmware_s else None,
         loader_s=loader_s or None,
-        kernel_s=initrd_at_s or None,
-        initrd_s=userspace_at_s - initrd_at_s if userspace_at_s else None,
+        kernel_s=initrd_at_s or userspace_at_s or None,
+        initrd_s=userspace_at_s - initrd_at_s if initrd_at_s and userspace_at_s else None,
         userspace_s=finish_s - userspace_at_s if userspace_at_s else None,
         finish_s=finish_s,
     )

@@ -336,8 +336,7 @@ class Appliance:
         # it without one, as a drive that is read may, is counted too.
         count_power_action(self.connection, campaign.id)
         try:
-            if campaign.power_actions < campaign.max_power_actions:
-                self._measure_if_due(campaign.id)
+            self._measure_if_due(campaign)
             settle_armed(self.context, campaign.id)
         except StoppedByPersonError as error:
             pause(self.context, campaign.id, error.reason)
@@ -374,15 +373,17 @@ class Appliance:
             return
         self._run_campaign(campaign.id)
 
-    def _measure_if_due(self, campaign_id: int) -> None:
+    def _measure_if_due(self, campaign: CampaignRow) -> None:
         """Before anything else is done with a drive. Raises StickError, StoppedByPersonError."""
+        campaign_id = campaign.id
         if returned := find_returned(self.context, campaign_id):
+            # At the limit too: it is stored before a drive is asked, which may reset the machine.
             with self.drives.quiet(self.context.tell) as late:
                 self._machine_drives.record_late(late, campaign_id)
                 store_report(self.context, campaign_id, returned)
             return
         cycle = find_due_replay(self.context, campaign_id)
-        if cycle is None:
+        if cycle is None or campaign.power_actions >= campaign.max_power_actions:
             return
         self.screen.show("running", "Replaying reads", campaign_id=campaign_id)
         with self.drives.quiet(self.context.tell) as late:

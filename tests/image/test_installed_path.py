@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.campaign import Result, Trial, run_campaign
+from tests.lab.campaign import Cut, Result, Trial, run_campaign
 from tests.lab.drives import ModelledDrive
-from tests.lab.own_system import make_own_system
+from tests.lab.own_system import STAYS, UP, OwnSystem, make_own_system
 from tests.lab.requestlog import parse_requests
 
 _PLAN = """\
@@ -75,9 +75,83 @@ def test_a_drive_that_the_firmware_cannot_start_is_named(out: Path) -> None:
     _check_variables(out)
 
 
-def _file(out: Path) -> Path:
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("system", "cuts"),
+    [
+        # A person finds it on, switches it off and on again.
+        (
+            OwnSystem(unit=False),
+            [Cut(event=UP, nth=n, after_s=20) for n in (1, 2, 3)],
+        ),
+        (OwnSystem(hangs=True), [Cut(power_on=n, after_s=120) for n in (2, 4, 6)]),
+    ],
+    ids=["no unit", "hangs in its loader"],
+)
+def test_a_system_that_never_reports_ends_after_three_attempts(
+    out: Path, system: OwnSystem, cuts: list[Cut]
+) -> None:
+    drive = ModelledDrive(serial="LAB-1", name="LAB-1", file=make_own_system(_file(out), system))
+    plan = _PLAN.format(cycles=1, power='"cold"')
+    trial = Trial(out=out, plan=plan, drives=[drive], cuts=cuts, from_start=True)
+    result = run_campaign(trial)
+
+    print(*_events(result), sep="\n")
+    assert result.outcome == "done", f"{result.outcome}: {result.reason}"
+    assert result.cuts_made == len(cuts)
+    done = result.lines_of("campaign-done")[-1].fields
+    assert (done["samples"], done["failed"]) == ("0", "1")
+    failed = [text for name, text in _events(result) if name == "attempt-failed"]
+    assert len(failed) == len(cuts)
+    assert all("did not report" in each for each in failed)
+    _check_variables(out)
+
+
+@pytest.mark.long
+def test_a_system_that_does_not_restart_has_its_sample_stored(out: Path) -> None:
+    file = make_own_system(_file(out), OwnSystem(restarts=False))
+    drive = ModelledDrive(serial="LAB-1", name="LAB-1", file=file)
+    plan = _PLAN.format(cycles=1, power='"cold"')
+    trial = Trial(
+        out=out, plan=plan, drives=[drive], cuts=[Cut(event=STAYS)], from_start=True
+    )  # whoever finds it on switches it off and on again
+    result = run_campaign(trial)
+
+    print(*_events(result), sep="\n")
+    assert result.ok, f"{result.outcome}: {result.reason}"
+    assert [(boot["path"], boot["valid"], boot["cold_proof"]) for boot in _boots(result)] == [
+        ("installed", 1, "unproven")
+    ]
+    _check_variables(out)
+
+
+@pytest.mark.long
+def test_a_loader_that_starts_another_drives_system_gives_no_sample(out: Path) -> None:
+    drives = [
+        ModelledDrive(
+            serial=f"LAB-{system.number}",
+            name=f"LAB-{system.number}",
+            file=make_own_system(_file(out, f"-{system.number}"), system),
+        )
+        for system in (OwnSystem(number=1, root_number=2), OwnSystem(number=2))
+    ]
+    plan = _PLAN.format(cycles=1, power='"cold"').replace(
+        "[boot]", '[[drive]]\nserial = "LAB-2"\nstart = "LAB-2"\n[boot]'
+    )
+    result = run_campaign(Trial(out=out, plan=plan, drives=drives, from_start=True))
+
+    print(*_events(result), sep="\n")
+    assert result.outcome == "done", f"{result.outcome}: {result.reason}"
+    failed = [text for name, text in _events(result) if name == "attempt-failed"]
+    assert len(failed) == 3
+    assert all("LAB-1" in each and "another drive than" in each for each in failed)
+    assert [(boot["drive_serial"], boot["valid"]) for boot in _boots(result)] == [("LAB-2", 1)]
+    _check_variables(out)
+
+
+def _file(out: Path, tail: str = "") -> Path:
     out.mkdir(parents=True, exist_ok=True)
-    return out.parent / f"{out.name}-own.raw"
+    return out.parent / f"{out.name}-own{tail}.raw"
 
 
 def _boots(result: Result) -> list[dict[str, object]]:

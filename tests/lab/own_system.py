@@ -7,17 +7,13 @@ the one that reports its start, with an ESP, a loader, a name and a /var of its 
 
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.report_boot import UNIT, format_unit
 from tests.lab.campaign import IMAGE, REPO
 from tests.lab.stick import find_partition, find_partitions
 
-PARTUUIDS = {
-    "esp": "0f0f0f0f-0001-4000-8000-000000000001",
-    "root": "0f0f0f0f-0001-4000-8000-000000000002",
-    "var": "0f0f0f0f-0001-4000-8000-000000000003",
-}
 _TYPES = {
     "esp": "c12a7328-f81f-11d2-ba4b-00a0c93ec93b",
     "root": "4f68bce3-e8cd-4db1-96e7-fbcaf984b709",
@@ -27,7 +23,8 @@ _MIB = 1 << 20
 _ESP_BYTES, _VAR_BYTES = 288 * _MIB, 64 * _MIB
 _OPTIONS = (
     "rootfstype=erofs systemd.volatile=overlay console=ttyS0,115200 loglevel=4 systemd.gpt_auto=0 "
-    "rd.systemd.gpt_auto=0 systemd.swap=0 cryptomgr.notests audit=0 panic=30"
+    "rd.systemd.gpt_auto=0 systemd.swap=0 cryptomgr.notests audit=0 panic=30 "
+    "systemd.default_device_timeout_sec=600"  # the host may be busy
 )
 _READY = """\
 [Unit]
@@ -35,22 +32,50 @@ Description=Say that this system is up
 [Service]
 Type=oneshot
 ExecStart=/bin/sh -c "date > /var/lib/own/started-$(cat /proc/sys/kernel/random/boot_id); sync"
+ExecStart=/bin/sh -c "echo kaltstart: {up} > /dev/ttyS0"
 [Install]
 WantedBy=multi-user.target
 """
 _OF_THE_APPLIANCE = ("systemd", "udev", "sysctl.d", "modprobe.d", "sysusers.d", "tmpfiles.d")
 READY_UNIT = "own-system.service"
+UP = "own-system-up"
+STAYS = "own-system-stays"
+"""Console lines of a system that is up, and of one that was to restart, as if they were the
+appliance's."""
 
 
-def make_own_system(
-    drive: Path, *, image: Path = IMAGE, loader: str = "EFI/own/shimx64.efi"
-) -> Path:
+@dataclass(frozen=True, slots=True)
+class OwnSystem:
+    """What a drive's system is like."""
+
+    number: int = 1
+    """Tells its partitions from those of another drive's system."""
+    loader: str = "EFI/own/shimx64.efi"
+    hangs: bool = False
+    """Its loader waits for a key, for ever."""
+    root_number: int = 0
+    """Whose root its loader starts; 0: its own."""
+    unit: bool = True
+    """Whether it has the unit that reports its start."""
+    restarts: bool = True
+    """Whether it restarts when it is told to."""
+
+    def partuuid(self, part: str) -> str:
+        """Of its `esp`, `root` or `var`."""
+        return _partuuid(self.number, part)
+
+
+def _partuuid(number: int, part: str) -> str:
+    return f"0f0f0f0f-{number:04}-4000-8000-{list(_TYPES).index(part) + 1:012}"
+
+
+def make_own_system(drive: Path, system: OwnSystem = OwnSystem(), *, image: Path = IMAGE) -> Path:
     """The content of a drive with its own system, as a sparse file."""
     with tempfile.TemporaryDirectory(dir=drive.parent) as temporary:
         folder = Path(temporary)
         parts = {
-            "esp": _make_esp(folder, image, loader),
-            "root": _make_root(folder, image),
+            "esp": _make_esp(folder, image, system),
+            "root": _make_root(folder, image, system),
             "var": _make_var(folder),
         }
         table, at = ["label: gpt"], _MIB
@@ -58,9 +83,8 @@ def make_own_system(
         for name, part in parts.items():
             places[name] = at
             blocks = -(-part.stat().st_size // _MIB) * 2048
-            table.append(
-                f"start={at // 512}, size={blocks}, type={_TYPES[name]}, uuid={PARTUUIDS[name]}"
-            )
+            uuid = system.partuuid(name)
+            table.append(f"start={at // 512}, size={blocks}, type={_TYPES[name]}, uuid={uuid}")
             at += blocks * 512
         drive.unlink(missing_ok=True)
         with drive.open("wb") as file:
@@ -84,7 +108,7 @@ def _copy_out(image: Path, name: str, target: Path) -> Path:
     return target
 
 
-def _make_esp(folder: Path, image: Path, loader: str) -> Path:
+def _make_esp(folder: Path, image: Path, system: OwnSystem) -> Path:
     source = find_partition(image, "esp")
     assert source is not None
     theirs = f"{image}@@{source.offset_bytes}"
@@ -92,7 +116,7 @@ def _make_esp(folder: Path, image: Path, loader: str) -> Path:
     files.mkdir()
     for name in ("EFI", "kaltstart"):
         _run("mcopy", "-s", "-n", "-i", theirs, f"::/{name}", files)
-    own = files / loader
+    own = files / system.loader
     own.parent.mkdir(parents=True, exist_ok=True)
     (files / "EFI/BOOT/BOOTX64.EFI").rename(own)
     for each in sorted((files / "EFI/BOOT").iterdir()):
@@ -104,11 +128,13 @@ def _make_esp(folder: Path, image: Path, loader: str) -> Path:
     initrds = [each for end in (".zst", ".initrd") for each in names if each.endswith(end)]
     entries = files / "loader/entries"
     entries.mkdir(parents=True)
-    (files / "loader/loader.conf").write_text("timeout 0\n")
+    wait = "menu-force" if system.hangs else "0"
+    (files / "loader/loader.conf").write_text(f"timeout {wait}\n")
+    root = _partuuid(system.root_number or system.number, "root")
     (entries / "own.conf").write_text(
         f"title Own system\nlinux /{kernel}\n"
         + "".join(f"initrd /{each}\n" for each in initrds)
-        + f"options root=PARTUUID={PARTUUIDS['root']} {_OPTIONS}\n"
+        + f"options root=PARTUUID={root} {_OPTIONS}\n"
     )
     fat = folder / "esp.fat"
     with fat.open("wb") as file:
@@ -118,7 +144,7 @@ def _make_esp(folder: Path, image: Path, loader: str) -> Path:
     return fat
 
 
-def _make_root(folder: Path, image: Path) -> Path:
+def _make_root(folder: Path, image: Path, system: OwnSystem) -> Path:
     tree, erofs = folder / "root", folder / "root.erofs"
     name = next(each.name for each in find_partitions(image) if each.name.startswith("root"))
     _run("fsck.erofs", f"--extract={tree}", _copy_out(image, name, erofs))
@@ -129,17 +155,24 @@ def _make_root(folder: Path, image: Path) -> Path:
             if not each.is_dir() or each.is_symlink():
                 each.unlink()
     (tree / "usr/lib/os-release").write_text('ID=own\nPRETTY_NAME="Own System 1"\n')
-    (tree / "etc/machine-id").write_text("0f0f0f0f0f0f4000800000000000000f\n")
-    (tree / "etc/fstab").write_text(f"PARTUUID={PARTUUIDS['var']} /var/lib ext4 defaults 0 0\n")
-    (units / READY_UNIT).write_text(_READY)
+    (tree / "etc/machine-id").write_text(f"0f0f0f0f0f0f400080000000000000{system.number:02x}\n")
+    var = system.partuuid("var")
+    (tree / "etc/fstab").write_text(f"PARTUUID={var} /var/lib ext4 defaults 0 0\n")
+    (units / READY_UNIT).write_text(_READY.format(up=UP))
     wants = units / "multi-user.target.wants"
     wants.mkdir(parents=True, exist_ok=True)
     program = (REPO / "appliance/report_boot.py").read_text()
     (tree / "etc/kaltstart-report-boot.py").write_text(program)
     (units / UNIT).write_text(format_unit("/usr/bin/python3"))
-    for unit in (READY_UNIT, UNIT):
+    for unit in (READY_UNIT, UNIT) if system.unit else (READY_UNIT,):
         (wants / unit).unlink(missing_ok=True)
         (wants / unit).symlink_to(f"../{unit}")
+    if not system.restarts:
+        (units / "reboot.target").unlink(missing_ok=True)
+        (units / "reboot.target").symlink_to("/dev/null")
+        (units / f"{UNIT}.d").mkdir()
+        told = f'ExecStopPost=/bin/sh -c "echo kaltstart: {STAYS} > /dev/ttyS0"'
+        (units / f"{UNIT}.d/stays.conf").write_text(f"[Service]\n{told}\n")
     erofs.unlink()
     _run("mkfs.erofs", "--quiet", "-zlz4", erofs, tree)
     return erofs

@@ -159,6 +159,21 @@ def test_figures_that_cannot_be_read_are_reported_as_that(
     assert (machine / "run").exists(), "it returns, and the appliance says why there is no sample"
 
 
+def test_a_system_that_does_not_restart_asks_a_person(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: str) -> str:
+        raise ReportError("systemctl reboot: Unit reboot.target is masked.")
+
+    said: list[str] = []
+    monkeypatch.setattr(report_boot, "_run", fail)
+    monkeypatch.setattr(report_boot, "_say", said.append)
+    assert report_boot.main(["--report"]) == 1
+    assert "restart it by hand" in said[-1]
+    assert (machine / report_boot.REPORT_VARIABLE).exists(), "what it reported stays"
+    assert _read(machine, f"BootNext-{report_boot._GLOBAL_GUID}") == b"\3\0", "and the way back"
+
+
 def test_an_entry_that_is_gone_is_not_started(machine: Path) -> None:
     (machine / f"Boot0003-{report_boot._GLOBAL_GUID}").unlink()
     assert report_boot.main(["--report"]) == 0
@@ -221,6 +236,7 @@ def test_a_machine_that_cannot_report_is_told_why(
         ("/dev/dm-0", "sdb"),
         ("/dev/md126p2", ""),
         ("overlay", ""),
+        ("volatile", "sdb"),
         ("rpool/ROOT/debian", ""),
     ],
 )
@@ -256,6 +272,10 @@ def test_a_system_with_its_root_on_another_drive_has_no_figures(
     monkeypatch.setattr(report_boot, "_BLOCKS", tmp_path / "class")
     monkeypatch.setattr(report_boot, "_BY_PARTUUID", tmp_path / "by-partuuid")
     monkeypatch.setattr(report_boot, "_MOUNTS", tmp_path / "mounts")
+    if root == "volatile":
+        (tmp_path / "sdb2").touch()
+        (tmp_path / "volatile-root").symlink_to(tmp_path / "sdb2")
+    monkeypatch.setattr(report_boot, "_VOLATILE_ROOT", tmp_path / "volatile-root", raising=False)
     monkeypatch.setattr(report_boot, "_run", lambda *_: "FinishTimestampMonotonic=1")
     monkeypatch.setattr(report_boot, "_find_start_s", lambda: None)
     if disk:

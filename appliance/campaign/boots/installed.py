@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import partial
 
 from appliance.campaign.boots.attempts import fail_attempt, find_drive_row
-from appliance.campaign.boots.store_sample import store_sample
+from appliance.campaign.boots.store_sample import doubt_firmware, store_sample
 from appliance.campaign.context import CampaignContext, load_campaign
 from appliance.campaign.drives.booted_array import BootedDrives
 from appliance.campaign.drives.find import await_drive, find_released_drive
@@ -99,11 +99,7 @@ def read_sample(report: BootReport, cycle: CycleRow) -> BootSample:
         raise StepFailedError(
             N_("the report of the drive's own system lacks its figures"), blame="other"
         )
-    skew_s = None
-    if cycle.alarm_at and report.started_at_s is not None:
-        with suppress(ValueError):  # the stick has spoilt it
-            skew_s = report.started_at_s - parse_timestamp(cycle.alarm_at)
-    return BootSample(
+    sample = BootSample(
         boot_id=report.boot_id,
         boot_s=startup.finish_s,
         firmware_s=startup.firmware_s,
@@ -115,9 +111,18 @@ def read_sample(report: BootReport, cycle: CycleRow) -> BootSample:
         io_quiet_s=None,
         read_bytes=stat.read_bytes if stat else None,
         read_ios=stat.read_ios if stat else None,
-        wake_skew_s=skew_s,
+        wake_skew_s=_find_start(report, cycle.alarm_at),
         path="installed",
     )
+    return doubt_firmware(sample, passed_s=_find_start(report, cycle.left_at))
+
+
+def _find_start(report: BootReport, since: str | None) -> float | None:
+    """How long after that the kernel started; None where it cannot be told."""
+    if since and report.started_at_s is not None:
+        with suppress(ValueError):  # the stick has spoilt it
+            return report.started_at_s - parse_timestamp(since)
+    return None
 
 
 def _explain_silence(context: CampaignContext) -> str:

@@ -40,7 +40,7 @@ from appliance.drives.identity import DriveAbsentError
 from appliance.drives.model import Drive
 from appliance.drives.own_loader import OwnLoader
 from appliance.errors import KaltstartError, RefusedError, StepFailedError
-from appliance.phrases import N_, Phrase
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.plan.read import find_bystanders, parse_plan
 from appliance.reference_os.install import entry_name, esp_partuuid
 from appliance.store.boots import (
@@ -394,6 +394,27 @@ def _arm_entry(
         )
 
 
+def _describe_departure(
+    campaign: CampaignRow, cycle: CycleRow, row: CampaignDriveRow, *, off: bool, by_clock: bool
+) -> str:
+    """What comes next, for whoever may stop it; and why, where it was tried before."""
+    words = N_("restart, then cycle {number} of {drive}")
+    if off:
+        words = N_("power off, then cycle {number} of {drive}")
+        if not by_clock:
+            words = N_("power off, then cycle {number} of {drive}: switch the machine on by hand")
+    then = Phrase(words, number=cycle.cycle, drive=row.identity)
+    if not cycle.attempts:
+        return then
+    again = Phrase(
+        N_("attempt {attempt} of {attempts}, as the last one gave no sample: {what}"),
+        attempt=cycle.attempts + 1,
+        attempts=campaign.max_attempts,
+        what=cycle.reason,
+    )
+    return join_phrases((then, again))
+
+
 def _arm_and_leave(
     context: CampaignContext,
     campaign: CampaignRow,
@@ -435,12 +456,7 @@ def _arm_and_leave(
         return Outcome.PAUSED
     off = cycle.power == "cold"
     by_clock = off and campaign.power_on_by != "people"
-    words = N_("restart, then cycle {number} of {drive}")
-    if off:
-        words = N_("power off, then cycle {number} of {drive}")
-        if not by_clock:
-            words = N_("power off, then cycle {number} of {drive}: switch the machine on by hand")
-    then = Phrase(words, number=cycle.cycle, drive=row.identity)
+    then = _describe_departure(campaign, cycle, row, off=off, by_clock=by_clock)
     if context.countdown(
         "power-off" if off else "reboot", then, max(COUNTDOWN_S, campaign.settle_s)
     ):

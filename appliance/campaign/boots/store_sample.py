@@ -39,6 +39,8 @@ from appliance.workloads.raw_files import write_durably
 _CHART_TIMEOUT_S = 300
 _PLOT_TIMEOUT_S = 120
 _CHARTS = Path("/run/log")
+_CLOCKS_APART_S = 3.0
+"""The hardware clock counts full seconds, and the kernel's may have left it by one more."""
 
 Due = tuple[CampaignRow, CycleRow, CampaignDriveRow]
 """The cycle a boot was to be, with its campaign and its drive."""
@@ -59,11 +61,12 @@ def store_sample(
     campaign, cycle, row = due
     # Both by the hardware clock, which may be wrong, but is wrong in the same way twice.
     if not cycle.starts_installed:  # else this kernel is the appliance's, one start later
-        off_s = _find_start(context, cycle.left_at) if cycle.power == "cold" else None
+        passed_s = _find_start(context, cycle.left_at)
+        was_off = cycle.power == "cold" and passed_s is not None and passed_s > 0.0
         sample = replace(
-            sample,
+            doubt_firmware(sample, passed_s=passed_s),
             wake_skew_s=_find_start(context, cycle.alarm_at),
-            off_s=off_s if off_s and off_s > 0.0 else None,  # the clock jumped back
+            off_s=passed_s if was_off else None,  # else the clock jumped back
         )
     with transaction(context.connection):
         insert_sample(
@@ -148,6 +151,19 @@ def store_sample(
     if cycle.installs and not cycle.trained:
         _keep_units(context, campaign, cycle, finish_s=sample.boot_s - (sample.session_s or 0.0))
     return afters[0]
+
+
+def doubt_firmware(sample: BootSample, *, passed_s: float | None) -> BootSample:
+    """Without times of firmware and loader that do not fit between power-off and kernel. Pure.
+
+    They are the processor's counter, which some firmware does not set back at a restart: the time
+    before it is in them then (https://github.com/systemd/systemd/issues/8422). `passed_s` is from
+    the power-off or restart to the kernel's start; not above zero where the clock was set.
+    """
+    told_s = (sample.firmware_s or 0.0) + (sample.loader_s or 0.0)
+    if passed_s is None or not 0.0 < passed_s < told_s - _CLOCKS_APART_S:
+        return sample
+    return replace(sample, firmware_s=None, loader_s=None)
 
 
 def _find_start(context: CampaignContext, since: str | None) -> float | None:

@@ -6,6 +6,7 @@ side by side, each drive's in their order.
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from itertools import groupby
 
 from appliance.campaign.context import CampaignContext, load_campaign
@@ -247,9 +248,11 @@ def _run_group(
         waiting = select_paused_drives(context.connection, campaign_id)
         paused += [run for run in left if run.step.drive_id in waiting]
         left = [run for run in left if run.step.drive_id not in waiting]
-        absent += [
-            (run, error) for run in left if run.is_before_power_off and (error := _do_step(run))
-        ]
+        for run in left:
+            if run.is_before_power_off:
+                with suppress(DrivePausedError):  # it waits beside the others
+                    if error := _do_step(run):
+                        absent.append((run, error))
         over = {run.step.id for run, _ in absent}
         steps = select_steps(context.connection, campaign_id)
         over |= {step.id for step in steps if step.state not in {"planned", "running"}}

@@ -50,6 +50,12 @@ def world(tmp_path: Path) -> World:
 
 
 @pytest.fixture
+def counting_firmware(world: World) -> None:
+    """It keeps how many restarts a campaign has counted."""
+    (world.path.parent / "efivars").mkdir()
+
+
+@pytest.fixture
 def booted(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     """The first measured boot of a campaign, on a machine that is not there."""
     world.make_campaign()

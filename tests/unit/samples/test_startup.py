@@ -29,7 +29,7 @@ def test_firmware_and_loader_count_back_from_the_kernels_start() -> None:
     startup = parse_startup(UEFI)
     assert startup is not None
     assert astuple(startup) == pytest.approx(
-        (10.231363, 7.539019, 5.422672, 0, 13.168191, 18.590863)
+        (10.231363, 7.539019, 5.422672, None, 13.168191, 18.590863)
     )
 
 
@@ -40,6 +40,14 @@ def test_what_bios_does_not_tell_is_not_zero() -> None:
     assert (startup.kernel_s, startup.finish_s) == (2.104551, 26.480117)
     assert startup.initrd_s == pytest.approx(5.806653)
     assert startup.userspace_s == pytest.approx(18.568913)
+
+
+@pytest.mark.parametrize("loader", ["17770382", "17770383", "18446744073701912234"])
+def test_times_of_firmware_that_cannot_be_are_unknown(loader: str) -> None:
+    """ACPI's table without the loader's start gives it the whole, and one behind its end wraps."""
+    startup = parse_startup(UEFI.replace("7539019", loader))
+    assert startup is not None
+    assert (startup.firmware_s, startup.loader_s, startup.kernel_s) == (None, None, 5.422672)
 
 
 @pytest.mark.parametrize("lines", [UEFI, BIOS])

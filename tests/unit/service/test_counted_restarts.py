@@ -73,12 +73,13 @@ def test_a_start_in_the_middle_of_a_campaign_is_counted_before_anything_happens(
 def test_reads_of_a_replay_that_reset_the_machine_are_counted_and_end(
     appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def reset(_: Appliance, __: int) -> None:
+    def reset(*_: object) -> None:
         counted.append(world.campaign().power_actions)
         raise OffError
 
     counted: list[int] = []
-    monkeypatch.setattr(Appliance, "_measure_if_due", reset)
+    monkeypatch.setattr(engine, "find_due_replay", lambda *_: world.cycles()[0])
+    monkeypatch.setattr(engine, "measure_replay", reset)
     limit = world.campaign().max_power_actions
     for _ in range(limit + 3):
         if world.campaign().state != "paused":
@@ -86,6 +87,19 @@ def test_reads_of_a_replay_that_reset_the_machine_are_counted_and_end(
                 appliance._resume_after_start(world.campaign())
     assert counted == list(range(1, limit + 1))
     assert world.campaign().state == "paused"
+
+
+def test_at_the_limit_of_restarts_what_a_drives_own_system_reported_is_stored(
+    appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To store it restarts nothing, and the next order would remove it."""
+    stored: list[int] = []
+    monkeypatch.setattr(engine, "find_returned", lambda *_: world.cycles()[0])
+    monkeypatch.setattr(engine, "store_report", lambda _, __, cycle: stored.append(cycle.id))
+    appliance.connection.execute("UPDATE campaign SET power_actions = max_power_actions")
+    appliance._resume_after_start(world.campaign())
+    assert stored == [world.cycles()[0].id]
+    assert world.campaign().reason.startswith("too many restarts")
 
 
 def test_a_machine_that_restarts_again_and_again_ends_with_a_pause(

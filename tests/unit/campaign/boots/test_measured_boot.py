@@ -18,7 +18,7 @@ from appliance.errors import RefusedError, StepFailedError, StickError, Unreadab
 from appliance.samples.startup import Startup
 from appliance.stick.partitions import MIN_FREE_BYTES, Stick
 from appliance.store.campaigns import update_power_on_by
-from appliance.store.clock import timestamp
+from appliance.store.clock import parse_timestamp, timestamp
 from appliance.store.connect import open_database
 from appliance.store.copies import find_copies
 from appliance.store.pause_and_skip import update_pause_asked
@@ -102,6 +102,21 @@ def test_what_lies_between_start_up_and_session_is_stored_and_in_no_time(booted:
     # Start-up was over at 20.5 s.
     assert boot["session_wait_s"] == pytest.approx(18.4, abs=0.5)
     assert boot["boot_s"] == pytest.approx(20.5, abs=1)
+
+
+@pytest.mark.parametrize(("passed_s", "firmware_s"), [(620.0, 600.0), (60.0, None)])
+def test_firmware_that_took_longer_than_the_machine_was_away_is_not_believed(
+    booted: World, monkeypatch: pytest.MonkeyPatch, passed_s: float, firmware_s: float | None
+) -> None:
+    """Some firmware does not reset the processor's counter at a restart."""
+    startup = Startup(600.0, 1.0, 2.0, 6.0, 12.5, 20.5)
+    monkeypatch.setattr(boot_sample, "_wait_for_startup", lambda: startup)
+    left_at = booted.cycles()[0].left_at
+    assert left_at is not None
+    booted.kernel_started_at = parse_timestamp(left_at) + passed_s
+    booted.measure()
+    boot = booted.boots()[0]
+    assert (boot["firmware_s"], boot["kernel_s"], boot["valid"]) == (firmware_s, 2.0, 1)
 
 
 def test_an_alarm_whose_time_the_stick_has_spoilt_costs_no_sample(booted: World) -> None:
@@ -369,6 +384,14 @@ def test_boots_that_a_stick_forgets_end_by_the_clock(booted: World) -> None:
     assert booted.log[-1] == "power-off"
     assert not _measure_later(booted, kept, hours=1.5)
     assert _measure_later(booted, _let_settle(booted, kept), hours=1.5), "it settles for an hour"
+
+
+def test_boots_that_stick_and_firmware_forget_end_by_the_clock(booted: World) -> None:
+    """UEFI, and its memory for variables is full: it is no more than a BIOS machine then."""
+    kept = booted.path.read_bytes()
+    for hours, goes_on in ((0.5, True), (2, False)):
+        assert _measure_later(booted, kept, hours=hours) == goes_on
+    assert booted.campaign().reason.startswith("its last boot is more than an hour ago")
 
 
 @pytest.mark.usefixtures("by_bios")

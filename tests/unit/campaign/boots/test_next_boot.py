@@ -155,6 +155,7 @@ def test_leaving_is_noted_after_the_countdown_and_before_power_goes(world: World
     assert world.power_rows[0][1][0].left_at
 
 
+@pytest.mark.usefixtures("counting_firmware")
 def test_a_charted_boot_takes_its_own_entry(world: World) -> None:
     world.make_campaign([HDD], cycles=1, charts="all")
     for expected in ("measure-01", "measure-01-chart"):

@@ -22,6 +22,7 @@ from appliance.report_boot import (
     format_order,
     parse_report,
 )
+from appliance.store.clock import parse_timestamp
 from tests.unit.campaign.world import HDD, OWN_ESP, SSD, World, arm_and_start_anew
 
 MANUAL = Path(__file__).parents[4] / "docs/manual/plan.md"
@@ -88,6 +89,7 @@ def test_the_firmware_is_told_and_both_power_actions_are_counted(world: World) -
     assert not world.unlockings, "nothing is written to the drive"
 
 
+@pytest.mark.usefixtures("counting_firmware")
 def test_each_attempt_has_a_token_of_its_own(world: World) -> None:
     _make(world)
     tokens = set()
@@ -146,6 +148,25 @@ def test_a_time_that_the_stick_has_spoilt_costs_no_reported_sample(started: Worl
     assert (boot["boot_s"], boot["wake_skew_s"]) == (20.5, None)
 
 
+@pytest.mark.parametrize(
+    ("passed_s", "told"), [(20.0, (6.5, 2.5)), (3.0, (None, None)), (-86_400.0, (6.5, 2.5))]
+)
+def test_firmware_that_began_before_the_restart_is_not_believed(
+    world: World, passed_s: float, told: tuple[float | None, float | None]
+) -> None:
+    """It counts on from the power-on before; where the clock jumped back, nothing is known."""
+    _make(world, power="warm")
+    arm_and_start_anew(world)
+    left_at = world.cycles()[0].left_at
+    assert left_at is not None
+    started_s = parse_timestamp(left_at) + passed_s
+    world.report = _report(world)._replace(started_at_s=started_s)
+    _settle(world)
+    (boot,) = world.boots()
+    assert (boot["firmware_s"], boot["loader_s"]) == told
+    assert (boot["valid"], boot["boot_s"]) == (1, 20.5)
+
+
 def test_power_that_went_around_a_warm_boot_may_have_gone_on_the_way_back(world: World) -> None:
     _make(world, power="warm")
     world.counts[HDD.path] = 7
@@ -192,6 +213,7 @@ def test_firmware_that_ignores_boot_next_is_told_from_a_silent_system(
     assert why in started.cycles()[0].reason
 
 
+@pytest.mark.usefixtures("counting_firmware")
 def test_a_system_that_never_answers_is_given_up_after_three_attempts(world: World) -> None:
     _make(world, cycles=1)
     for number in range(3):
@@ -202,6 +224,14 @@ def test_a_system_that_never_answers_is_given_up_after_three_attempts(world: Wor
     assert start_next_boot(world.context(), 1) is Outcome.FINISHED
     assert world.states() == ["failed"]
     assert "did not report" in world.drive_rows()[0].failed_reason
+
+
+def test_whoever_switched_it_on_again_is_told_why_it_goes_off(started: World) -> None:
+    _settle(started)
+    assert start_next_boot(started.context(), 1) is Outcome.LEAVING
+    then = str(started.counted_down[-1][1])
+    assert then.startswith("power off, then cycle 1 of LAB-HDD-1; attempt 2 of 3, as the last one ")
+    assert "Kaltstart's unit is not installed there" in then
 
 
 def test_a_key_in_the_installed_system_pauses_after_its_sample(started: World) -> None:

@@ -157,6 +157,7 @@ def test_a_machine_that_does_not_wake_waits_for_a_choice_before_a_drive_is_writt
         assert world.campaign().power_actions == 0
 
 
+@pytest.mark.usefixtures("counting_firmware")
 def test_once_resumed_it_is_tried_again_and_waits_again(world: World) -> None:
     world.make_campaign([HDD], wake_margin_s=None)
     assert try_out(world, skew_s=900) is Outcome.PAUSED

@@ -604,6 +604,29 @@ def test_a_drive_that_is_paused_before_its_power_off_does_not_keep_the_other_fro
     assert states(machine) == ["planned", "done"]
 
 
+def test_a_drive_that_is_paused_when_its_power_off_is_next_holds_no_other(
+    make: MakeMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By then it runs alone: the pause comes while it is looked for."""
+    monkeypatch.setattr(suppress_flush, "_BLOCK", tmp_path / "class")
+    monkeypatch.setattr(suppress_flush, "_NOTES", tmp_path / "hushed")
+    machine = make(VerifyPlan(kind="verify", size_bytes=0, power_cycle=True))
+    machine.cold_parts = frozenset({"two"})
+    machine.world.counts |= {HDD.path: 7, SSD.path: 7}
+    pause_the_first = ask_to_pause(machine, "sda", at_once=False)
+
+    def show(place: StepPosition, label: str, *_: object) -> None:
+        is_looking = place.step_ids == {1} and label == "looking for the drive"
+        if is_looking and machine.rows("SELECT count(*) FROM part") == [(2,)]:
+            pause_the_first()
+
+    machine.show = show
+    with pytest.raises(OffError):
+        machine.run()
+    assert machine.rows("SELECT step_id, part FROM power_off") == [(2, "two")]
+    assert [step.state for step in machine.steps()] == ["planned", "running"]
+
+
 def test_a_step_that_failed_before_its_power_off_is_not_begun_again_beside_the_next(
     make: MakeMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
