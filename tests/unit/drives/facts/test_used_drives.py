@@ -12,7 +12,14 @@ from appliance.drives.facts.farm import ask_farm, find_reset
 from appliance.drives.facts.health import describe_warnings, parse_health
 from appliance.errors import StepFailedError
 from appliance.run import Finished
-from tests.unit.drives.facts.test_smart_health import captured, doubts, health_of, nvme, values
+from tests.unit.drives.facts.test_smart_health import (
+    captured,
+    doubts,
+    health_of,
+    nvme,
+    statistics,
+    values,
+)
 
 type Json = dict[str, Any]
 
@@ -182,3 +189,75 @@ def test_critical_warnings_in_words(value: int, words: str) -> None:
 def test_lines_without_json_hide_no_answer() -> None:
     said = json.dumps({"smartctl_0001_u": "x", **captured("ata-412")})
     assert parse_health(said).reason == ""
+
+
+@pytest.mark.parametrize(
+    ("raw", "text", "counted"),
+    [
+        (0x0000_0004_0174, "0 4 372", 372),  # ST320DM000-1BC14C
+        (0x0008_0008_A634, "8 8 42548", 42_548),  # ST8000NM0055-1RM112
+        (0x0001_0004_008B, "1 4 139", 139),  # ST10000NM0016-1TT101
+    ],
+)
+def test_commands_that_timed_out_are_the_last_of_three_words(
+    raw: int, text: str, counted: int
+) -> None:
+    """Rows of linuxhw/EnterpriseDrive; smartctl prints the highest of three words first."""
+    row = {"id": 188, "name": "Command_Timeout", "raw": {"value": raw, "string": text}}
+    data = captured("ata-412") | {"ata_smart_attributes": {"table": [row]}}
+    assert values(health_of(data))["command_timeouts"] == counted
+
+
+_SAMSUNG = "Samsung based SSDs"
+_CRUCIAL = "Crucial/Micron BX/MX1/2/3/500, M5/600, 11/1300 SSDs"
+_MX300 = "Crucial/Micron MX1/2/300, M5/600, 1100 Client SSDs"
+_CLIENT = "Crucial/Micron Client SSDs"
+_INTEL = "Intel 730 and DC S35x0/3610/3700 Series SSDs"
+_PHISON = "Phison Driven SSDs"
+
+
+@pytest.mark.parametrize(
+    ("family", "number", "name", "value", "raw", "used"),
+    [
+        (_SAMSUNG, 177, "Wear_Leveling_Count", 1, 3123, 99),  # 840 EVO 1TB, 69,594 hours
+        (_SAMSUNG, 173, "Wear_Leveling_Count", 28, 909, 72),  # MZ7LN
+        (_INTEL, 233, "Media_Wearout_Indicator", 1, 0, 99),  # SSDSC2BB240G4
+        (_CRUCIAL, 202, "Percent_Lifetime_Remain", 42, 58, 58),
+        (_MX300, 202, "Percent_Lifetime_Used", 0, 100, 100),  # CT500MX200SSD1
+        (_CLIENT, 202, "Percent_Lifetime_Remain", 220, 136, 136),  # beyond its rating: it wrapped
+        (_CLIENT, 202, "Percent_Lifetime_Remain", 255, 101, 101),
+        (_PHISON, 231, "SSD_Life_Left", 8, 92, 8),  # the normalized value is what is used
+        (_PHISON, 231, "SSD_Life_Left", 100, 94, 6),  # SA400S37, the normalized value stays
+        (_PHISON, 231, "SSD_Life_Left", 0, 0, 100),
+        ("SandForce Driven SSDs", 231, "SSD_Life_Left", 10, 0, 90),
+        ("Silicon Motion based SSDs", 169, "Remaining_Lifetime_Perc", 97, 97, 3),
+        # Named so by default, or known to say something else.
+        ("SK hynix SATA SSDs", 233, "Media_Wearout_Indicator", 2, 99, None),
+        ("WD Blue / Red / Green SSDs", 230, "Media_Wearout_Indicator", 4, 0x041E, None),
+        ("None", 177, "Wear_Leveling_Count", 0, 0, None),
+        (_CLIENT, 202, "Percent_Lifetime_Remain", 200, 12, None),
+    ],
+)
+def test_wear_without_a_statistics_log(
+    family: str, number: int, name: str, value: int, raw: int, used: float | None
+) -> None:
+    """Rows of linuxhw/EnterpriseDrive; smartctl 7.4 tells no wear of such a drive by itself."""
+    row = {"id": number, "name": name, "value": value, "raw": {"value": raw, "string": str(raw)}}
+    data = captured("ata-412") | {
+        "model_family": family,
+        "rotation_rate": 0,
+        "ata_smart_attributes": {"table": [row]},
+    }
+    assert values(health_of(data)).get("percentage_used") == used
+
+
+def test_the_statistics_log_goes_before_an_attribute_of_wear() -> None:
+    """An Intel 320: the attribute stays at 1, the log says 60 (linuxhw/EnterpriseDrive)."""
+    row = {"id": 233, "name": "Media_Wearout_Indicator", "value": 1, "raw": {"value": 0}}
+    data = captured("ata-412") | {
+        "model_family": "Intel 320 Series SSDs",
+        "rotation_rate": 0,
+        "ata_smart_attributes": {"table": [row]},
+        "ata_device_statistics": statistics(used=(7, 8, 60, True)),
+    }
+    assert values(health_of(data))["percentage_used"] == 60
