@@ -145,7 +145,7 @@ def test_rows_say_whose_figures_they_are(lab: FioBench) -> None:
 
 
 def test_a_small_file_is_as_fast_as_its_reads_say(lab: FioBench) -> None:
-    """fio calls all that takes less a millisecond: RAM seemed to be as slow as a disk."""
+    """By fio's clock all that is shorter takes a millisecond: RAM seemed as slow as a disk."""
     plan = replace(PLAN, file_sizes_bytes=(16 << 10,), record_sizes_bytes=(4096,))
     lab.answers["read"] = "tiny-read"
     done = run_all(lab, replace(plan, operations=("write", "read", "reread")))["16K/4K/reread"]
