@@ -84,6 +84,7 @@ _ATA_STATISTICS = {
     (7, 8): ("percentage_used", "%"),
 }
 _SECTORS_WRITTEN, _SECTORS_READ = (1, 24), (1, 40)
+_REALLOCATED, _LOGICAL_REALLOCATED = 5, (3, 32)
 _SPECIFIED_MAXIMUM_TEMPERATURE = (5, 88)
 _ENDURANCE_PAGE = 7
 # How smartmontools' drive database names what attributes 241 and 242 count in: drivedb.h.
@@ -270,6 +271,12 @@ def _ata(data: Json) -> tuple[Counter, ...]:
             found.setdefault(counter.name, counter)
 
     block_bytes = number(data.get("logical_block_size")) or 512
+    physical_bytes = number(data.get("physical_block_size")) or block_bytes
+    for row in table:
+        # Some statistics count each sector of 4096 bytes as eight (Western Digital's, Toshiba's).
+        count = _raw(row) if row.get("id") == _REALLOCATED else None
+        if count and statistics.get(_LOGICAL_REALLOCATED) == count * physical_bytes / block_bytes:
+            statistics[_LOGICAL_REALLOCATED] = count
     for place, (name, unit) in _ATA_STATISTICS.items():
         take(_counter(name, statistics.get(place), unit))
     for place, name in ((_SECTORS_WRITTEN, "host_write_bytes"), (_SECTORS_READ, "host_read_bytes")):

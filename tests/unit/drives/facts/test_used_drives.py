@@ -266,3 +266,27 @@ def test_the_statistics_log_goes_before_an_attribute_of_wear() -> None:
         "ata_device_statistics": statistics(used=(7, 8, 60, True)),
     }
     assert values(health_of(data))["percentage_used"] == 60
+
+
+@pytest.mark.parametrize(
+    ("physical_bytes", "sectors", "logical", "counted"),
+    [
+        (4096, 90, 720, 90),  # WD60EFRX-68L0BN1
+        (4096, 56, 448, 56),  # MG06ACA800EY
+        (4096, 0, 48, 48),  # MQ01ABD100
+        (4096, 16, 16, 16),
+        (512, 1, 8, 8),
+    ],
+)
+def test_a_sector_that_was_replaced_counts_once(
+    physical_bytes: int, sectors: int, logical: int, counted: int
+) -> None:
+    """By attribute 5 and by the statistics of drives in linuxhw/EnterpriseDrive."""
+    row = {"id": 5, "name": "Reallocated_Sector_Ct", "raw": {"value": sectors}}
+    data = captured("ata-412") | {
+        "logical_block_size": 512,
+        "physical_block_size": physical_bytes,
+        "ata_smart_attributes": {"table": [row]},
+        "ata_device_statistics": statistics(reallocated=(3, 32, logical, True)),
+    }
+    assert values(health_of(data))["reallocated_sectors"] == counted
