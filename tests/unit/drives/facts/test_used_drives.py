@@ -12,6 +12,7 @@ from appliance.drives.facts.farm import ask_farm, find_reset
 from appliance.drives.facts.health import describe_warnings, parse_health
 from appliance.errors import StepFailedError
 from appliance.run import Finished
+from appliance.samples.health import Counter, compare
 from tests.unit.drives.facts.test_smart_health import (
     captured,
     doubts,
@@ -290,3 +291,19 @@ def test_a_sector_that_was_replaced_counts_once(
         "ata_device_statistics": statistics(reallocated=(3, 32, logical, True)),
     }
     assert values(health_of(data))["reallocated_sectors"] == counted
+
+
+def test_helium_that_is_lost_meanwhile_is_believed() -> None:
+    """It is a level, and no count: it falls, and never rises."""
+    full, less = Counter("helium_level", 100, "%"), Counter("helium_level", 24, "%")
+    (lost,) = compare({"helium_level": full}, {"helium_level": less})
+    (gained,) = compare({"helium_level": less}, {"helium_level": full})
+    assert (lost.change, lost.doubt) == (-76, "")
+    assert gained.doubt == "it rose, and such a share only falls"
+
+
+def test_self_tests_that_the_log_no_longer_has_are_no_doubt() -> None:
+    """It keeps the latest 21: those of the campaign push old failures out."""
+    old, new = Counter("failed_self_tests", 3, "1"), Counter("failed_self_tests", 1, "1")
+    (delta,) = compare({"failed_self_tests": old}, {"failed_self_tests": new})
+    assert delta.doubt == ""
