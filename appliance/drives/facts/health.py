@@ -63,9 +63,8 @@ _COUNT_BITS = {"command_timeouts": 0xFFFF, "helium_level": 0xFF}
 _WORDS = re.compile(r"\d+ \d+ (\d+)", re.ASCII)
 # What is left of a flash drive's endurance is the normalized value of these, by the beginning of
 # the family's name in smartmontools' drive database; on Phison's it is the raw one. On 15,272
-# captured drives that have ATA's statistics, too, it says more wear than those on 40, most of whose
-# logs began again at 0 (docs/verdicts-on-real-drives.md). Other families' differ, or are named so
-# by default only.
+# captured drives that have ATA's statistics, too, it says more wear than those on 40
+# (docs/verdicts-on-real-drives.md). Other families' differ, or are named so by default only.
 _ENDURANCE_LEFT = re.compile(
     r"Samsung.*:Wear_Leveling_Count"
     r"|Intel.*:Media_Wearout_Indicator"
