@@ -136,6 +136,7 @@ def _add_stored_commands(add: _Add) -> None:
         choices=("cache", "seed", "size", "image", "plan"),
         help="compare although this differs; may be given several times",
     )
+    compare.add_argument("--out", type=Path, metavar="FILE", help="write it as a page (HTML) too")
     compare.add_argument("--database", type=Path, metavar="FILE", help=_DATABASE)
     merge = add("merge", stored.merge, "import the finished campaigns of other databases")
     merge.add_argument("sources", type=Path, nargs="+", metavar="DATABASE")

@@ -10,11 +10,15 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from appliance.cli.engine import ask, is_on_stick
 from appliance.cli.say import say, say_json, say_table, show_fields
 from appliance.errors import PlanError, StickError
 from appliance.units import printable
+
+if TYPE_CHECKING:
+    from appliance.store.read.campaign import CampaignRows
 
 _BOOT_COLUMNS = (
     *("drive_serial", "cycle", "mode", "path", "power", "cold_proof", "cooling", "charted"),
@@ -245,29 +249,40 @@ def _write_report(
 
 
 def compare(options: argparse.Namespace) -> int:
-    """How much faster one campaign or drive is than another."""
+    """How much faster one campaign or drive is than another: in words, with `--out` as a page."""
+    from appliance.report.pages import render_comparison
     from appliance.report.ratios import compare_campaigns
     from appliance.store.read.campaign import select_campaign
 
     asked = [_split_side(text) for text in (options.one, options.other)]
     with _reading(options) as connection:
-        lines = compare_campaigns(
-            *(
-                (
-                    select_campaign(
-                        connection,
-                        campaign_id=_find_campaign(connection, number),
-                        with_activity=False,
-                    ),
-                    drive,
-                )
-                for number, drive in asked
-            ),
-            although=options.although,
-        )
+
+        def read(number: int) -> "CampaignRows":
+            found = _find_campaign(connection, number)
+            return select_campaign(connection, campaign_id=found, with_activity=False)
+
+        sides = [(read(number), drive) for number, drive in asked]
+        lines = tuple(compare_campaigns(*sides, although=options.although))
     for line in lines:
         say(printable(line))
+    if options.out is not None:
+        campaigns = dict.fromkeys(_describe_campaign(rows) for rows, _ in sides)
+        page = render_comparison(campaigns, lines)
+        try:
+            options.out.write_text(page, encoding="utf-8")
+        except OSError as error:
+            raise StickError(
+                f"the page {options.out} cannot be written: {error.strerror}",
+                hint="give another FILE",
+            ) from error
     return 0
+
+
+def _describe_campaign(rows: "CampaignRows") -> str:
+    """`Campaign 3: incoming, 2026-11-23T09:00:00Z; S1 (SAMSUNG 870), S2 (WDC WD40)`."""
+    drives = ", ".join(f"{each.identity} ({each.model})" for each in rows.drives)
+    campaign = rows.campaign
+    return f"Campaign {campaign.id}: {campaign.name}, {campaign.created_at}; {drives}"
 
 
 def _split_side(text: str) -> tuple[int, str]:

@@ -13,8 +13,10 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from appliance import VERSION
 from appliance.report.blocks import ChartView
 from appliance.report.boots.views import PARTS
+from appliance.report.ratios import RATIO_RULES
 from appliance.report.serial_code import draw_serial_code
 from appliance.report.verdicts import VerdictsView
 from appliance.report.views import ReportView
@@ -27,6 +29,24 @@ def render_page(view: ReportView) -> str:
         _environment()
         .get_template("report.html.j2")
         .render(view=view, parts=PARTS, draw=_mark_drawn)
+    )
+
+
+def render_comparison(campaigns: Iterable[str], lines: Iterable[str]) -> str:
+    """One self-contained HTML document of the lines of `ratios.compare_campaigns`.
+
+    `campaigns`: a line about each.
+    """
+    pairs: list[tuple[str, list[str]]] = []
+    for line in lines:
+        if line.startswith(" "):
+            pairs[-1][1].append(line.strip())
+        else:
+            pairs.append((line.removesuffix(":"), []))
+    return (
+        _environment()
+        .get_template("comparison.html.j2")
+        .render(version=VERSION, campaigns=campaigns, pairs=pairs, rules=RATIO_RULES)
     )
 
 

@@ -38,10 +38,12 @@ RATIO_RULES = (
     (
         "Two drives or campaigns: the ratio is the median of the quotients of all pairs of their"
         " values (Hodges and Lehmann), its 95 % interval that of the test of Mann and Whitney, by"
-        " its exact distribution. It takes 4 values on each side. Rounds and reads of one run"
-        " count as independent, and nothing is said of what differs between machines or days. Of"
-        " 20 such sentences one is wrong by chance. How many more values would show a difference is"
-        " Noether's estimate (1987), for four chances in five to see it."
+        " its exact distribution, or wider where one side varies more than the other (Fligner and"
+        " Policello). It takes 4 values on each side, or some more then. Rounds and reads of one"
+        " run count as independent, and nothing is said of what differs between machines or days."
+        " Of 20 such sentences one is wrong by chance, two where the side with few values varies"
+        " more than the other. How many more values would show a difference is Noether's estimate"
+        " (1987), for four chances in five to see it."
     ),
     (
         "Values of different places are compared in pairs: the slices of a surface by their"

@@ -60,13 +60,13 @@ class Delta:
         return self.after - self.before
 
 
-_FALLING = frozenset({"available_spare_percent"})
+_FALLING = frozenset({"available_spare_percent", "helium_level"})
 # What a drive may clear: a sector is pending until it was written anew, a warning lasts while it
 # lasts, a log drops what is old, and thresholds are no counters.
 _EITHER_WAY = frozenset(
     {
         *("pending_sectors", "offline_uncorrectable", "critical_warning"),
-        *("spare_threshold_percent", "scan_unrepaired", "scan_repaired"),
+        *("spare_threshold_percent", "scan_unrepaired", "scan_repaired", "failed_self_tests"),
     }
 )
 

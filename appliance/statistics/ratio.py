@@ -4,6 +4,7 @@
 Pure, like `stats`: floats in, floats out. For two drives, two campaigns, two sticks.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,8 +23,8 @@ class Ratio:
 
     value: float
     interval: stats.Interval | None
-    """None where there are too few values for the confidence asked for: below 4 and 4 for 95 %, in
-    pairs below 6."""
+    """None where there are too few values for the confidence asked for: below 4 and 4 for 95 %, or
+    some more if one series spreads more than the other; in pairs below 6."""
 
     @property
     def inverse(self) -> "Ratio":
@@ -55,8 +56,9 @@ def find_ratio(
     598), on logarithms: a quotient instead of a difference. The interval leaves out, at each end,
     as many of the ordered quotients as the test of Wilcoxon, Mann and Whitney allows by its exact
     distribution (Moses; in Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", 3rd
-    edition, section 4.3). It assumes that both series spread alike but for the factor, and nothing
-    of how they are distributed. None where one is empty or has a value that is not positive.
+    edition, section 4.3). That assumes that both series spread alike but for the factor, and
+    nothing of how they are distributed. Of those that do not, fewer are left out: `_count_unlike`.
+    None where one is empty or has a value that is not positive.
     """
     if not ones or not others or min(*ones, *others) <= 0.0:
         return None
@@ -64,12 +66,41 @@ def find_ratio(
     value = stats.find_median(quotients)
     if value is None:
         return None
-    left_out, reached = _find_left_out(len(ones), len(others), (1.0 - confidence) / 2.0)
-    if left_out is None:
+    tail = (1.0 - confidence) / 2.0
+    left_out, reached = _find_left_out(len(ones), len(others), tail)
+    unlike = _count_unlike([each / value for each in ones], others, tail)
+    if left_out is None or unlike < 0:
         return Ratio(value, None)
+    if unlike < left_out:
+        left_out, reached = unlike, tail
     return Ratio(
         value, stats.Interval(quotients[left_out], quotients[-1 - left_out], 1.0 - 2.0 * reached)
     )
+
+
+def _count_unlike(ones: Sequence[float], others: Sequence[float], tail: float) -> int:
+    """How many quotients may be left out at an end, however much the two series spread each.
+
+    Both lie around the same middle. The variance of U by how often each value is above those of the
+    other series (Fligner and Policello, Journal of the American Statistical Association 76 (1981)
+    162), as if it were normal. Simulated with one series that spreads 3 or 10 times as much as the
+    other: of 4 to 30 values each, an interval misses the truth in 2 to 6 % of the cases, by the
+    test of Mann and Whitney in 5 to 12 %; of 5 or 6 that spread more beside 20 or 50 in 6 to 10 %,
+    by that test in 13 to 33 %. Below 0: not even all of them show anything.
+    """
+    above = _count_below(ones, others), _count_below(others, ones)
+    means = [sum(counts) / len(counts) for counts in above]
+    squares = (
+        (count - mean) ** 2 for counts, mean in zip(above, means, strict=True) for count in counts
+    )
+    away = stats.find_normal(1.0 - tail) * sqrt(sum(squares) + means[0] * means[1])
+    return floor(len(ones) * len(others) / 2.0 - away)
+
+
+def _count_below(ones: Sequence[float], others: Sequence[float]) -> list[float]:
+    """For each of `ones`, how many of `others` are below; equal ones count half."""
+    ordered = sorted(others)
+    return [(bisect_left(ordered, each) + bisect_right(ordered, each)) / 2.0 for each in ones]
 
 
 def find_quotients(

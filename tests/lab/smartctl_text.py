@@ -152,6 +152,9 @@ def _attribute(found: re.Match[str]) -> Json:
     }
     if first.isdecimal():
         row["raw"]["value"] = int(first)
+    value = found["value"] or found["value2"]
+    if value.isdecimal():
+        row["value"] = int(value)
     return row
 
 

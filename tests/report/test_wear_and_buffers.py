@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What writing says of a drive, slower with use or buffered, and reading a set again."""
 
+import random
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,6 +12,11 @@ import pytest
 from appliance.report.figures import group_workloads
 from appliance.report.workload_findings import find_workload_findings
 from appliance.store.read.campaign import select_campaign
+from appliance.units import printable
+from tests.lab.claims import NOTHING, Truth
+from tests.lab.held_out_campaigns import HELD_OUT
+from tests.lab.simulated_boots import make_clockwork
+from tests.lab.timing import Clockwork
 from tests.report.database import Disk, make_database
 from tests.report.pages_read import export, words_of
 from tests.report.states import BYPASS, COLD, Setup
@@ -21,10 +27,14 @@ USED = replace(BYPASS, drive_state="first step on it; 4.29 GB of 4.29 GB overwri
 
 @pytest.fixture
 def rows(tmp_path: Path) -> sqlite3.Connection:
-    """A disk and an SSD, nothing measured."""
+    """Two disks and an SSD, nothing measured."""
     return make_database(
         tmp_path / "rows.sqlite",
-        disks=[Disk("DISK", "disk"), Disk("FLASH", "ssd", rotational=0)],
+        disks=[
+            Disk("DISK", "disk"),
+            Disk("BUFFERS", "disk"),
+            Disk("FLASH", "ssd", rotational=0),
+        ],
     )
 
 
@@ -110,6 +120,52 @@ def test_a_buffer_shows_where_writes_are_faster_than_heads_move(
     assert bool(told) is is_told
     if told:
         assert told[0].startswith("DISK: random writes were 9.0 times as fast as random reads")
+
+
+def _time_random(clockwork: Clockwork, kind: str, *, start_s: float, each_s: float) -> float:
+    """IOPS of `kind` at a depth of 1, as fio has it: each of 2048 blocks once, for 10 s at most."""
+    blocks = list(range(2048))
+    random.Random(kind).shuffle(blocks)
+    now_s = start_s
+    for count, block in enumerate(blocks):
+        if now_s - start_s >= 10.0:
+            return count / (now_s - start_s)
+        access = getattr(clockwork, kind)(block * 4096, 4096, now_s=now_s)
+        now_s += access.seconds + each_s
+    return len(blocks) / (now_s - start_s)
+
+
+@pytest.mark.parametrize("processor_s", [0.0001, 0.003])
+def test_a_buffer_is_told_of_the_held_out_models_that_have_one(
+    rows: sqlite3.Connection, processor_s: float
+) -> None:
+    """Simulated, the drives of the first step of held-out-disks, which writes and then reads."""
+    campaign = next(each for each in HELD_OUT if each.name == "held-out-disks")
+    models = {campaign.what(printable(each.serial)): each for each in campaign.drives}
+    places = {"a disk": "DISK", "buffers writes only": "BUFFERS", "an SSD that waits 4 ms": "FLASH"}
+    told = {}
+    for what, serial in places.items():
+        clockwork = make_clockwork(models[what])
+        found = {
+            f"rand-{kind}": (
+                "iops",
+                _time_random(clockwork, kind, start_s=at_s, each_s=processor_s),
+            )
+            for kind, at_s in (("write", 0.0), ("read", 60.0))
+        }
+        _measure(rows, serial, found)
+        told[what] = any(f"{serial}: " in each for each in _told(rows, "a buffer for writes"))
+    assert told == {
+        "a disk": False,
+        "buffers writes only": True,
+        "an SSD that waits 4 ms": False,
+    }
+    silent = {
+        what
+        for what, each in models.items()
+        if Truth(printable(each.serial), NOTHING, "buffer") in campaign.truths
+    }
+    assert silent == {what for what, is_told in told.items() if not is_told}
 
 
 def test_a_file_system_that_moves_what_is_written_over_shows_no_buffer(

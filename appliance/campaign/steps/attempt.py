@@ -43,6 +43,7 @@ from appliance.store.campaigns import select_campaign_drives
 from appliance.store.connect import transaction
 from appliance.store.pause_and_skip import is_pause_asked, is_skipped, select_paused_drives
 from appliance.store.power_offs import select_power_offs
+from appliance.store.read.figures import select_figures
 from appliance.store.steps import (
     StepRow,
     insert_part,
@@ -60,6 +61,8 @@ from appliance.store.steps import (
     update_step_running,
 )
 from appliance.workloads.base import Bench, PartResult, Workload, make_workload
+from appliance.workloads.fio.keys import PRECONDITION, FioVariant
+from appliance.workloads.verify.keys import WRITE, VerifyVariant
 
 _UNMEASURED = CacheState(
     page_cache="partial",
@@ -67,6 +70,9 @@ _UNMEASURED = CacheState(
     proof_reason="what the device did beside the measured parts: layout, pre-reading, file system",
 )
 
+_IN_ORDER = frozenset({FioVariant(test=PRECONDITION), VerifyVariant(WRITE)})
+"""Each writes what it works on from the first byte to the last, and after anything else that the
+same step may do: a preconditioning follows all discarding."""
 
 _LOOK_EVERY_S = 1.0
 
@@ -573,8 +579,35 @@ class StepRun:
         said = f"after {earlier} earlier {'step' if earlier == 1 else 'steps'}"
         discarding = [each for each in steps if each.workload_index in self.discarding]
         if count_earlier(discarding, self.step, members=members):
-            said += f"; {DISCARDED}"
+            last = max(each.position for each in discarding if each.position < self.step.position)
+            own = [
+                each
+                for each in steps
+                if each.drive_id == self.step.drive_id
+                and last <= each.position < self.step.position
+            ]
+            if not any(map(self._is_overwritten_by, own)):
+                said += f"; {DISCARDED}"
         return said
+
+    def _is_overwritten_by(self, step: StepRow) -> bool:
+        """Whether it has written every byte of its drive, in order; of the array nobody knows."""
+        connection = self.context.connection
+        size_bytes = next(
+            (
+                row.released_size_bytes
+                for row in select_campaign_drives(connection, step.campaign_id)
+                if row.drive_id == step.drive_id
+            ),
+            0,
+        )
+        return any(
+            row.variant.whole in _IN_ORDER
+            and row.metric == "app_write_bytes"
+            and row.valid
+            and row.value >= size_bytes > 0
+            for row in select_figures(connection, step.id)
+        )
 
     def _show_progress(self, label: str, done: int, total: int) -> None:
         place = self.place

@@ -56,9 +56,23 @@ _ATA_COUNTS = {
     198: ("offline_uncorrectable", re.compile(r"(Offline_)?Uncorrectable")),
     199: ("crc_errors", re.compile(r".*CRC_Error")),
 }
-# Of attribute 188 Seagate's disks count three things in 16 bits each; the lowest are all of them.
+# Of attribute 188 Seagate's disks count three things in 16 bits each; the lowest are all of them,
+# and smartctl prints those last ("0 4 372": raw16 in ata_format_attr_raw_value, lib/atacmds.cpp).
 # Attribute 22 is a share of 100; Western Digital's WUH7220 and HUS7260 have it two and three times.
 _COUNT_BITS = {"command_timeouts": 0xFFFF, "helium_level": 0xFF}
+_WORDS = re.compile(r"\d+ \d+ (\d+)", re.ASCII)
+# What is left of a flash drive's endurance is the normalized value of these, by the beginning of
+# the family's name in smartmontools' drive database; on Phison's it is the raw one. On 15,272
+# captured drives that have ATA's statistics, too, it says more wear than those on 40
+# (docs/verdicts-on-real-drives.md). Other families' differ, or are named so by default only.
+_ENDURANCE_LEFT = re.compile(
+    r"Samsung.*:Wear_Leveling_Count"
+    r"|Intel.*:Media_Wearout_Indicator"
+    r"|(Crucial|Micron).*:Percent_Lifetime_(Remain|Used)"
+    r"|(Phison|SandForce).*:SSD_Life_Left"
+    r"|Silicon ?Motion.*:Remaining_Lifetime_Perc"
+)
+_FULL_ENDURANCE, _BYTE_VALUES = 100.0, 256
 # Page and offset of the device statistics log: ACS-4, 9.5. What it counts is fixed there, so it
 # goes before the attributes, which are each maker's own.
 _ATA_STATISTICS = {
@@ -69,6 +83,7 @@ _ATA_STATISTICS = {
     (7, 8): ("percentage_used", "%"),
 }
 _SECTORS_WRITTEN, _SECTORS_READ = (1, 24), (1, 40)
+_REALLOCATED, _LOGICAL_REALLOCATED = 5, (3, 32)
 _SPECIFIED_MAXIMUM_TEMPERATURE = (5, 88)
 _ENDURANCE_PAGE = 7
 # How smartmontools' drive database names what attributes 241 and 242 count in: drivedb.h.
@@ -255,6 +270,12 @@ def _ata(data: Json) -> tuple[Counter, ...]:
             found.setdefault(counter.name, counter)
 
     block_bytes = number(data.get("logical_block_size")) or 512
+    physical_bytes = number(data.get("physical_block_size")) or block_bytes
+    for row in table:
+        # Some statistics count each sector of 4096 bytes as eight (Western Digital's, Toshiba's).
+        count = _raw(row) if row.get("id") == _REALLOCATED else None
+        if count and statistics.get(_LOGICAL_REALLOCATED) == count * physical_bytes / block_bytes:
+            statistics[_LOGICAL_REALLOCATED] = count
     for place, (name, unit) in _ATA_STATISTICS.items():
         take(_counter(name, statistics.get(place), unit))
     for place, name in ((_SECTORS_WRITTEN, "host_write_bytes"), (_SECTORS_READ, "host_read_bytes")):
@@ -262,6 +283,7 @@ def _ata(data: Json) -> tuple[Counter, ...]:
             take([Counter(name, statistics[place] * block_bytes, "B")])
     for row in table:
         take(_attribute(row, block_bytes))
+    take(_wear(data, table))
     endurance = part(data, "endurance_used").get("current_percent")
     take(_counter("percentage_used", endurance, "%"))
     spare = part(data, "spare_available")
@@ -295,14 +317,40 @@ def _raw(row: Json) -> float | None:
     """An attribute's raw value as the drive database reads it: 5 of "5 (0 12)".
 
     48 bits of it are the maker's own, and often hold more than one figure: what the database reads
-    as several ("0/54392") is no count.
+    as several ("0/54392") is no count; of three words of 16 bits the last is the lowest.
     """
     raw = part(row, "raw")
     text = raw.get("string")
     if not isinstance(text, str):
         return number(raw.get("value"))
-    first = text.partition(" ")[0]
+    words = _WORDS.fullmatch(text)
+    first = words[1] if words else text.partition(" ")[0]
     return float(first) if first.isascii() and first.isdigit() else None
+
+
+def _wear(data: Json, table: list[Json]) -> list[Counter]:
+    """The share of endurance that is used, by the attribute of a family whose meaning is known.
+
+    Crucial's normalized value goes below 0 when more than all of it is used: 255 is 101 %.
+    """
+    family = str(data.get("model_family"))
+    for row in table:
+        value = number(row.get("value"))
+        if value is None or not _ENDURANCE_LEFT.fullmatch(f"{family}:{row.get('name')}"):
+            continue
+        raw = _raw(row)
+        if family.startswith("Phison"):
+            # In some the normalized value stays at 100; in some one of the two counts up.
+            if raw != value and not (value == _FULL_ENDURANCE and raw and raw < value):
+                continue
+            value = raw
+        used = _FULL_ENDURANCE - value
+        if used < 0:
+            used += _BYTE_VALUES
+            if used != raw:
+                continue
+        return [Counter("percentage_used", used, "%")]
+    return []
 
 
 def _unpack(name: str, value: float) -> float:

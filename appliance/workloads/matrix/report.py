@@ -40,7 +40,9 @@ NOTE = (
     " rate is of what they reached by then. Sizes such as 2x are multiples of the RAM that was"
     " free. Heat maps: the stronger the colour, the higher the rate (logarithmic, the same for all"
     " drives within one operation); a dashed frame marks cells that RAM answered at least in part,"
-    " by the bytes the device served."
+    " by the bytes the device served. Reads of a file that took fio 10 ms or less are timed by"
+    " their own latencies, because fio's clock counts whole milliseconds; writes as short may be"
+    " faster than shown."
 )
 
 _THROUGH_THE_FILE = frozenset({"write", "rewrite", "read", "reread"})

@@ -157,6 +157,9 @@ class MatrixWorkload(Workload):
             creates=bench.folder is not None and operation == "write",
         )
         run = run_fio(bench, job, label=part)
+        if job.reads_only:
+            output = replace(run.output, read=run.output.read.time_by_waits())
+            run = replace(run, output=output)
         if operation == "write" and run.valid:
             self._remember_written(bench, size_bytes)
         state = judge(

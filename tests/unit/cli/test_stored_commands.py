@@ -10,6 +10,7 @@ import sqlite3
 import sys
 import tomllib
 from contextlib import closing
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -18,8 +19,10 @@ import pytest
 from appliance.cli import main
 from appliance.cli.parser import make_parser
 from appliance.stick import partitions
+from tests.report.database import make_boots, make_database
 from tests.report.filled import fill_database
 from tests.report.judged import GOOD, SLOW
+from tests.report.pages_read import words_of
 
 _REPO = Path(__file__).resolve().parents[3]
 _PLAN = """
@@ -192,6 +195,34 @@ def test_what_is_wrong_is_told(
     assert main(words) == code
     assert said in capsys.readouterr().err
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_drives_of_two_sticks_are_compared_on_a_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One command merges what was measured on two machines, the next one writes the page."""
+    disks = {
+        "one.sqlite": replace(GOOD, boots=make_boots(*(31.0 + i / 100 for i in range(8)))),
+        "two.sqlite": replace(SLOW, boots=make_boots(*(62.0 + i / 100 for i in range(8)))),
+    }
+    for name, disk in disks.items():
+        with closing(make_database(tmp_path / name, disks=[disk])) as stick:
+            text = f'version = 1\n[[drive]]\nserial = "{disk.serial}"\n'
+            stick.execute("UPDATE campaign SET plan_toml = ?, plan_sha256 = ?", (text, name))
+    assert main(["merge", *disks, "--into", "all.sqlite"]) == 0
+    asked = ["compare", "1", "2", "--database", "all.sqlite", "--out", "page/report.html"]
+    (tmp_path / "page").mkdir()
+    capsys.readouterr()
+    assert main(asked) == 0
+    said = capsys.readouterr().out
+    assert f"campaign 1, {GOOD.serial} against campaign 2, {SLOW.serial}:" in said
+    assert "settled boots: 2.00 times faster, 2.00 to 2.00" in said
+    page = words_of(tmp_path / "page")
+    for line in said.splitlines():
+        assert line.strip().removesuffix(":") in page
+    assert f"{SLOW.serial} ({SLOW.model})" in page
+    assert main([*asked[:-1], "no/page.html"]) == 5
+    assert "no/page.html cannot be written" in capsys.readouterr().err
 
 
 def test_a_damaged_database_is_called_so(database: str, capsys: pytest.CaptureFixture[str]) -> None:

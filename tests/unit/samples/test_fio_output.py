@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,26 @@ def test_the_histogram_gives_fios_own_percentiles(name: str, way: str) -> None:
     found = parse_fio(captured(name))
     bins = (found.read if way == "read" else found.write).bins
     assert {key: find_percentile(bins, float(key)) for key in theirs} == theirs
+
+
+def test_a_run_shorter_than_fios_clock_is_timed_by_its_reads() -> None:
+    """16 KiB in less than a millisecond, which fio calls one."""
+    theirs = json.loads(captured("tiny-read"))["jobs"][0]["read"]
+    read = parse_fio(captured("tiny-read")).read
+    assert (read.seconds, read.bw_bytes_s, read.iops) == (0.001, 16_384_000, 4000)
+    waited_s = theirs["lat_ns"]["mean"] * 4 / 1e9
+    found = read.time_by_waits()
+    assert found.seconds == pytest.approx(waited_s)
+    assert found.bw_bytes_s == pytest.approx(16_384 / waited_s)
+    assert found.iops == pytest.approx(4 / waited_s)
+
+
+def test_a_run_that_fios_clock_can_time_keeps_its_rate() -> None:
+    """Two processes wait at the same time: their waits are longer than the run."""
+    read = parse_fio(captured("seq-read")).read
+    assert read.time_by_waits() is read
+    long = replace(read, seconds=0.011, waited_s=0.008)
+    assert long.time_by_waits() is long
 
 
 def test_reading_and_writing_are_added_up() -> None:

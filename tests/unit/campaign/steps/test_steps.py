@@ -17,9 +17,12 @@ from appliance.drives.own_uuid import make_table_uuid
 from appliance.errors import KaltstartError, StepFailedError, StickError
 from appliance.run import StillRunningError
 from appliance.samples.diskstats import DiskStats
+from appliance.samples.model import CacheState, Result
 from appliance.store.connect import open_database
 from appliance.store.copies import find_copies
+from appliance.store.steps import insert_results
 from appliance.workloads.drive_content import DriveContent, Signature, format_content
+from appliance.workloads.fio.keys import PRECONDITION, FioVariant
 from appliance.workloads.verify.keys import VerifyPlan
 from tests.unit.campaign.steps.step_machine import Machine, lottery
 from tests.unit.campaign.world import HDD, SSD, World, install_uuid
@@ -835,16 +838,59 @@ def test_the_counters_of_a_drive_that_is_gone_stay_where_they_were(machine: Mach
     assert before.read_bytes > 0
 
 
-def test_figures_of_a_drive_that_was_discarded_say_so(machine: Machine) -> None:
-    """What is read then is no data, and no flash may be looked at."""
+def _run_behind_a_discard(machine: Machine, *written: tuple[str, str, int]) -> str:
+    """The state that a lottery meets behind a step that discards, and maybe writes all again.
+
+    `written`: kind of step, variant and bytes of each row about writing, of the steps in between.
+    """
     connection = open_database(machine.world.path)
     connection.execute("DELETE FROM step")
     connection.close()
     fresh = replace(
         FIO_PLAN, filesystem="", tests=("rand-write",), precondition=1, fresh_first=True
     )
-    machine.plans = (fresh, lottery(""))
+    verify = VerifyPlan(on=(), size_bytes=0, power_cycle=False, seed=1)
+    with_verify = any(kind == "verify" for kind, _, _ in written)
+    machine.plans = (fresh, verify, lottery("")) if with_verify else (fresh, lottery(""))
     machine.add_steps(HDD)
+    ids = {step.kind: step.id for step in machine.steps()}
+    state = CacheState("bypass", "proven", "O_DIRECT")
+    with closing(open_database(machine.world.path)) as connection:
+        for kind, variant, size_bytes in written:
+            rows = [Result(variant, "app_write_bytes", size_bytes, state)]
+            insert_results(connection, ids[kind], "sda", rows)
     machine.run()
-    state = machine.benches["sda"].drive_state
+    return machine.benches["sda"].drive_state
+
+
+def test_figures_of_a_drive_that_was_discarded_say_so(machine: Machine) -> None:
+    """What is read then is no data, and no flash may be looked at."""
+    state = _run_behind_a_discard(machine)
     assert state == "after 1 earlier step; all of it was discarded in between"
+
+
+@pytest.mark.parametrize(
+    ("written", "steps"),
+    [
+        (("fio", str(FioVariant(test=PRECONDITION, round=1)), HDD.size_bytes), "1 earlier step"),
+        (("verify", "write", HDD.size_bytes), "2 earlier steps"),
+    ],
+)
+def test_what_was_written_all_over_since_is_not_discarded(
+    machine: Machine, written: tuple[str, str, int], steps: str
+) -> None:
+    assert _run_behind_a_discard(machine, written) == f"after {steps}"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        ("fio", str(FioVariant(test=PRECONDITION, round=1)), HDD.size_bytes - 512),
+        ("fio", "used/rand-write", 2 * HDD.size_bytes),  # some of it twice, some of it never
+        ("verify", "write", HDD.size_bytes - 512),
+    ],
+)
+def test_what_was_written_in_part_is_still_discarded(
+    machine: Machine, written: tuple[str, str, int]
+) -> None:
+    assert _run_behind_a_discard(machine, written).endswith("all of it was discarded in between")

@@ -12,7 +12,15 @@ from appliance.drives.facts.farm import ask_farm, find_reset
 from appliance.drives.facts.health import describe_warnings, parse_health
 from appliance.errors import StepFailedError
 from appliance.run import Finished
-from tests.unit.drives.facts.test_smart_health import captured, doubts, health_of, nvme, values
+from appliance.samples.health import Counter, compare
+from tests.unit.drives.facts.test_smart_health import (
+    captured,
+    doubts,
+    health_of,
+    nvme,
+    statistics,
+    values,
+)
 
 type Json = dict[str, Any]
 
@@ -182,3 +190,120 @@ def test_critical_warnings_in_words(value: int, words: str) -> None:
 def test_lines_without_json_hide_no_answer() -> None:
     said = json.dumps({"smartctl_0001_u": "x", **captured("ata-412")})
     assert parse_health(said).reason == ""
+
+
+@pytest.mark.parametrize(
+    ("raw", "text", "counted"),
+    [
+        (0x0000_0004_0174, "0 4 372", 372),  # ST320DM000-1BC14C
+        (0x0008_0008_A634, "8 8 42548", 42_548),  # ST8000NM0055-1RM112
+        (0x0001_0004_008B, "1 4 139", 139),  # ST10000NM0016-1TT101
+    ],
+)
+def test_commands_that_timed_out_are_the_last_of_three_words(
+    raw: int, text: str, counted: int
+) -> None:
+    """Rows of linuxhw/EnterpriseDrive; smartctl prints the highest of three words first."""
+    row = {"id": 188, "name": "Command_Timeout", "raw": {"value": raw, "string": text}}
+    data = captured("ata-412") | {"ata_smart_attributes": {"table": [row]}}
+    assert values(health_of(data))["command_timeouts"] == counted
+
+
+_SAMSUNG = "Samsung based SSDs"
+_CRUCIAL = "Crucial/Micron BX/MX1/2/3/500, M5/600, 11/1300 SSDs"
+_MX300 = "Crucial/Micron MX1/2/300, M5/600, 1100 Client SSDs"
+_CLIENT = "Crucial/Micron Client SSDs"
+_INTEL = "Intel 730 and DC S35x0/3610/3700 Series SSDs"
+_PHISON = "Phison Driven SSDs"
+
+
+@pytest.mark.parametrize(
+    ("family", "row", "value", "raw", "used"),
+    [
+        (_SAMSUNG, "177 Wear_Leveling_Count", 1, 3123, 99),  # 840 EVO 1TB, 69,594 hours
+        (_SAMSUNG, "173 Wear_Leveling_Count", 28, 909, 72),  # MZ7LN
+        (_INTEL, "233 Media_Wearout_Indicator", 1, 0, 99),  # SSDSC2BB240G4
+        (_CRUCIAL, "202 Percent_Lifetime_Remain", 42, 58, 58),
+        (_MX300, "202 Percent_Lifetime_Used", 0, 100, 100),  # CT500MX200SSD1
+        (_CLIENT, "202 Percent_Lifetime_Remain", 220, 136, 136),  # beyond its rating: it wrapped
+        (_CLIENT, "202 Percent_Lifetime_Remain", 255, 101, 101),
+        (_PHISON, "231 SSD_Life_Left", 100, 94, 6),  # SA400S37, the normalized value stays
+        (_PHISON, "231 SSD_Life_Left", 64, 64, 36),
+        # SA400S37, two firmwares: the log of the first says 7 % used. Which is which is not known.
+        (_PHISON, "231 SSD_Life_Left", 8, 92, None),
+        (_PHISON, "231 SSD_Life_Left", 97, 3, None),
+        (_PHISON, "231 SSD_Life_Left", 100, 0, None),
+        (_PHISON, "231 SSD_Life_Left", 0, 0, 100),  # SA400S37240G, 820 TB written
+        ("SandForce Driven SSDs", "231 SSD_Life_Left", 10, 0, 90),
+        ("Silicon Motion based SSDs", "169 Remaining_Lifetime_Perc", 97, 97, 3),
+        # Named so by default, or known to say something else.
+        ("SK hynix SATA SSDs", "233 Media_Wearout_Indicator", 2, 99, None),
+        ("WD Blue / Red / Green SSDs", "230 Media_Wearout_Indicator", 4, 0x041E, None),
+        ("None", "177 Wear_Leveling_Count", 0, 0, None),
+        (_CLIENT, "202 Percent_Lifetime_Remain", 200, 12, None),
+    ],
+)
+def test_wear_without_a_statistics_log(
+    family: str, row: str, value: int, raw: int, used: float | None
+) -> None:
+    """Rows of linuxhw/EnterpriseDrive; smartctl 7.4 tells no wear of such a drive by itself."""
+    number, _, name = row.partition(" ")
+    told = {"id": int(number), "name": name, "value": value, "raw": {"string": str(raw)}}
+    data = captured("ata-412") | {
+        "model_family": family,
+        "rotation_rate": 0,
+        "ata_smart_attributes": {"table": [told]},
+    }
+    assert values(health_of(data)).get("percentage_used") == used
+
+
+def test_the_statistics_log_goes_before_an_attribute_of_wear() -> None:
+    """An Intel 320: the attribute stays at 1, the log says 60 (linuxhw/EnterpriseDrive)."""
+    row = {"id": 233, "name": "Media_Wearout_Indicator", "value": 1, "raw": {"value": 0}}
+    data = captured("ata-412") | {
+        "model_family": "Intel 320 Series SSDs",
+        "rotation_rate": 0,
+        "ata_smart_attributes": {"table": [row]},
+        "ata_device_statistics": statistics(used=(7, 8, 60, True)),
+    }
+    assert values(health_of(data))["percentage_used"] == 60
+
+
+@pytest.mark.parametrize(
+    ("physical_bytes", "sectors", "logical", "counted"),
+    [
+        (4096, 90, 720, 90),  # WD60EFRX-68L0BN1
+        (4096, 56, 448, 56),  # MG06ACA800EY
+        (4096, 0, 48, 48),  # MQ01ABD100
+        (4096, 16, 16, 16),
+        (512, 1, 8, 8),
+    ],
+)
+def test_a_sector_that_was_replaced_counts_once(
+    physical_bytes: int, sectors: int, logical: int, counted: int
+) -> None:
+    """By attribute 5 and by the statistics of drives in linuxhw/EnterpriseDrive."""
+    row = {"id": 5, "name": "Reallocated_Sector_Ct", "raw": {"value": sectors}}
+    data = captured("ata-412") | {
+        "logical_block_size": 512,
+        "physical_block_size": physical_bytes,
+        "ata_smart_attributes": {"table": [row]},
+        "ata_device_statistics": statistics(reallocated=(3, 32, logical, True)),
+    }
+    assert values(health_of(data))["reallocated_sectors"] == counted
+
+
+def test_helium_that_is_lost_meanwhile_is_believed() -> None:
+    """It is a level, and no count: it falls, and never rises."""
+    full, less = Counter("helium_level", 100, "%"), Counter("helium_level", 24, "%")
+    (lost,) = compare({"helium_level": full}, {"helium_level": less})
+    (gained,) = compare({"helium_level": less}, {"helium_level": full})
+    assert (lost.change, lost.doubt) == (-76, "")
+    assert gained.doubt == "it rose, and such a share only falls"
+
+
+def test_self_tests_that_the_log_no_longer_has_are_no_doubt() -> None:
+    """It keeps the latest 21: those of the campaign push old failures out."""
+    old, new = Counter("failed_self_tests", 3, "1"), Counter("failed_self_tests", 1, "1")
+    (delta,) = compare({"failed_self_tests": old}, {"failed_self_tests": new})
+    assert delta.doubt == ""

@@ -144,6 +144,17 @@ def test_rows_say_whose_figures_they_are(lab: FioBench) -> None:
     assert states["32M/1M/reread"].proof == "unproven"
 
 
+def test_a_small_file_is_as_fast_as_its_reads_say(lab: FioBench) -> None:
+    """By fio's clock all that is shorter takes a millisecond: RAM seemed as slow as a disk."""
+    plan = replace(PLAN, file_sizes_bytes=(16 << 10,), record_sizes_bytes=(4096,))
+    lab.answers["read"] = "tiny-read"
+    done = run_all(lab, replace(plan, operations=("write", "read", "reread")))["16K/4K/reread"]
+    rates = [row.value for row in done.results if row.metric == "rate_bytes_s"]
+    (took_s,) = [row.value for row in done.results if row.metric == "seconds"]
+    assert took_s < 0.0005
+    assert rates == [pytest.approx(16_384 / took_s)]
+
+
 def test_a_reread_that_ram_answers_is_warm(lab: FioBench) -> None:
     lab.served_share = 0.0
     found = run_all(lab, PLAN)["32M/1M/reread"]
