@@ -217,26 +217,46 @@ def pause(options: argparse.Namespace) -> int:
 def resume(options: argparse.Namespace) -> int:
     """Continue the paused campaign, or the steps of one drive that wait while the others go on."""
     if options.drive is not None:
-        return _ask_of_drive("resume-drive", options.drive)
+        return _ask_of_drive("resume-drive", options.drive, options.campaign)
     with _reading() as connection:
-        campaign_id = _find_unfinished(connection)
+        campaign_id = _find_unfinished(connection, options.campaign)
     return ask("resume", {"campaign_id": campaign_id})
 
 
-def _ask_of_drive(kind: str, identity: str, **payload: object) -> int:
+def _ask_of_drive(
+    kind: str, identity: str, campaign: int | None = None, **payload: object
+) -> int:
     with _reading() as connection:
-        campaign_id = _find_unfinished(connection)
+        campaign_id = _find_unfinished(connection, campaign)
         drive_id = _find_drive(connection, campaign_id, identity)
     return ask(kind, {"campaign_id": campaign_id, "drive_id": drive_id, **payload})
 
 
-def _find_unfinished(connection: sqlite3.Connection) -> int:
-    from appliance.store.campaigns import select_unfinished_campaign
+def _find_unfinished(connection: sqlite3.Connection, named: int | None = None) -> int:
+    """The one that was named, else the one under way, else the only paused one.
 
-    campaign = select_unfinished_campaign(connection)
-    if campaign is None:
+    Raises RefusedError where there is none, PlanError where none of several is named.
+    """
+    from appliance.store.read.overview import select_campaigns
+
+    unfinished = [row for row in select_campaigns(connection) if row.state != "done"]
+    if not unfinished:
         raise RefusedError("no campaign is running or paused")
-    return campaign.id
+    if named is None:
+        found = [row for row in unfinished if row.state != "paused"] or unfinished
+    else:
+        found = [row for row in unfinished if row.id == named]
+    if len(found) == 1:
+        return found[0].id
+    told = ", ".join(f'{row.id} "{row.name}"' for row in reversed(unfinished))
+    if named is not None:
+        raise PlanError(
+            f"campaign {named} is neither running nor paused", hint=f"those that are: {told}"
+        )
+    raise PlanError(
+        f"{len(found)} campaigns are paused, and none of them is named",
+        hint=f"give the number of one: {told}",
+    )
 
 
 def _find_drive(connection: sqlite3.Connection, campaign_id: int, identity: str) -> int:
@@ -266,9 +286,9 @@ def skip(options: argparse.Namespace) -> int:
     from appliance.store.steps import select_steps
 
     if options.boots is not None:
-        return _ask_of_drive("skip-boots", options.boots)
+        return _ask_of_drive("skip-boots", options.boots, options.campaign)
     with _reading() as connection:
-        campaign_id = _find_unfinished(connection)
+        campaign_id = _find_unfinished(connection, options.campaign)
         steps = select_steps(connection, campaign_id)
         if options.drive is not None:
             drive_id = _find_drive(connection, campaign_id, options.drive)

@@ -63,8 +63,10 @@ def _add_engine_commands(add: _Add) -> None:
     pause = add("pause", engine.pause, "let the campaign pause once the current part is stored")
     _add_drive(pause, "this drive only: its steps wait, the others go on")
     resume = add("resume", engine.resume, "continue the paused campaign")
+    _add_unfinished(resume)
     _add_drive(resume, "the steps of this drive, which wait while the others go on")
     skip = add("skip", engine.skip, "skip the running step")
+    _add_unfinished(skip)
     which = skip.add_mutually_exclusive_group()
     _add_drive(which, "the step of this drive; of a paused campaign its next one")
     which.add_argument(
@@ -88,6 +90,12 @@ def _add_engine_commands(add: _Add) -> None:
     add("restore", engine.restore, "replace a damaged database with its newest copy")
     add("engine", engine.serve, "the appliance's service")
     add("measure", engine.measure, "the service of a measured boot")
+
+
+def _add_unfinished(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "campaign", type=int, nargs="?", help="its number; needed if several are paused"
+    )
 
 
 def _add_drive(parser: argparse._ActionsContainer, text: str) -> None:

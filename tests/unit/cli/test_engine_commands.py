@@ -97,6 +97,54 @@ def test_each_asks_for_one_thing(
     assert found == [asked]
 
 
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        (["resume"], "resume"),
+        (["skip", "--drive", GOOD.serial], "skip-step"),
+        (["skip", "--boots", GOOD.serial], "skip-boots"),
+    ],
+)
+def test_of_several_paused_campaigns_one_is_named(
+    database: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    kind: str,
+) -> None:
+    with closing(open_database(database)) as connection:
+        add_campaign(connection, name="second", disks=())
+        connection.execute("UPDATE campaign SET state = 'paused'")
+        connection.execute("UPDATE step SET state = 'planned'")
+    assert main(words) == 2
+    told = capsys.readouterr().err
+    assert "2 campaigns are paused, and none of them is named" in told
+    assert 'give the number of one: 1 "' in told
+    assert ', 2 "second"' in told
+    assert main([words[0], "7", *words[1:]]) == 2
+    assert "campaign 7 is neither running nor paused" in capsys.readouterr().err
+    found: list[tuple[str, dict[str, object]]] = []
+    clock = _Clock(lambda: found.extend(_answer(database)))
+    monkeypatch.setattr("time.sleep", clock.sleep)
+    assert main([words[0], "1", *words[1:]]) == 0
+    ((asked, payload),) = found
+    assert (asked, payload["campaign_id"]) == (kind, 1)
+
+
+def test_the_campaign_that_runs_is_meant_though_another_is_paused(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(open_database(database)) as connection:
+        add_campaign(connection, name="second", disks=())
+        connection.execute("UPDATE campaign SET state = 'paused'")
+        connection.execute("UPDATE campaign SET state = 'running' WHERE id = 1")
+    found: list[tuple[str, dict[str, object]]] = []
+    clock = _Clock(lambda: found.extend(_answer(database)))
+    monkeypatch.setattr("time.sleep", clock.sleep)
+    assert main(["pause"]) == 0
+    assert found == [("pause", {"campaign_id": 1})]
+
+
 def test_skip_names_the_step_that_runs(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _unfinish(database)
     with closing(sqlite3.connect(database, autocommit=True)) as connection:
