@@ -109,8 +109,6 @@ def open_database(path: Path, *, patience_s: float = PATIENCE_S) -> sqlite3.Conn
     connection = None
     try:
         connection = _connect(f"{path.as_uri()}?mode=rwc")
-        # Not of one that only reads: SQLite 3.40 cannot VACUUM INTO with it (generated columns).
-        connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA busy_timeout = {round(patience_s * 1000)}")
         _check_version(connection, name=str(path))
         check_schema(connection)
@@ -172,6 +170,7 @@ def _connect(uri: str) -> sqlite3.Connection:
     connection.row_factory = sqlite3.Row
     connection.text_factory = decode_text
     connection.execute("PRAGMA synchronous = EXTRA")
+    connection.execute("PRAGMA foreign_keys = ON")
     return connection
 
 

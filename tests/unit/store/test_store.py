@@ -392,11 +392,8 @@ def test_sql_stands_in_the_store_alone() -> None:
                 assert not (isinstance(text, str) and _SQL.match(text)), path
 
 
-def test_an_older_sqlite_of_a_laptop_can_read_and_copy_it(tmp_path: Path) -> None:
-    """Debian 12's is 3.40: no order within aggregates, no VACUUM INTO with foreign keys."""
-    open_database(tmp_path / "k.sqlite").close()
-    with closing(open_read_only(tmp_path / "k.sqlite")) as connection:
-        assert pragma(connection, "foreign_keys") == 0
+def test_an_older_sqlite_of_a_laptop_can_read_it() -> None:
+    """Debian 12's is 3.40, which knows no order within aggregates."""
     folder = Path(connect.__file__).parent
     with_order = [
         str(path.relative_to(folder))
