@@ -40,9 +40,9 @@ def check(options: argparse.Namespace) -> int:
     """Report every mistake in a plan: for this machine; without a stick, in the plan alone."""
     from appliance.plan.read import describe_plan, parse_plan, read_plan
 
-    text = read_plan(options.plan)
+    text, name = read_plan(options.plan), options.plan.name
     if not is_on_stick():
-        say(f"The plan has no mistakes: {describe_plan(parse_plan(text))}")
+        say(f"The plan has no mistakes: {describe_plan(parse_plan(text, name=name))}")
         say("Its drives, memory and space are checked when it is started on the machine.")
         return 0
     from appliance.campaign.host import read_host
@@ -56,7 +56,7 @@ def check(options: argparse.Namespace) -> int:
     for problem in problems:
         say(problem, to=sys.stderr)
     found = find_drives()
-    plan = check_plan(text, host=read_host(), drives=found, stick=find_stick(found))
+    plan = check_plan(text, name=name, host=read_host(), drives=found, stick=find_stick(found))
     say(f"The plan is good: {describe_plan(plan)}")
     for warning in check_room(plan, found).warnings:
         say(warning, to=sys.stderr)

@@ -108,12 +108,14 @@ def _add_stored_commands(add: _Add) -> None:
     events.add_argument(
         "--limit", type=_parse_limit, default=50, metavar="N", help="the last N (default 50)"
     )
-    events.add_argument("--follow", action="store_true", help="go on with those that are added")
-    _add_json(events)
+    how = events.add_mutually_exclusive_group()
+    how.add_argument("--follow", action="store_true", help="go on with those that are added")
+    _add_json(how)
     results = add("results", stored.results, "every boot and every figure of a campaign")
     _add_campaign(results)
-    results.add_argument("--csv", action="store_true", help="as in the report's results.csv")
-    _add_json(results)
+    how = results.add_mutually_exclusive_group()
+    how.add_argument("--csv", action="store_true", help="as in the report's results.csv")
+    _add_json(how)
     verdicts = add("verdicts", stored.verdicts, "the verdicts of a campaign")
     _add_campaign(verdicts)
     _add_json(verdicts)
@@ -160,10 +162,9 @@ def _add_stored_commands(add: _Add) -> None:
 
 def _parse_limit(text: str) -> int:
     """As SQLite takes it, which holds no more rows than that."""
-    found = int(text)
-    if found < 0:
-        raise argparse.ArgumentTypeError("must be 0 or more")
-    return min(found, (1 << 63) - 1)
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError("must be a whole number, 0 or more")
+    return min(int(text), (1 << 63) - 1)
 
 
 _DATABASE = "default: the stick's"
@@ -183,5 +184,5 @@ def _add_out(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_json(parser: argparse.ArgumentParser) -> None:
+def _add_json(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--json", action="store_true", help="as a JSON document with a version")
