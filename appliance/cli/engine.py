@@ -223,9 +223,7 @@ def resume(options: argparse.Namespace) -> int:
     return ask("resume", {"campaign_id": campaign_id})
 
 
-def _ask_of_drive(
-    kind: str, identity: str, campaign: int | None = None, **payload: object
-) -> int:
+def _ask_of_drive(kind: str, identity: str, campaign: int | None = None, **payload: object) -> int:
     with _reading() as connection:
         campaign_id = _find_unfinished(connection, campaign)
         drive_id = _find_drive(connection, campaign_id, identity)

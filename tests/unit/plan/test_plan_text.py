@@ -189,7 +189,7 @@ def test_a_drive_that_no_plan_can_name_is_refused(serial: str) -> None:
         ("x" * 61, f'"{"x" * 60}…"'),
         ([1, 2], "an array of 2"),
         ({}, "an empty table"),
-            ({"a": 1}, "a table"),
+        ({"a": 1}, "a table"),
         (date(2026, 5, 27), "the date or time 2026-05-27"),
     ],
 )
