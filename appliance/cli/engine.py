@@ -109,12 +109,20 @@ def _need_stick() -> None:
 def run(options: argparse.Namespace) -> int:
     """Start a campaign; with `--wait` the exit code says how it ended."""
     from appliance.plan.read import read_plan
+    from appliance.store.read.overview import select_campaigns
 
     plan_toml = read_plan(options.plan)
-    _need_stick()
     with _reading() as connection:
-        before = _find_newest(connection)
+        campaigns = select_campaigns(connection)
+    before = max((row.id for row in campaigns), default=0)
     code = ask("start", {"plan_toml": plan_toml})
+    if code == 0:
+        for row in reversed(campaigns):
+            if row.state == "paused":
+                say(
+                    f"campaign {row.id} is still paused: `kaltstart resume {row.id}` continues it",
+                    to=sys.stderr,
+                )
     return _wait(after=before) if options.wait and code == 0 else code
 
 
@@ -127,12 +135,6 @@ def _reading() -> Iterator[sqlite3.Connection]:
     _need_stick()
     with closing(open_read_only(DATABASE)) as connection:
         yield connection
-
-
-def _find_newest(connection: sqlite3.Connection) -> int:
-    from appliance.store.read.overview import select_campaigns
-
-    return max((row.id for row in select_campaigns(connection)), default=0)
 
 
 def _wait(*, after: int) -> int:

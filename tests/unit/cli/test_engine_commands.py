@@ -5,6 +5,7 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 class _Clock:
     """Time passes only by waiting, and then something happens."""
 
-    def __init__(self, *happenings: Callable[[], None]) -> None:
+    def __init__(self, *happenings: Callable[[], object]) -> None:
         self.happenings = list(happenings)
 
     def sleep(self, _: float) -> None:
@@ -129,6 +130,19 @@ def test_of_several_paused_campaigns_one_is_named(
     assert main([words[0], "1", *words[1:]]) == 0
     ((asked, payload),) = found
     assert (asked, payload["campaign_id"]) == (kind, 1)
+
+
+def test_run_names_what_is_still_paused(
+    database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (database.parent / "plan.toml").write_text(_PLAN)
+    _unfinish(database, "paused")
+    for code in (3, 0):
+        clock = _Clock(partial(_answer, database, code))
+        monkeypatch.setattr("time.sleep", clock.sleep)
+        assert main(["run", str(database.parent / "plan.toml")]) == code
+    told = "campaign 1 is still paused: `kaltstart resume 1` continues it"
+    assert capsys.readouterr().err.count(told) == 1
 
 
 def test_the_campaign_that_runs_is_meant_though_another_is_paused(
