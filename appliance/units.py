@@ -56,7 +56,24 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
+_WINDOWS_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9]) *(\..*)?", re.IGNORECASE)
+
+
+def is_windows_device(name: str) -> bool:
+    """Whether Windows takes a file of this name for a device and cannot open it.
+
+    It does so with any ending ("Naming Files, Paths, and Namespaces", Microsoft).
+    """
+    return _WINDOWS_DEVICE.fullmatch(name) is not None
+
+
 def slug(text: str, *, limit: int = 40) -> str:
     """`text` as a file name that FAT, a shell and a URL all leave alone; never empty."""
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     return re.sub(r"[^A-Za-z0-9_-]+", "-", ascii_text).strip("-")[:limit].strip("-") or "x"
+
+
+def slug_file(text: str) -> str:
+    """`slug` as a file's name without its ending: `con_`, as Windows opens no `con`."""
+    stem = slug(text)
+    return f"{stem}_" if is_windows_device(stem) else stem

@@ -69,12 +69,14 @@ def hash_plan(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def check_plan(text: str, *, host: Host, drives: Sequence[Drive], stick: Stick) -> Plan:
-    """The plan, if it can be run here and now.
+def check_plan(
+    text: str, *, name: str = "plan.toml", host: Host, drives: Sequence[Drive], stick: Stick
+) -> Plan:
+    """The plan, if it can be run here and now; `name` is what messages call its file.
 
     Raises PlanError or RefusedError with everything that is wrong.
     """
-    plan = parse_plan(text)
+    plan = parse_plan(text, name=name)
     installs = plan.boot is not None and plan.boot.installs
     starts_systems = plan.boot is not None and plan.boot.mode == "install"
     boot_set_bytes = plan.boot.boot_set_bytes if plan.boot else 0
@@ -288,8 +290,11 @@ def start_campaign(
             cool=boot.cool if boot else "none",
         )
         ids: dict[str, int] = {}
+        names = {ARRAY: ARRAY}
         for (planned, drive), slot in zip(chosen, slots, strict=False):
             ids[planned.identity] = insert_drive(connection, describe(drive))
+            is_reserved = drive.identity == ARRAY  # then the plan names its WWN
+            names[planned.identity] = planned.identity if is_reserved else drive.identity
             insert_campaign_drive(
                 connection,
                 campaign_id=campaign_id,
@@ -327,7 +332,7 @@ def start_campaign(
                 kind=plan.workloads[workload_index].kind,
                 # On the array: none of the two drives is it.
                 drive_id=None if place == ARRAY else ids[place],
-                device=place,
+                device=names[place],
                 workload_index=workload_index,
             )
     return campaign_id

@@ -6,6 +6,7 @@ commands and their options are in `parser`. Each command imports what it needs w
 measured boot must not read the report's libraries from the drive under test.
 """
 
+import errno
 import sqlite3
 import sys
 from collections.abc import Sequence
@@ -14,18 +15,29 @@ from appliance.cli.parser import make_parser
 from appliance.cli.say import say
 from appliance.errors import KaltstartError, StickError
 
+_INTERRUPTED = 130
+"""As shells have it: 128 and the signal's number."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code, one of those that the parser's help lists."""
     options = make_parser().parse_args(arguments)
     try:
         code: int = options.command(options)
+        print(end="", flush=True)  # here, where it is known what a lost reader means
     except KaltstartError as error:
         return _tell(error)
     except BrokenPipeError:
         # The reader, `head` for example, has seen enough. Nothing is to be flushed at the end.
         sys.stdout = None
         return 0
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        sys.stdout = None
+        return _tell(StickError("no space is left for the output"))
     except Exception as error:
         trouble = _find_stick_trouble(error)
         if trouble is None:

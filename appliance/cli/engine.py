@@ -43,9 +43,9 @@ def check(options: argparse.Namespace) -> int:
     """Report every mistake in a plan: for this machine; without a stick, in the plan alone."""
     from appliance.plan.read import describe_plan, parse_plan, read_plan
 
-    text = read_plan(options.plan)
+    text, name = read_plan(options.plan), options.plan.name
     if not is_on_stick():
-        say(f"The plan has no mistakes: {describe_plan(parse_plan(text))}")
+        say(f"The plan has no mistakes: {describe_plan(parse_plan(text, name=name))}")
         say("Its drives, memory and space are checked when it is started on the machine.")
         return 0
     from appliance.campaign.host import read_host
@@ -59,7 +59,7 @@ def check(options: argparse.Namespace) -> int:
     for problem in problems:
         say(problem, to=sys.stderr)
     found = find_drives()
-    plan = check_plan(text, host=read_host(), drives=found, stick=find_stick(found))
+    plan = check_plan(text, name=name, host=read_host(), drives=found, stick=find_stick(found))
     say(f"The plan is good: {describe_plan(plan)}")
     for warning in check_room(plan, found).warnings:
         say(warning, to=sys.stderr)
@@ -125,12 +125,20 @@ def _need_stick() -> None:
 def run(options: argparse.Namespace) -> int:
     """Start a campaign; with `--wait` the exit code says how it ended."""
     from appliance.plan.read import read_plan
+    from appliance.store.read.overview import select_campaigns
 
     plan_toml = read_plan(options.plan)
-    _need_stick()
     with _reading() as connection:
-        before = _find_newest(connection)
+        campaigns = select_campaigns(connection)
+    before = max((row.id for row in campaigns), default=0)
     code = ask("start", {"plan_toml": plan_toml})
+    if code == 0:
+        for row in reversed(campaigns):
+            if row.state == "paused":
+                say(
+                    f"campaign {row.id} is still paused: `kaltstart resume {row.id}` continues it",
+                    to=sys.stderr,
+                )
     return _wait(after=before) if options.wait and code == 0 else code
 
 
@@ -143,12 +151,6 @@ def _reading() -> Iterator[sqlite3.Connection]:
     _need_stick()
     with closing(open_read_only(DATABASE)) as connection:
         yield connection
-
-
-def _find_newest(connection: sqlite3.Connection) -> int:
-    from appliance.store.read.overview import select_campaigns
-
-    return max((row.id for row in select_campaigns(connection)), default=0)
 
 
 def _wait(*, after: int) -> int:
@@ -233,26 +235,44 @@ def pause(options: argparse.Namespace) -> int:
 def resume(options: argparse.Namespace) -> int:
     """Continue the paused campaign, or the steps of one drive that wait while the others go on."""
     if options.drive is not None:
-        return _ask_of_drive("resume-drive", options.drive)
+        return _ask_of_drive("resume-drive", options.drive, options.campaign)
     with _reading() as connection:
-        campaign_id = _find_unfinished(connection)
+        campaign_id = _find_unfinished(connection, options.campaign)
     return ask("resume", {"campaign_id": campaign_id})
 
 
-def _ask_of_drive(kind: str, identity: str, **payload: object) -> int:
+def _ask_of_drive(kind: str, identity: str, campaign: int | None = None, **payload: object) -> int:
     with _reading() as connection:
-        campaign_id = _find_unfinished(connection)
+        campaign_id = _find_unfinished(connection, campaign)
         drive_id = _find_drive(connection, campaign_id, identity)
     return ask(kind, {"campaign_id": campaign_id, "drive_id": drive_id, **payload})
 
 
-def _find_unfinished(connection: sqlite3.Connection) -> int:
-    from appliance.store.campaigns import select_unfinished_campaign
+def _find_unfinished(connection: sqlite3.Connection, named: int | None = None) -> int:
+    """The one that was named, else the one under way, else the only paused one.
 
-    campaign = select_unfinished_campaign(connection)
-    if campaign is None:
+    Raises RefusedError where there is none, PlanError where none of several is named.
+    """
+    from appliance.store.read.overview import select_campaigns
+
+    unfinished = [row for row in select_campaigns(connection) if row.state != "done"]
+    if not unfinished:
         raise RefusedError("no campaign is running or paused")
-    return campaign.id
+    if named is None:
+        found = [row for row in unfinished if row.state != "paused"] or unfinished
+    else:
+        found = [row for row in unfinished if row.id == named]
+    if len(found) == 1:
+        return found[0].id
+    told = ", ".join(f'{row.id} "{row.name}"' for row in reversed(unfinished))
+    if named is not None:
+        raise PlanError(
+            f"campaign {named} is neither running nor paused", hint=f"those that are: {told}"
+        )
+    raise PlanError(
+        f"{len(found)} campaigns are paused, and none of them is named",
+        hint=f"give the number of one: {told}",
+    )
 
 
 def _find_drive(connection: sqlite3.Connection, campaign_id: int, identity: str) -> int:
@@ -282,9 +302,9 @@ def skip(options: argparse.Namespace) -> int:
     from appliance.store.steps import select_steps
 
     if options.boots is not None:
-        return _ask_of_drive("skip-boots", options.boots)
+        return _ask_of_drive("skip-boots", options.boots, options.campaign)
     with _reading() as connection:
-        campaign_id = _find_unfinished(connection)
+        campaign_id = _find_unfinished(connection, options.campaign)
         steps = select_steps(connection, campaign_id)
         if options.drive is not None:
             drive_id = _find_drive(connection, campaign_id, options.drive)

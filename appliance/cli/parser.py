@@ -63,8 +63,10 @@ def _add_engine_commands(add: _Add) -> None:
     pause = add("pause", engine.pause, "let the campaign pause once the current part is stored")
     _add_drive(pause, "this drive only: its steps wait, the others go on")
     resume = add("resume", engine.resume, "continue the paused campaign")
+    _add_unfinished(resume)
     _add_drive(resume, "the steps of this drive, which wait while the others go on")
     skip = add("skip", engine.skip, "skip the running step")
+    _add_unfinished(skip)
     which = skip.add_mutually_exclusive_group()
     _add_drive(which, "the step of this drive; of a paused campaign its next one")
     which.add_argument(
@@ -90,6 +92,12 @@ def _add_engine_commands(add: _Add) -> None:
     add("measure", engine.measure, "the service of a measured boot")
 
 
+def _add_unfinished(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "campaign", type=int, nargs="?", help="its number; needed if several are paused"
+    )
+
+
 def _add_drive(parser: argparse._ActionsContainer, text: str) -> None:
     parser.add_argument("--drive", metavar="SERIAL", help=text)
 
@@ -100,12 +108,14 @@ def _add_stored_commands(add: _Add) -> None:
     events.add_argument(
         "--limit", type=_parse_limit, default=50, metavar="N", help="the last N (default 50)"
     )
-    events.add_argument("--follow", action="store_true", help="go on with those that are added")
-    _add_json(events)
+    how = events.add_mutually_exclusive_group()
+    how.add_argument("--follow", action="store_true", help="go on with those that are added")
+    _add_json(how)
     results = add("results", stored.results, "every boot and every figure of a campaign")
     _add_campaign(results)
-    results.add_argument("--csv", action="store_true", help="as in the report's results.csv")
-    _add_json(results)
+    how = results.add_mutually_exclusive_group()
+    how.add_argument("--csv", action="store_true", help="as in the report's results.csv")
+    _add_json(how)
     verdicts = add("verdicts", stored.verdicts, "the verdicts of a campaign")
     _add_campaign(verdicts)
     _add_json(verdicts)
@@ -153,10 +163,9 @@ def _add_stored_commands(add: _Add) -> None:
 
 def _parse_limit(text: str) -> int:
     """As SQLite takes it, which holds no more rows than that."""
-    found = int(text)
-    if found < 0:
-        raise argparse.ArgumentTypeError("must be 0 or more")
-    return min(found, (1 << 63) - 1)
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError("must be a whole number, 0 or more")
+    return min(int(text), (1 << 63) - 1)
 
 
 _DATABASE = "default: the stick's"
@@ -176,5 +185,5 @@ def _add_out(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_json(parser: argparse.ArgumentParser) -> None:
+def _add_json(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--json", action="store_true", help="as a JSON document with a version")

@@ -172,7 +172,7 @@ def verdicts(options: argparse.Namespace) -> int:
         number = _find_campaign(connection, options.campaign)
         judging = select_judging(connection, number)
         rows = select_verdicts(connection, number)
-    problem = judging.problem if judging is not None else "nobody has judged it yet"
+    problem = judging.problem if judging is not None else "it has not been judged yet"
     if options.json:
         say_json(campaign_id=number, problem=problem, verdicts=[asdict(row) for row in rows])
         return 0

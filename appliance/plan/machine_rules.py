@@ -48,15 +48,6 @@ def find_conflicts(
         for path, times in Counter(found).items()
         if times > 1
     ]
-    conflicts += [
-        _say(
-            f"{_name(number, each)} compares drives with each other; it needs two or more",
-            "workload",
-            number - 1,
-        )
-        for number, each in enumerate(plan.workloads, start=1)
-        if each.reads_others and len(plan.places_of(each)) < 2
-    ]
     conflicts += find_bystanders(plan, drives, stick=stick)
     if ram_bytes:
         conflicts += _check_ram(plan, ram_bytes)
@@ -227,7 +218,7 @@ def _check_live(
     if drive.write_protected and planned in plan.written_drives:
         yield _say(
             f"{name} ({printable(drive.path)}) is write-protected by itself; look for a switch on "
-            "it or on its case and plug it in anew, or give it only tests that read"
+            "it or on its case and plug it in again, or give it only tests that read"
         )
     yield from _check_paths(plan, planned, drive, name=name)
     yield from _check_fit(plan, planned, drive, root_bytes=root_bytes)

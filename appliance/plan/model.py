@@ -113,13 +113,13 @@ class PlannedDrive:
         "backing: the two drives of the array.",
     )
     erase: str = key(
-        text("the drive's serial number once more, as a text in quotes", least=0),
+        text("the drive's serial number again, as a text in quotes", least=0),
         absent="",
         says="Releases the drive for writing: repeats its serial number, or its WWN if no "
         "serial is given. Absent: read-only tests only.",
     )
     start: str = key(
-        text("the drive's serial number once more, as a text in quotes", least=0),
+        text("the drive's serial number again, as a text in quotes", least=0),
         absent="",
         says='With path = "installed": releases the drive to be started. Its own system then runs '
         "and writes to it. Repeats its serial number, or its WWN if no serial is given.",

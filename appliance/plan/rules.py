@@ -171,8 +171,8 @@ def _check_names(drives: _Drives) -> Iterator[Problem]:
             if value and first != index:
                 yield Problem(
                     (*each.path, key),
-                    f"{show_value(value)} stands in drive {first + 1} already; "
-                    "each drive may be named only once",
+                    f"{show_value(value)} is in drive {first + 1} already; "
+                    "a drive may be named only once",
                 )
             if value == ARRAY:
                 yield Problem(
@@ -242,6 +242,10 @@ def _check_workload(
             "is missing, and no drive has the role target or control; "
             f"add on = {quote(ARRAY)} or a drive's serial number",
         )
+    count = len(on) if on else sum(map(_is_tested, drives.values()))
+    if workload.value.reads_others and count < 2 and (on or _has_known_roles(drives)):
+        told = "compares drives with each other; it needs two or more"
+        yield Problem(workload.path, told)
     if not workload.broken & workload.value.writing_keys:
         works.append(Work(index, frozenset(places) if on else None, workload.value.writes))
 

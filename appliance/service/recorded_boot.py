@@ -13,7 +13,7 @@ from appliance.flush import sync_path
 from appliance.samples.read_list import TraceError, parse_trace
 from appliance.stick.partitions import RAW, writable_fat
 from appliance.store.boots import select_charted
-from appliance.units import printable
+from appliance.units import is_windows_device, printable
 
 # What [boot] trace takes (plan/model.py), and FAT.
 _NAME = re.compile(r'[^/\\:*?"<>|\x00-\x1f]{1,100}')
@@ -46,8 +46,11 @@ def find_reads(
 
 def write_list(found: RecordedReads, *, name: str) -> None:
     """Copy it to KALTSTART, where no file of that name is. Raises PlanError, StickError."""
-    if not _NAME.fullmatch(name):
-        raise PlanError(f"{printable(name)} is no name of a file on KALTSTART")
+    if not _NAME.fullmatch(name) or is_windows_device(name):
+        raise PlanError(
+            f"{printable(name)} is no name of a file on KALTSTART",
+            hint="choose one that Windows can open, such as boot-2.csv",
+        )
     try:
         text = found.path.read_text()
         parse_trace(text, name=READS)

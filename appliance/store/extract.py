@@ -18,11 +18,12 @@ def extract_campaign(
     database it reads.
     """
     try:
-        connection.execute("VACUUM INTO ?", (str(scratch),))
         with closing(sqlite3.connect(scratch, autocommit=True)) as copy:
             # Gone after a power cut, or remade: it needs no journal.
             copy.execute("PRAGMA journal_mode = OFF")
             copy.execute("PRAGMA synchronous = OFF")
+            # SQLite 3.40 cannot VACUUM INTO where it only reads (a table has a generated column).
+            connection.backup(copy)
             copy.execute("BEGIN")
             _keep_only(copy, campaign_id)
             copy.execute("COMMIT")

@@ -19,6 +19,9 @@ def show_value(value: object) -> str:
             end = "…" if len(value) > _LONGEST_SHOWN else ""
             return f'"{printable(value[:_LONGEST_SHOWN])}{end}"'
         case list() | dict():
+            kind = "array" if isinstance(value, list) else "table"
+            if not value:
+                return f"an empty {kind}"
             return f"an array of {len(value)}" if isinstance(value, list) else "a table"
         case _:
             return f"the date or time {value}"

@@ -28,6 +28,18 @@ _LONG_KEY = re.compile(
 # Python converts no longer ones (sys.int_info), and does not say where they are.
 _LONG_NUMBER = re.compile(r"(?:[0-9]_?){4301}")
 
+# What tomllib says of the usual mistakes, in words for a person who does not know TOML.
+_PLAIN_WORDS = {
+    "Invalid value": 'the value cannot be read; texts are in straight quotes, as in "A"',
+    "Expected newline or end of document after a statement": (
+        'something follows the value; texts and sizes are in quotes, as in "256M"'
+    ),
+    r"Illegal character '\n'": "the closing quote is missing",
+    r"Unescaped '\' in a string": r"a backslash in quotes is written as \\",
+    "Cannot overwrite a value": "the key or table is given twice",
+}
+_DECLARED_TWICE = re.compile(r"Cannot declare \(.*\) twice")
+
 
 def decode(raw: bytes, *, name: str, kind: str) -> str:
     """`raw` as text. Raises PlanError when it is too big or not UTF-8."""
@@ -63,7 +75,9 @@ def parse(text: str, *, name: str, kind: str) -> dict[str, Any]:
         message = str(error)
         found = re.search(r" ?\((?:at line (\d+), column \d+|at end of document)\)$", message)
         line = int((found and found[1]) or text.rstrip().count("\n") + 1)
-        what = printable(message[: found.start()] if found else message)
+        what = message[: found.start()] if found else message
+        what = _DECLARED_TWICE.sub("the table is given twice", what)
+        what = printable(_PLAIN_WORDS.get(what, what))
         raise make_error(name, f"is not TOML: {what}", line=line) from error
 
 

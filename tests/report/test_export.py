@@ -299,14 +299,20 @@ def test_a_database_that_does_not_fit_leaves_the_pages_and_says_so(
     lab.set_progress_handler(lambda: 1, 1)
     notes: list[str] = []
     reports = tmp_path / "reports"
-    folder = export_campaign(lab, campaign_id=1, reports=reports, raw=raw, note=notes.append)
+    scratch = tmp_path / "gone"
+    folder = export_campaign(
+        lab, campaign_id=1, reports=reports, raw=raw, scratch=scratch, note=notes.append
+    )
     assert _list(folder) == [name for name in FILES if not name.endswith(".sqlite")]
     assert list(reports.iterdir()) == [folder]
     assert [note.partition(" ")[0] for note in notes] == [
         "reports/1-three-drives/kaltstart.sqlite",
         "reports/kaltstart.sqlite",
     ]
-    assert all("interrupted" in note for note in notes)
+    assert [note.partition("report: ")[2] for note in notes] == [
+        "unable to open database file",
+        "interrupted",
+    ]
     assert not list(tmp_path.glob("*.part"))
 
 

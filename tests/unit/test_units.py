@@ -3,7 +3,15 @@
 
 import pytest
 
-from appliance.units import format_drive_size, format_seconds, parse_size, printable, slug
+from appliance.units import (
+    format_drive_size,
+    format_seconds,
+    is_windows_device,
+    parse_size,
+    printable,
+    slug,
+    slug_file,
+)
 
 
 @pytest.mark.parametrize(
@@ -98,6 +106,30 @@ def test_printable_leaves_nothing_a_terminal_acts_on() -> None:
 )
 def test_slug(text: str, name: str) -> None:
     assert slug(text) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("con", "con_"),
+        ("Aux!", "Aux_"),
+        ("COM1", "COM1_"),
+        ("lpt9", "lpt9_"),
+        ("console", "console"),
+        ("com", "com"),
+        ("1-con", "1-con"),
+    ],
+)
+def test_a_file_is_called_what_windows_can_open(text: str, name: str) -> None:
+    assert slug_file(text) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [("CON", True), ("nul.csv", True), ("aux .csv", True), ("boot.csv", False), ("conn", False)],
+)
+def test_windows_takes_some_names_for_devices(name: str, *, is_one: bool) -> None:
+    assert is_windows_device(name) is is_one
 
 
 def test_slug_keeps_its_limit() -> None:

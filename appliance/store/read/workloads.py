@@ -42,7 +42,8 @@ _RESULTS = """
 """
 _STEPS = f"""
     SELECT {", ".join(f"t.{column}" for column in list_columns(StepRow))},
-           (SELECT json_group_array(name ORDER BY rowid) FROM part WHERE step_id = t.id) AS parts
+           (SELECT json_group_array(name)
+            FROM (SELECT name FROM part WHERE step_id = t.id ORDER BY rowid)) AS parts
     FROM step t WHERE campaign_id = ? ORDER BY position
 """
 

@@ -285,7 +285,7 @@ class FioPlan(WorkloadPlan):
                 found = f", not {show_value(value)}" if wrong.startswith("must be") else ""
                 yield Clash(("options",), ("options", name), f"{wrong}{found}")
             elif name in given:
-                told = f"stands in the workload too; leave one {name} out"
+                told = f"is in the workload too; leave one {name} out"
                 yield Clash(("options",), ("options", name), told)
         if self.options and "tests" in given:
             told = "take the place of tests; leave one out"

@@ -34,8 +34,8 @@ class SelftestPlan(WorkloadPlan):
     again: bool = key(
         flag(),
         default=False,
-        says="true: once more after all other workloads of the plan.",
-        brief="once more after all others",
+        says="true: again after all other workloads of the plan.",
+        brief="again after all others",
     )
 
     @property

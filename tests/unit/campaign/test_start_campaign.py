@@ -102,6 +102,23 @@ def test_everything_is_stored(world: World, connection: sqlite3.Connection) -> N
     }
 
 
+def test_a_step_is_called_by_the_serial_number_though_the_plan_names_the_wwn(
+    world: World, connection: sqlite3.Connection
+) -> None:
+    text = _ONLY_READ.replace('serial = "LAB-HDD-1"', f'wwn = "{HDD.wwn}"')
+    by_wwn = select_steps(connection, started(world, connection, text))
+    assert [step.device for step in by_wwn] == ["LAB-HDD-1", "LAB-SSD-1"]
+
+
+def test_a_drive_that_calls_itself_array_is_not_taken_for_one(
+    world: World, connection: sqlite3.Connection
+) -> None:
+    text = _ONLY_READ.replace('serial = "LAB-HDD-1"', f'wwn = "{HDD.wwn}"')
+    drives = (replace(HDD, serial="array"), SSD, STICK_DRIVE)
+    steps = select_steps(connection, started(world, connection, text, drives=drives))
+    assert [step.device for step in steps] == [HDD.wwn, "LAB-SSD-1"]
+
+
 def test_untimed_boots_are_stored_and_counted_as_all_others(
     world: World, connection: sqlite3.Connection
 ) -> None:

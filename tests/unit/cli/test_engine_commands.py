@@ -5,6 +5,7 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 class _Clock:
     """Time passes only by waiting, and then something happens."""
 
-    def __init__(self, *happenings: Callable[[], None]) -> None:
+    def __init__(self, *happenings: Callable[[], object]) -> None:
         self.happenings = list(happenings)
 
     def sleep(self, _: float) -> None:
@@ -130,9 +131,69 @@ def test_what_a_person_interrupts_is_not_done_later(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("time.sleep", _Clock(interrupt).sleep)
-    with pytest.raises(KeyboardInterrupt):
-        main(["resume"])
+    assert main(["resume"]) == 130
     assert _answer(database) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        (["resume"], "resume"),
+        (["skip", "--drive", GOOD.serial], "skip-step"),
+        (["skip", "--boots", GOOD.serial], "skip-boots"),
+    ],
+)
+def test_of_several_paused_campaigns_one_is_named(
+    database: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    kind: str,
+) -> None:
+    with closing(open_database(database)) as connection:
+        add_campaign(connection, name="second", disks=())
+        connection.execute("UPDATE campaign SET state = 'paused'")
+        connection.execute("UPDATE step SET state = 'planned'")
+    assert main(words) == 2
+    told = capsys.readouterr().err
+    assert "2 campaigns are paused, and none of them is named" in told
+    assert 'give the number of one: 1 "' in told
+    assert ', 2 "second"' in told
+    assert main([words[0], "7", *words[1:]]) == 2
+    assert "campaign 7 is neither running nor paused" in capsys.readouterr().err
+    found: list[tuple[str, dict[str, object]]] = []
+    clock = _Clock(lambda: found.extend(_answer(database)))
+    monkeypatch.setattr("time.sleep", clock.sleep)
+    assert main([words[0], "1", *words[1:]]) == 0
+    ((asked, payload),) = found
+    assert (asked, payload["campaign_id"]) == (kind, 1)
+
+
+def test_run_names_what_is_still_paused(
+    database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (database.parent / "plan.toml").write_text(_PLAN)
+    _unfinish(database, "paused")
+    for code in (3, 0):
+        clock = _Clock(partial(_answer, database, code))
+        monkeypatch.setattr("time.sleep", clock.sleep)
+        assert main(["run", str(database.parent / "plan.toml")]) == code
+    told = "campaign 1 is still paused: `kaltstart resume 1` continues it"
+    assert capsys.readouterr().err.count(told) == 1
+
+
+def test_the_campaign_that_runs_is_meant_though_another_is_paused(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(open_database(database)) as connection:
+        add_campaign(connection, name="second", disks=())
+        connection.execute("UPDATE campaign SET state = 'paused'")
+        connection.execute("UPDATE campaign SET state = 'running' WHERE id = 1")
+    found: list[tuple[str, dict[str, object]]] = []
+    clock = _Clock(lambda: found.extend(_answer(database)))
+    monkeypatch.setattr("time.sleep", clock.sleep)
+    assert main(["pause"]) == 0
+    assert found == [("pause", {"campaign_id": 1})]
 
 
 def test_skip_names_the_step_that_runs(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,11 +5,12 @@ import ast
 import csv
 import io
 import json
+import os
 import re
 import sqlite3
 import sys
 import tomllib
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -139,8 +140,9 @@ def test_check_tells_a_plan_without_a_machine(
     assert main(["check", str(plan)]) == 0
     assert "no mistakes" in capsys.readouterr().out
     plan.write_text(_PLAN.replace('"surface"', '"surfaces"'))
-    assert main(["check", str(plan)]) == 2
-    assert "surfaces" in capsys.readouterr().err
+    mine = plan.rename(tmp_path / "mine.toml")
+    assert main(["check", str(mine)]) == 2
+    assert capsys.readouterr().err.startswith("mine.toml line ")
 
 
 def test_schema_is_that_of_plan_and_database(capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,6 +150,50 @@ def test_schema_is_that_of_plan_and_database(capsys: pytest.CaptureFixture[str])
     assert "properties" in json.loads(capsys.readouterr().out)
     assert main(["schema", "database"]) == 0
     sqlite3.connect(":memory:").executescript(capsys.readouterr().out)
+
+
+def test_output_that_nobody_reads_or_that_does_not_fit_is_no_bug(
+    database: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["verdicts", "--database", database]
+    reader, writer = os.pipe()
+    os.close(reader)
+    for out, code in ((os.fdopen(writer, "w"), 0), (Path("/dev/full").open("w"), 5)):  # noqa: SIM115
+        monkeypatch.setattr("sys.stdout", out)
+        assert main(words) == code
+        with suppress(OSError):
+            out.close()
+    assert capsys.readouterr().err == "no space is left for the output\n"
+    monkeypatch.setattr("sys.stdout", None)  # as where it was closed
+    assert main(words) == 0
+
+
+def test_ctrl_c_ends_a_command_without_a_traceback(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("time.sleep", interrupt)
+    assert main(["events", "--follow", "--database", database]) == 130
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["events", "--json", "--follow"], "not allowed with"),
+        (["results", "--json", "--csv"], "not allowed with"),
+        (["events", "--limit", "x"], "must be a whole number, 0 or more"),
+        (["events", "--limit", "-1"], "must be a whole number, 0 or more"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(
+    capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

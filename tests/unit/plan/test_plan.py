@@ -196,7 +196,13 @@ def test_types_and_ranges_are_strict(line: str, *, accepted: bool) -> None:
         ("a = " + "[" * 60_000, "nested too deeply"),
         ("x = 1\ny = " + "9" * 6000 + "\nz = 1", "line 2: a number has too many digits"),
         ("x = 1\na" + ".a" * 30_000 + " = 1", "line 2: a key has more than 64 parts"),
-        ("version = 1\nversion = 1\n", "line 2: is not TOML: Cannot overwrite a value"),
+        ("version = 1\nversion = 1\n", "line 2: is not TOML: the key or table is given twice"),
+        ("[boot]\n[boot]\n", "line 2: is not TOML: the table is given twice"),
+        ("[[drive]]\nserial = WD-1\n", "line 2: is not TOML: the value cannot be read; texts are"),
+        ("[[drive]]\nserial = “WD-1”\n", 'texts are in straight quotes, as in "A"'),
+        ("[boot]\nboot_set = 256M\n", "line 2: is not TOML: something follows the value; texts"),
+        ('[[drive]]\nserial = "WD-1\n', "line 2: is not TOML: the closing quote is missing"),
+        ('[campaign]\nname = "C:\\d"\n', r"a backslash in quotes is written as \\"),
         ('a = "\x1b[31m"', r"is not TOML: Illegal character '\x1b'"),
     ],
 )
@@ -205,6 +211,19 @@ def test_what_is_no_plan_at_all(text: str, problem: str) -> None:
     assert line.startswith("plan.toml")
     assert problem in line
     assert line.isprintable()
+
+
+def test_drives_that_are_compared_with_each_other_must_be_two() -> None:
+    text = (
+        'version = 1\n[[drive]]\nserial = "A"\n[[drive]]\nserial = "B"\n[[drive]]\nserial = "C"\n'
+        'role = "control"\n[[workload]]\nkind = "contention"\n'
+    )
+    assert len(parse_plan(text).drives) == 3
+    told = "plan.toml line 9: workload 1: compares drives with each other; it needs two or more"
+    assert problems_of(text + 'on = "A"\n') == (told,)
+    alone = 'version = 1\n[[drive]]\nserial = "A"\n[[workload]]\nkind = "contention"\n'
+    assert problems_of(alone) == (told.replace("line 9", "line 4"),)
+    assert not any("compares" in each for each in problems_of(alone.replace("[drive]", "[driv]")))
 
 
 def test_a_plan_of_nothing_but_mistakes_is_cut_short() -> None:
@@ -365,6 +384,8 @@ def _put_into_plan(heading: str, key: str, example: str) -> str:
         }.get(key, "")
         if kind[1] == "sweep" and key not in {"cache_size", "set_sizes"}:
             needed = 'cache_size = "1G"\n'
+        if kind[1] == "contention":
+            minimal = minimal.replace("[boot]", '[[drive]]\nserial = "B"\nerase = "B"\n[boot]')
         return f'{minimal}[[workload]]\nkind = "{kind[1]}"\n{needed}{example}\n'
     if heading.startswith("`[[workload]]`"):
         kind_line = "" if key == "kind" else 'kind = "fio"\n'

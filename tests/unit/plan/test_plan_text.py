@@ -188,7 +188,8 @@ def test_a_drive_that_no_plan_can_name_is_refused(serial: str) -> None:
         ("a\x1b", r'"a\x1b"'),
         ("x" * 61, f'"{"x" * 60}…"'),
         ([1, 2], "an array of 2"),
-        ({}, "a table"),
+        ({}, "an empty table"),
+        ({"a": 1}, "a table"),
         (date(2026, 5, 27), "the date or time 2026-05-27"),
     ],
 )

@@ -116,7 +116,7 @@ def test_a_boot_that_was_not_recorded_is_told(charted: World) -> None:
             find_reads(connection, campaign_id=campaign_id, drive=drive)
 
 
-@pytest.mark.parametrize("name", ["", "a/b.csv", "..\\x", "a:b"])
+@pytest.mark.parametrize("name", ["", "a/b.csv", "..\\x", "a:b", "Con.csv"])
 def test_a_name_that_kaltstart_cannot_hold_is_refused(charted: World, name: str) -> None:
     found = find_reads(charted.context().connection, campaign_id=None, drive=None)
     with pytest.raises(PlanError, match="is no name of a file on KALTSTART"):
