@@ -8,6 +8,7 @@ by `str` and read by `parse_variant` alone. Each kind of workload has its own be
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, ClassVar, Literal, Self, get_args, override
 
 from appliance.kinds import KINDS, load
@@ -78,6 +79,7 @@ def parse_variant(kind: str, text: str) -> Variant:
     return made if made is not None and str(made) == text else NamedVariant(text)
 
 
+@lru_cache(maxsize=4096)
 def _make(kind: str, text: str) -> Variant | None:
     if text == "array" or text.startswith("array/"):
         return ArrayVariant(text.removeprefix("array").removeprefix("/"))

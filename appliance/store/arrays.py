@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from appliance.samples.model import DirtySample
-from appliance.store.checksums import sealing
+from appliance.store.checksums import insert_sealed
 from appliance.store.clock import timestamp
-from appliance.store.rows import as_record, has_row, insert_row, insert_rows, read_row, read_rows
+from appliance.store.rows import as_record, has_row, insert_row, read_row, read_rows
 
 _COLUMNS = "id, campaign_id, backing_drive_id, cache_drive_id, set_uuid, state, reason"
 
@@ -83,6 +83,5 @@ def insert_array_samples(
     connection: sqlite3.Connection, step_id: int, samples: Iterable[DirtySample]
 ) -> None:
     """Dirty bytes over time."""
-    with sealing(connection, "array_sample"):
-        records = (as_record(each, step_id=step_id) for each in samples)
-        insert_rows(connection, "array_sample", records)
+    records = (as_record(each, step_id=step_id) for each in samples)
+    insert_sealed(connection, "array_sample", records)

@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from appliance.store.rows import insert_rows
+
 DAMAGED = "damaged on the stick: the stored data are not what was measured"
 """Why such a row is not valid."""
 KNOWN = 1 << 32
@@ -366,24 +368,42 @@ EVIDENCE = tuple(table for table in CHECKED if SEALED[table].is_evidence)
 
 
 @contextmanager
-def sealing(connection: sqlite3.Connection, table: str, changed: str = "") -> Iterator[None]:
+def sealing(
+    connection: sqlite3.Connection, table: str, changed: str = "", **parameters: int | str
+) -> Iterator[None]:
     """Around what adds rows to `table`, or changes those that the SQL `changed` names.
 
     Read back for their checksums, in the same transaction, they are still what was handed over. A
     row that was damaged before it is changed stays so.
     """
     (last,) = connection.execute(f"SELECT coalesce(max(rowid), 0) FROM {table}").fetchone()
-    mine = changed or f"s.rowid > {last:d}"
-    connection.executemany(
-        f"UPDATE {table} SET checksum = NULL WHERE rowid = ?",
-        [(row[0],) for row in _select(connection, table, mine).fetchall() if _agrees(row)],
-    )
-    touched = f"(({mine}) OR s.rowid > {last:d}) AND s.checksum IS NULL"
+    mine = "s.rowid > :last"
+    if changed:
+        mine = f"(({changed}) OR {mine})"
+        connection.executemany(
+            f"UPDATE {table} SET checksum = NULL WHERE rowid = ?",
+            [
+                (row[0],)
+                for row in _select(connection, table, changed, **parameters).fetchall()
+                if _agrees(row)
+            ],
+        )
     yield
+    touched = _select(connection, table, f"{mine} AND s.checksum IS NULL", last=last, **parameters)
     connection.executemany(
         f"UPDATE {table} SET checksum = ? WHERE rowid = ?",
-        [(_sum(row), row[0]) for row in _select(connection, table, touched).fetchall()],
+        [(_sum(row), row[0]) for row in touched.fetchall()],
     )
+
+
+def insert_sealed(
+    connection: sqlite3.Connection, table: str, rows: Iterable[Mapping[str, object]]
+) -> None:
+    """`insert_rows`, within `sealing`."""
+    records = [*rows]
+    if records:
+        with sealing(connection, table):
+            insert_rows(connection, table, records)
 
 
 def find_damaged(
@@ -446,13 +466,16 @@ def list_keys(damaged: Sequence[Damaged], *tables: str) -> str:
     return f"({', '.join(str(row.key) for row in damaged if row.table in tables)})"
 
 
-def _select(connection: sqlite3.Connection, table: str, where: str) -> sqlite3.Cursor:
+def _select(
+    connection: sqlite3.Connection, table: str, where: str, **parameters: int | str
+) -> sqlite3.Cursor:
     """Number, checksum, campaign and drive of rows; then all that is summed, the name first."""
     sealed = SEALED[table]
     columns = ", ".join(f"s.{column}" for column in sealed.columns)
     return connection.execute(
         f"SELECT s.rowid, s.checksum, {sealed.campaign}, {sealed.drive}, {sealed.what}, {columns}"
-        f" FROM {table} s JOIN {sealed.joined} WHERE {where}"
+        f" FROM {table} s JOIN {sealed.joined} WHERE {where}",
+        parameters,
     )
 
 

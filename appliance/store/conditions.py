@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
-from appliance.store.checksums import sealing
+from appliance.store.checksums import insert_sealed
 from appliance.store.clock import timestamp
-from appliance.store.rows import insert_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,6 @@ def insert_conditions(
     changes: tuple[Change, ...],
 ) -> None:
     """Store the new values, as from now on."""
-    with sealing(connection, "condition"):
-        common = {"campaign_id": campaign_id, "drive_id": drive_id, "since": timestamp()}
-        rows = ({**common, "name": change.name, "value": change.value} for change in changes)
-        insert_rows(connection, "condition", rows)
+    common = {"campaign_id": campaign_id, "drive_id": drive_id, "since": timestamp()}
+    rows = ({**common, "name": change.name, "value": change.value} for change in changes)
+    insert_sealed(connection, "condition", rows)

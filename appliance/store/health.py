@@ -117,12 +117,15 @@ def insert_temperatures(
     samples: Iterable[TemperatureSample],
 ) -> None:
     """Temperatures over time; `drive_ids` has the drives of the samples by their identity."""
+    rows = [(step_id, drive_ids[each.drive], each.t_s, each.celsius) for each in samples]
+    if not rows:
+        return
     # A step that goes on begins at the very moment at which its recording was stored last.
     with sealing(connection, "temperature_sample"):
         connection.executemany(
             "INSERT INTO temperature_sample (step_id, drive_id, t_s, celsius) VALUES (?, ?, ?, ?) "
             "ON CONFLICT (step_id, drive_id, t_s) DO NOTHING",
-            [(step_id, drive_ids[each.drive], each.t_s, each.celsius) for each in samples],
+            rows,
         )
 
 

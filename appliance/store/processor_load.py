@@ -28,7 +28,8 @@ def add_load(
     """Add what was seen to what is stored of the part."""
     if not samples:
         return
-    with sealing(connection, "processor_load", f"s.step_id = {step_id:d}"):
+    one = "s.step_id = :step_id AND s.part = :part"
+    with sealing(connection, "processor_load", one, step_id=step_id, part=part):
         connection.execute(
             """
             INSERT INTO processor_load (step_id, part, seconds, full_s) VALUES (?, ?, ?, ?)

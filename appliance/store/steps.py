@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 from appliance.errors import Blame
 from appliance.samples.model import ActivitySample, LbaRange, Result, SliceSample, Ticket
-from appliance.store.checksums import sealing
+from appliance.store.checksums import insert_sealed, sealing
 from appliance.store.clock import timestamp
 from appliance.store.events import keep_phrases
 from appliance.store.rows import (
     as_record,
     insert_row,
-    insert_rows,
     list_columns,
     read_row,
     read_rows,
@@ -180,24 +179,23 @@ def insert_results(
         "at": timestamp(),
         "beside": beside,
     }
-    with sealing(connection, "result"):
-        insert_rows(
-            connection,
-            "result",
-            (
-                {
-                    **common,
-                    "variant": result.variant,
-                    "metric": result.metric,
-                    "unit": result.unit,
-                    "value": result.value,
-                    "page_cache_proof": result.cache.proof,
-                    **{name: getattr(result.cache, name) for name in _CACHE_COLUMNS},
-                    "valid": int(result.valid),
-                }
-                for result in results
-            ),
-        )
+    insert_sealed(
+        connection,
+        "result",
+        (
+            {
+                **common,
+                "variant": result.variant,
+                "metric": result.metric,
+                "unit": result.unit,
+                "value": result.value,
+                "page_cache_proof": result.cache.proof,
+                **{name: getattr(result.cache, name) for name in _CACHE_COLUMNS},
+                "valid": int(result.valid),
+            }
+            for result in results
+        ),
+    )
 
 
 def select_beside(connection: sqlite3.Connection, step_id: int) -> dict[str, int]:
@@ -210,8 +208,7 @@ def select_beside(connection: sqlite3.Connection, step_id: int) -> dict[str, int
 
 def insert_tickets(connection: sqlite3.Connection, step_id: int, tickets: Iterable[Ticket]) -> None:
     """The draws of one pass."""
-    with sealing(connection, "ticket"):
-        insert_rows(connection, "ticket", (as_record(each, step_id=step_id) for each in tickets))
+    insert_sealed(connection, "ticket", (as_record(each, step_id=step_id) for each in tickets))
 
 
 def select_served(connection: sqlite3.Connection, step_id: int) -> dict[str, int]:
@@ -227,9 +224,8 @@ def insert_activity(
     connection: sqlite3.Connection, step_id: int, samples: Iterable[ActivitySample]
 ) -> None:
     """What the devices did, second by second."""
-    with sealing(connection, "activity_sample"):
-        records = (as_record(each, step_id=step_id) for each in samples)
-        insert_rows(connection, "activity_sample", records)
+    records = (as_record(each, step_id=step_id) for each in samples)
+    insert_sealed(connection, "activity_sample", records)
 
 
 def select_moved(
@@ -285,18 +281,16 @@ def insert_slices(
     connection: sqlite3.Connection, step_id: int, slices: Iterable[SliceSample]
 ) -> None:
     """The slices that a part has read; each number once in a step."""
-    with sealing(connection, "surface_slice"):
-        records = (as_record(each, step_id=step_id) for each in slices)
-        insert_rows(connection, "surface_slice", records)
+    records = (as_record(each, step_id=step_id) for each in slices)
+    insert_sealed(connection, "surface_slice", records)
 
 
 def insert_ranges(
     connection: sqlite3.Connection, step_id: int, part: str, ranges: Iterable[LbaRange]
 ) -> None:
     """What a part found."""
-    with sealing(connection, "lba_range"):
-        records = (as_record(each, step_id=step_id, part=part) for each in ranges)
-        insert_rows(connection, "lba_range", records)
+    records = (as_record(each, step_id=step_id, part=part) for each in ranges)
+    insert_sealed(connection, "lba_range", records)
 
 
 def select_slices(connection: sqlite3.Connection, step_id: int) -> tuple[SliceSample, ...]:

@@ -9,9 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from appliance.store.checksums import DAMAGED, Damaged, find_damaged, list_keys, sealing
+from appliance.store.checksums import (
+    DAMAGED,
+    Damaged,
+    find_damaged,
+    insert_sealed,
+    list_keys,
+    sealing,
+)
 from appliance.store.clock import timestamp
-from appliance.store.rows import as_record, insert_row, insert_rows, read_row, read_rows
+from appliance.store.rows import as_record, insert_row, read_row, read_rows
 
 Verdict = Literal["accept", "accept with remarks", "reject"]
 Depth = Literal["quick look", "surface read", "written and read back"]
@@ -91,12 +98,11 @@ def insert_verdict(
             depth=depth,
             read_percent=read_percent,
         )
-    with sealing(connection, "verdict_limit"):
-        rows = (
-            as_record(each, campaign_id=campaign_id, drive_id=drive_id, position=position)
-            for position, each in enumerate(limits)
-        )
-        insert_rows(connection, "verdict_limit", rows)
+    rows = (
+        as_record(each, campaign_id=campaign_id, drive_id=drive_id, position=position)
+        for position, each in enumerate(limits)
+    )
+    insert_sealed(connection, "verdict_limit", rows)
 
 
 def delete_verdicts(connection: sqlite3.Connection, campaign_id: int) -> None:

@@ -7,7 +7,6 @@ a bit has turned, or whose slice was read again, does not count.
 
 import os
 from collections import Counter
-from collections.abc import Container
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -62,8 +61,8 @@ def sync_slices(folder: Path) -> None:
         sync_path(path)
 
 
-def load_slices(folder: Path, finished: Container[str]) -> dict[str, KeptSlice]:
-    """The slices among `finished`, by part, each as it was read last."""
+def load_slices(folder: Path) -> dict[str, KeptSlice]:
+    """All that were kept, by part, each as it was read last; some may not be stored as done."""
     try:
         lines = (folder / FILE).read_bytes().splitlines()
     except OSError:
@@ -76,8 +75,7 @@ def load_slices(folder: Path, finished: Container[str]) -> dict[str, KeptSlice]:
             kept = KeptSlice(**values)
         except (ValueError, TypeError, KeyError, AttributeError):
             continue
-        if kept.part in finished:
-            found[kept.part] = kept
+        found[kept.part] = kept
     return found
 
 

@@ -47,6 +47,8 @@ class SurfaceWorkload(Workload):
         self._plan = plan
         self._numbers = {part_name(number): number for number in range(SLICES)}
         self._slices: tuple[Piece, ...] = ()
+        self._kept: dict[str, KeptSlice] | None = None
+        """By part, as the stick keeps them; None until it was asked."""
         self._opened = ExitStack()
         self._reader: SliceReader | None = None
         self._watch: ProgressMeter | None = None
@@ -75,7 +77,9 @@ class SurfaceWorkload(Workload):
     @override
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
         """Read one slice, or add all up. Raises StepFailedError."""
-        kept = load_slices(bench.raw, finished)
+        if self._kept is None:
+            self._kept = load_slices(bench.raw)
+        kept = {name: each for name, each in self._kept.items() if name in finished}
         if any(each.size_bytes != bench.size_bytes for each in kept.values()):
             raise StepFailedError(
                 f"{bench.device} had a different size when its first slices were read",
@@ -85,7 +89,8 @@ class SurfaceWorkload(Workload):
             return self._add_up(bench, kept)
         if any(each.hopeless for each in kept.values()):
             return PartResult((), keep=partial(sync_slices, bench.raw))
-        return self._read_slice(bench, part, kept)
+        result, self._kept[part] = self._read_slice(bench, part, kept)
+        return result
 
     @override
     def give_up_part(self, bench: Bench, part: str, *, is_silent: bool) -> Leftover:
@@ -120,7 +125,9 @@ class SurfaceWorkload(Workload):
         seed = f"{self._plan.seed}/surface/{number}"
         return draw_chunks(self._slices[number], sample=self._plan.sample, seed=seed)
 
-    def _read_slice(self, bench: Bench, part: str, kept: Mapping[str, KeptSlice]) -> PartResult:
+    def _read_slice(
+        self, bench: Bench, part: str, kept: Mapping[str, KeptSlice]
+    ) -> tuple[PartResult, KeptSlice]:
         number = self._numbers[part]
         this = self._slices[number]
         chunks = self._draw(number)
@@ -132,24 +139,22 @@ class SurfaceWorkload(Workload):
         reading = reader.read(chunks, tell=lambda done: watch.tell(done, total))
         device_read_bytes = bench.read_counters().read_bytes - before
         rates = reading.tally.find_rates()
-        keep_slice(
-            bench.raw,
-            KeptSlice(
-                part=part,
-                size_bytes=bench.size_bytes,
-                chunks=len(chunks),
-                read_bytes=reading.read_bytes,
-                rated_bytes=reading.tally.bytes,
-                seconds=reading.tally.total_s,
-                mean_bytes_s=rates.mean,
-                unreadable_bytes=reading.unreadable_bytes,
-                device_read_bytes=device_read_bytes,
-                slow_ranges=len(reading.slow),
-                narrowing_s=reading.narrowing_s,
-                hopeless=reading.hopeless,
-                latencies=dict(reading.tally.count_latencies()),
-            ),
+        this_kept = KeptSlice(
+            part=part,
+            size_bytes=bench.size_bytes,
+            chunks=len(chunks),
+            read_bytes=reading.read_bytes,
+            rated_bytes=reading.tally.bytes,
+            seconds=reading.tally.total_s,
+            mean_bytes_s=rates.mean,
+            unreadable_bytes=reading.unreadable_bytes,
+            device_read_bytes=device_read_bytes,
+            slow_ranges=len(reading.slow),
+            narrowing_s=reading.narrowing_s,
+            hopeless=reading.hopeless,
+            latencies=dict(reading.tally.count_latencies()),
         )
+        keep_slice(bench.raw, this_kept)
         cache = _judge(bench, reading.read_bytes, device_read_bytes)
         results = [
             Result(part, "app_read_bytes", reading.read_bytes, cache),
@@ -170,13 +175,14 @@ class SurfaceWorkload(Workload):
             mean_bytes_s=rates.mean,
             max_bytes_s=rates.highest,
         )
-        return PartResult(
+        result = PartResult(
             tuple(results),
             slices=(sample,),
             ranges=(*reading.unreadable, *reading.slow),
             notes=(*reading.notes, *self._explain_end(reading)),
             keep=partial(sync_slices, bench.raw),
         )
+        return result, this_kept
 
     def _explain_end(self, reading: Reading) -> tuple[str, ...]:
         if not reading.hopeless:

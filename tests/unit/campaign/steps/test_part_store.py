@@ -10,7 +10,7 @@ from typing import Any, override
 import pytest
 
 from appliance.campaign.start import describe
-from appliance.campaign.steps.part_store import MOST_PARTS, SHARED_S, PartStore
+from appliance.campaign.steps.part_store import LONG_S, MOST_PARTS, SHARED_S, PartStore
 from appliance.errors import StickError
 from appliance.store.campaigns import insert_drive
 from appliance.store.connect import open_database
@@ -73,7 +73,7 @@ def test_nothing_waits_longer_than_that_however_many_follow(bench: Bench) -> Non
     assert bench.stored() == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize(("took_s", "keep"), [(SHARED_S, True), (0.1, False)])
+@pytest.mark.parametrize(("took_s", "keep"), [(LONG_S, True), (0.1, False)])
 def test_a_long_part_takes_all_that_wait_with_it(
     bench: Bench, took_s: float, *, keep: bool
 ) -> None:
