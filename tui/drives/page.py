@@ -416,13 +416,17 @@ def _tell_next(snapshot: Snapshot) -> str:
     status, paused = snapshot.status, snapshot.paused
     if status is None or status.phase == "starting":
         return "» " + _("Starting: the engine opens the stick and looks for drives ...")
-    going_on = _("Campaign {id} is paused: 3 shows it, r resumes it.")
+    going_on = _("Campaign {id} is paused: 3 shows it, then r resumes it.")
     states = (
         (snapshot.looking, "»", _("Still looking for drives ...")),
         (status.phase == "refused", "×", _("Nothing can be started: see above.")),
         (snapshot.busy, "»", _("A campaign is running: 3 shows it.")),
         (paused is not None, "!", going_on.format(id=paused.id if paused else "")),
-        (status.plan.state == "valid", "+", _("The stick has a plan: 2 shows it, s starts it.")),
+        (
+            status.plan.state == "valid",
+            "+",
+            _("The stick has a plan: 2 shows it, then s starts it."),
+        ),
         (
             status.plan.state == "invalid",
             "!",
