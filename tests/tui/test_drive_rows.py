@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.tui.asked import DISK_DETAILS, DISK_HEALTH
+from tests.tui.asked import DISK_DETAILS, DISK_HEALTH, WELL_ASKED
 from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HDD, NO_SERIAL, SSHD
 from tui.drives.rows import draw_temperatures, lay_out
 from tui.drives.texts import describe_health, describe_note
 from tui.model.drives import DriveRow
@@ -83,11 +84,17 @@ def test_a_temperature_has_the_sign_and_the_colour_of_its_distance_to_the_limit(
     assert roles == [GOOD, GOOD, WARNING, WARNING, BAD, BAD]
 
 
+@pytest.fixture
+def asked(engine: FakeEngine) -> tuple[DriveRow, ...]:
+    """Three, of which the first has answered."""
+    engine.show_drives(HDD, SSHD, NO_SERIAL, asked={HDD: WELL_ASKED})
+    found = engine.port().read_snapshot().drives
+    return tuple(sorted(found, key=lambda drive: drive.health is None))
+
+
 def test_few_drives_on_a_large_screen_have_a_third_line_with_what_is_to_be_known_first(
-    drives: tuple[DriveRow, ...],
+    asked: tuple[DriveRow, ...],
 ) -> None:
-    health = replace(DISK_HEALTH, passed=True)
-    asked = [replace(drives[0], health=health, details=DISK_DETAILS), *drives[1:3]]
     notes = [describe_note(drive, ()) for drive in asked]
     cells = lay_out(asked, 102, 18, notes)
     assert cells.lines == 3
@@ -106,10 +113,12 @@ def test_a_drive_that_is_not_offered_says_why_in_its_row(drives: tuple[DriveRow,
     assert cells.rows[0][4].plain.endswith("\nthis is the Kaltstart stick itself")
 
 
-def test_counters_are_a_table_where_they_fit() -> None:
-    table = describe_health(DISK_HEALTH, table_columns=40)
-    assert "  reallocated sectors       0" in table
-    assert "  host write          41.2 TB" in table
+def test_counters_are_a_table_where_they_fit(asked: tuple[DriveRow, ...]) -> None:
+    health = asked[0].health
+    assert health is not None
+    table = describe_health(health, table_columns=40)
+    assert "  reallocated sectors        0" in table
+    assert "  host write           41.2 TB" in table
     assert not [line for line in table if line.startswith("Counters:")]
-    narrow = describe_health(DISK_HEALTH, table_columns=20)
+    narrow = describe_health(health, table_columns=20)
     assert [line for line in narrow if line.startswith("Counters: reallocated sectors 0, ")]

@@ -129,7 +129,8 @@ async def test_why_an_attempt_failed_can_be_read_on_a_narrow_screen(engine: Fake
         await settle(pilot)
         await press(pilot, "3")
         first, *others = text_of(pilot, "#events").splitlines()[1:]
-        assert " ! attempt-failed LAB-SSD-1 cycle 1, attempt 1 of 3:" in first
+        assert first.startswith("! ")
+        assert " attempt-failed LAB-SSD-1 cycle 1, attempt 1 of 3:" in first
         assert " ".join([first, *map(str.strip, others)]).endswith(reason)
 
 
