@@ -124,7 +124,8 @@ class KaltstartApp(App[None]):
         self._has_asked_to_start = self._has_turned_since = False
         self._read_at_s = 0.0
         self._read_at_cpu_s = 0.0
-        self._key_s = float("-inf")
+        # Textual takes an attribute named `_key_s` for what is to be done at the key s.
+        self._last_key_s = float("-inf")
         self._repainter = Repainter(self, kernel_log) if kernel_log is not None else None
 
     def on_mount(self) -> None:
@@ -158,10 +159,10 @@ class KaltstartApp(App[None]):
             self.read()
             return
         status = self.snapshot.status
-        since_key_s = time.monotonic() - max(self._key_s, self._begun_s)
+        since_key_s = time.monotonic() - max(self._last_key_s, self._begun_s)
         every_s = read_every_s(
             hurried=self.snapshot.countdown is not None or self._pending.is_due,
-            typing=time.monotonic() - self._key_s < _TYPING_S,
+            typing=time.monotonic() - self._last_key_s < _TYPING_S,
             unattended=since_key_s >= UNATTENDED_S,
             beside_step=status is not None and status.step is not None,
             cost_s=time.process_time() - self._read_at_cpu_s,
@@ -309,7 +310,7 @@ class KaltstartApp(App[None]):
     @override
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and not event.is_forwarded:
-            self._key_s = time.monotonic()
+            self._last_key_s = time.monotonic()
             if priority.is_forward():
                 self.set_timer(priority.KEY_S, self._step_back_once_drawn)
             if self.snapshot.countdown is not None:

@@ -98,6 +98,8 @@ class Page(Screen[None]):
 
     _told = ""
     """The bug of this page that stands in the journal."""
+    _is_drawn_unseen = False
+    """It was brought up to date while a dialog lay over it."""
     _shown: tuple[object, ...] = ()
     """What the page shows, and the place it has for it."""
 
@@ -147,6 +149,17 @@ class Page(Screen[None]):
             self.show_message(self.kaltstart.message)
         else:
             self.show_all()
+        self._measure_again()
+
+    def _measure_again(self) -> None:
+        """What was drawn under a dialog may have been laid out for a size that has gone since.
+
+        A panel would keep the scrollbar of a text that it does not hold any more.
+        """
+        if self._is_drawn_unseen and self.is_active:
+            self._is_drawn_unseen = False
+            for line in self.query(Line):
+                line.refresh(layout=True)
 
     def _list_shown(self) -> tuple[object, ...]:
         place = self.query_one("#body").size
@@ -156,6 +169,7 @@ class Page(Screen[None]):
     def show_all(self) -> None:
         """The page and its surroundings."""
         app, snapshot = self.kaltstart, self.kaltstart.snapshot
+        self._is_drawn_unseen = self._is_drawn_unseen or not self.is_active
         header = self.query_one("#header", Line)
         header.show(self._header(snapshot))
         is_refused = snapshot.status is not None and snapshot.status.phase == "refused"

@@ -47,7 +47,7 @@ SIGNS = {"+": GOOD, "!": WARNING, "×": BAD, "»": BUSY, "¼": ACCENT}
 _SIGN = re.compile(rf"^ *([{re.escape(''.join(SIGNS))}]) .*", re.MULTILINE)
 _NAME = re.compile(r"^ *[^\s:][^:\n]{1,24}:(?= )", re.MULTILINE)
 _HEAD = re.compile(r"(?:\A|\n\n)([^\n]+)")
-_PICTURE = re.compile(f"[{BARS}{HALVES}{ENDS}]+")
+BAR = re.compile(f"[{BARS}{HALVES}{ENDS}]+")
 _AXIS = re.compile(f"[{BOX}·]+")
 
 
@@ -67,7 +67,7 @@ def paint(text: str, *, has_heads: bool = False, has_names: bool = False) -> Tex
             painted.stylize(QUIET, *match.span())
     for match in _AXIS.finditer(text):
         painted.stylize(QUIET, *match.span())
-    for match in _PICTURE.finditer(text):
+    for match in BAR.finditer(text):
         painted.stylize(ACCENT, *match.span())
     for match in _SIGN.finditer(text):
         painted.stylize(SIGNS[match[1]], match.start(1), match.end())

@@ -181,7 +181,8 @@ def _read_what_the_cut_cost(desk: _Desk, picture: Path) -> None:
     _stop(desk, picture)
     desk.monitor.wait_for(r"\[3 Run\]")
     desk.monitor.wait_for(rf"cycle-armed {_RELEASED} cycle 1, attempt 2")
-    desk.monitor.wait_for(rf"! attempt-failed {_RELEASED} cycle 1, attempt 1 of \d+: .*power cut")
+    failed = rf"! \S+ attempt-failed {_RELEASED} cycle 1, attempt 1 of \d+: .*power cut"
+    desk.monitor.wait_for(failed)
     _resume(desk)
 
 

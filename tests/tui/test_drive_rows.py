@@ -5,9 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from tests.tui.asked import DISK_DETAILS, DISK_HEALTH
+from tests.tui.asked import DISK_DETAILS, DISK_HEALTH, WELL_ASKED
 from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HDD, NO_SERIAL, SSHD
 from tui.drives.rows import draw_temperatures, lay_out
+from tui.drives.texts import describe_health, describe_note
 from tui.model.drives import DriveRow
 from tui.roles import BAD, GOOD, WARNING
 
@@ -80,3 +82,43 @@ def test_a_temperature_has_the_sign_and_the_colour_of_its_distance_to_the_limit(
     assert max(map(len, drawn.plain.splitlines())) <= 60
     roles = [str(span.style) for span in drawn.spans if str(span.style) in {GOOD, WARNING, BAD}]
     assert roles == [GOOD, GOOD, WARNING, WARNING, BAD, BAD]
+
+
+@pytest.fixture
+def asked(engine: FakeEngine) -> tuple[DriveRow, ...]:
+    """Three, of which the first has answered."""
+    engine.show_drives(HDD, SSHD, NO_SERIAL, asked={HDD: WELL_ASKED})
+    found = engine.port().read_snapshot().drives
+    return tuple(sorted(found, key=lambda drive: drive.health is None))
+
+
+def test_few_drives_on_a_large_screen_have_a_third_line_with_what_is_to_be_known_first(
+    asked: tuple[DriveRow, ...],
+) -> None:
+    notes = [describe_note(drive, ()) for drive in asked]
+    cells = lay_out(asked, 102, 18, notes)
+    assert cells.lines == 3
+    third = [cell.plain.split("\n")[2] for cell in cells.rows[0]]
+    assert third[1] == "5,400 rpm"
+    assert third[3] == "12,345 h"
+    assert third[4].startswith("! the link runs at 1.5 Gb/s")
+    assert lay_out(asked, 102, 17, notes).lines == 2, "half of the height is for what is below"
+    assert lay_out(asked, 76, 18, notes).lines == 2, "no column is wide enough for a note"
+
+
+def test_a_drive_that_is_not_offered_says_why_in_its_row(drives: tuple[DriveRow, ...]) -> None:
+    stick = next(drive for drive in drives if not drive.offered)
+    assert describe_note(stick, ()) == "this is the Kaltstart stick itself"
+    cells = lay_out([stick], 102, 30, [describe_note(stick, ())])
+    assert cells.rows[0][4].plain.endswith("\nthis is the Kaltstart stick itself")
+
+
+def test_counters_are_a_table_where_they_fit(asked: tuple[DriveRow, ...]) -> None:
+    health = asked[0].health
+    assert health is not None
+    table = describe_health(health, table_columns=40)
+    assert "  reallocated sectors        0" in table
+    assert "  host write           41.2 TB" in table
+    assert not [line for line in table if line.startswith("Counters:")]
+    narrow = describe_health(health, table_columns=20)
+    assert [line for line in narrow if line.startswith("Counters: reallocated sectors 0, ")]

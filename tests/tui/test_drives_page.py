@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 from appliance.drives.facts.unlisted import UnlistedDrive
 from tests.tui.asked import ASKING, DISK_DETAILS, DISK_HEALTH, SILENT, WELL_ASKED, Asked
 from tests.tui.fake import FakeEngine
-from tests.tui.fake_drives import EVIL, HDD, HOSTILE, NO_SERIAL, SSHD, STICK
+from tests.tui.fake_drives import EVIL, HDD, HOSTILE, NO_SERIAL, SSHD, STICK, VALID_PLAN
 from tests.tui.scene_states import FOREIGN, OURS, show_left_behind
 from tests.tui.steps import drawn, finish, press, settle, text_of
 from tui.app import KaltstartApp
@@ -127,10 +127,12 @@ async def test_everything_known_of_a_drive_is_told_what_matters_first(engine: Fa
         )
         assert lines[4:] == [
             "Health: passed, 38 °C (limit 60 °C)",
-            (
-                "Counters: reallocated sectors 0, pending sectors 8, crc errors 1,203, "
-                "power on hours 12,345, power cycles 678, host write 41.2 TB"
-            ),
+            "  reallocated sectors        0",
+            "  pending sectors            8",
+            "  crc errors             1,203",
+            "  power on hours        12,345",
+            "  power cycles             678",
+            "  host write           41.2 TB",
             "! In doubt: percentage used 255 %: 255 stands for a value that is not known",
             (
                 "500,107,862,016 bytes (500 GB), sectors 512e (512/4096), disk, 5,400 rpm, "
@@ -346,3 +348,29 @@ async def test_where_a_drive_is_plugged_in_is_told(engine: FakeEngine) -> None:
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         assert f"Location: {where}" in text_of(pilot, "#details")
+
+
+async def test_without_a_drive_to_test_no_key_says_that_it_inspects_one(
+    engine: FakeEngine,
+) -> None:
+    engine.show_drives(STICK, looking=False)
+    engine.say()
+    async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        assert "! No drive can be tested: plug one in" in text_of(pilot, "#next")
+        assert "inspect" not in drawn(pilot)
+        engine.show_drives(STICK, HDD, looking=False)
+        await settle(pilot)
+        assert "+ Ready." in text_of(pilot, "#next")
+        assert "Enter inspect all" in text_of(pilot, "#keys")
+
+
+async def test_the_panel_names_the_same_key_for_the_inspection_as_the_last_line(
+    engine: FakeEngine,
+) -> None:
+    engine.say(plan=VALID_PLAN)
+    async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        assert "i inspect all" in text_of(pilot, "#keys")
+        lines = text_of(pilot, "#next").splitlines()
+        assert [line.split()[0] for line in lines if "inspect all drives" in line] == ["i"]

@@ -179,7 +179,7 @@ def test_a_remark_on_a_drive_is_said_in_german(engine: FakeEngine) -> None:
 @pytest.mark.parametrize(
     ("prepare", "key", "wanted"),
     [
-        (run_campaign, "3", ("  Ziel ", "  Zyklus fertig: ")),
+        (run_campaign, "3", ("  Ziel ", " Zyklus fertig: ")),
         (run_campaign, "4", ("kalt  unbewiesen", "HDD, Ziel")),
         (show_steps, "4", ("kalt unbewiesen", "umgangen", "teilweise+warm", "begrenzt")),
         (run_array_step, "3", ("lottery auf Array", "  Array  ", "  Backing ", "  Cache ")),

@@ -76,3 +76,37 @@ async def test_what_is_free_in_a_field_is_drawn_without_colours() -> None:
         pilot.app.query_one(Field).focus()
         await pilot.pause()
         assert "256M_" not in drawn(pilot)
+
+
+@pytest.mark.parametrize(
+    ("pasted", "left"),
+    [
+        ("512M", "512M"),
+        ("512M\r\nsecond line", "512M"),
+        ("9" * 200, "9" * 80),
+        ("\n", ""),
+        ("4M", "4M"),
+    ],
+)
+async def test_a_field_takes_as_much_of_what_is_pasted_as_if_it_were_typed(
+    pasted: str, left: str
+) -> None:
+    async with _Form().run_test() as pilot:
+        field = pilot.app.query_one(Field)
+        field.focus()
+        await pilot.pause()
+        field.action_select_all()
+        field.post_message(events.Paste(pasted))
+        await pilot.pause()
+        assert field.value == left
+
+
+async def test_what_is_pasted_behind_a_text_does_not_replace_it() -> None:
+    async with _Form().run_test() as pilot:
+        field = pilot.app.query_one(Field)
+        field.focus()
+        await pilot.pause()
+        field.action_end()
+        field.post_message(events.Paste("B" * 100))
+        await pilot.pause()
+        assert field.value == "256M" + "B" * 76

@@ -214,3 +214,26 @@ async def test_a_text_is_made_harmless_where_it_is_drawn_and_makes_no_line_of_it
         screen = drawn(pilot)
     assert r"Mod\x1bel\x0aOffered: yes" in screen
     assert not [line for line in screen.splitlines() if line.lstrip().startswith("all is well")]
+
+
+@pytest.mark.parametrize("opened", [(), ("d",), ("f1",)], ids=["page", "details", "help"])
+async def test_letters_that_mean_nothing_here_end_nothing(
+    engine: FakeEngine, opened: tuple[str, ...]
+) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, *opened)
+        await press(pilot, *"acefghjklnoqrsvwyz")
+        await press(pilot, "escape")
+        assert page(pilot).NAME == "drives"
+
+
+async def test_no_value_has_the_name_of_a_key_s_handler(engine: FakeEngine) -> None:
+    """Textual calls `key_NAME` or `_key_NAME` of any node, whatever that is."""
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        for digit in "12345":
+            await press(pilot, digit)
+            for node in (pilot.app, *pilot.app.screen.walk_children(with_self=True)):
+                names = [name for name in vars(node) if name.startswith(("key_", "_key_"))]
+                assert not names, f"{node}: {names}"

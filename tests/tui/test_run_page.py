@@ -7,6 +7,7 @@ import pytest
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import BOOTS_TOML, HDD, NO_SERIAL, SSHD
 from tests.tui.measured import add_array_steps, add_steps
+from tests.tui.scene_states import run_campaign
 from tests.tui.scenes import SCENES, play
 from tests.tui.steps import app_of, drawn, finish, page, press, settle, shown, text_of
 from tui.app import KaltstartApp
@@ -128,7 +129,8 @@ async def test_why_an_attempt_failed_can_be_read_on_a_narrow_screen(engine: Fake
         await settle(pilot)
         await press(pilot, "3")
         first, *others = text_of(pilot, "#events").splitlines()[1:]
-        assert " ! attempt-failed LAB-SSD-1 cycle 1, attempt 1 of 3:" in first
+        assert first.startswith("! ")
+        assert " attempt-failed LAB-SSD-1 cycle 1, attempt 1 of 3:" in first
         assert " ".join([first, *map(str.strip, others)]).endswith(reason)
 
 
@@ -410,3 +412,14 @@ async def test_boots_of_an_array_count_for_the_array(engine: FakeEngine) -> None
         await settle(pilot)
         lines = [line.split() for line in text_of(pilot, "#drives").splitlines()]
         assert [line[-1] for line in lines[1:]] == ["-", "1", "-"]
+
+
+async def test_boots_are_drawn_as_far_as_there_is_room(engine: FakeEngine) -> None:
+    run_campaign(engine)
+    for size, charts in (((80, 24), 0), ((160, 50), 3)):
+        async with KaltstartApp(engine.port()).run_test(size=size) as pilot:
+            await settle(pilot)
+            assert page(pilot).NAME == "run"
+            assert text_of(pilot, "#boots").count("Boot s by cycle") == charts
+            assert "Events, newest first" in drawn(pilot), "nothing is pushed off the screen"
+            assert "× 03:20:07 cycle-failed" in text_of(pilot, "#events")

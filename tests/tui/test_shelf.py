@@ -16,10 +16,12 @@ from tests.tui.scenes import SCENES, play
 from tests.tui.shelf_scenes import add_shelf, make_drives, name_device, reject_some, run_shelf
 from tests.tui.steps import drawn, finish, page, press, settle, text_of
 from tui.app import KaltstartApp
-from tui.charset import ALLOWED
+from tui.charset import ALLOWED, BLOCK, ENDS
 from tui.language import use
+from tui.roles import GOOD, WARNING
 from tui.run.judged import _WORDS
 from tui.widgets.big_words import draw_words
+from tui.widgets.line import Line
 from tui.widgets.table import Table
 
 
@@ -264,3 +266,26 @@ def test_the_words_can_be_drawn_in_each_language(say: Callable[[], object]) -> N
 def test_the_serials_of_the_scene_are_no_two_alike() -> None:
     assert len({drive.serial for drive in make_drives(60)}) == 60
     assert HDD.serial not in {drive.serial for drive in make_drives(60)}
+
+
+async def test_a_wide_screen_shows_models_and_how_far_each_drive_is_as_a_bar(
+    engine: FakeEngine,
+) -> None:
+    SCENES["run-shelf"].prepare(engine)
+    async with KaltstartApp(engine.port()).run_test(size=(160, 50)) as pilot:
+        await play("run-shelf", pilot, engine)
+        lines = lines_of(drawn(pilot))
+        assert "HGST HUS728T8TAL5204 surface" in lines[1]
+        bars = [sum(character in BLOCK + "".join(ENDS) for character in line) for line in lines]
+        assert bars[10] > bars[1] > 0, "31 and 21 %"
+        assert bars[2] == 0, "nothing is known of one that has failed"
+
+
+async def test_each_outcome_has_its_colour_in_large_letters(engine: FakeEngine) -> None:
+    reject_some(engine)
+    async with KaltstartApp(engine.port()).run_test(size=(160, 50)) as pilot:
+        await settle(pilot)
+        await press(pilot, "3")
+        shown = pilot.app.screen.query_one("#accepted", Line).content
+        assert isinstance(shown, Text)
+        assert [str(span.style) for span in shown.spans] == [WARNING, GOOD]

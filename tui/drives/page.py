@@ -2,7 +2,6 @@
 """Page 1: all drives of the machine, why one cannot be used, and what to do next."""
 
 import asyncio
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, override
 
@@ -14,7 +13,14 @@ from textual.containers import Vertical
 
 from tui.charset import shorten
 from tui.drives.rows import Cells, draw_temperatures, lay_out
-from tui.drives.texts import describe_drive, describe_history, describe_parting, fit_lines
+from tui.drives.texts import (
+    describe_drive,
+    describe_history,
+    describe_note,
+    describe_parting,
+    do_fit,
+    fit_lines,
+)
 from tui.drives.unlisted import describe_unlisted, list_unlisted
 from tui.language import N_, _, ngettext
 from tui.model.drives import ArrayMember, DriveRow, keep_order
@@ -97,7 +103,7 @@ class DrivesPage(Page):
     @override
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
         keys = [(_("Up/Down"), _("choose")), ("d", _("details"))]
-        if not _is_hindered(snapshot):
+        if not _is_hindered(snapshot) and _may_find_drives(snapshot):
             keys.append((_("Enter") if _has_no_work(snapshot) else "i", _("inspect all")))
         if snapshot.unlisted or not all(drive.has_capacity for drive in snapshot.drives):
             keys.append(("u", _("not listed")))
@@ -283,7 +289,8 @@ class DrivesPage(Page):
         self.query_one("#drives").set_class(is_wide, "wide")
         self.query_one("#listed").styles.width = self._list_columns()
         room = place.height - self._unlisted_lines - (0 if is_wide else _DETAIL_LINES + 3)
-        cells = lay_out(drives, self._list_columns() - _FRAME, room - 3)
+        notes = [describe_note(drive, snapshot.campaigns) for drive in drives] if is_wide else ()
+        cells = lay_out(drives, self._list_columns() - _FRAME, room - 3, notes)
         self._table_lines = max(4, min(room, len(drives) * cells.lines + 3))
         table.styles.height = self._table_lines
         count = len(drives)
@@ -347,21 +354,24 @@ class DrivesPage(Page):
             details.show(_("No drive was found.") if is_none else "")
             return
         size, height = self.app.size, self.query_one("#body").size.height
-        width, lines = size.width - _FRAME, describe_drive(drive)
+        width, history = size.width - _FRAME, list[str]()
         if size.width >= _WIDE:
             width -= self._list_columns()
-            if history := describe_history(drive, snapshot.campaigns):
-                lines += ["", *history]
+            told = describe_history(drive, snapshot.campaigns)
+            history = ["", *told] if told else []
         else:
             height -= self._table_lines + self._unlisted_lines
             height -= len(self.query_one("#next", Line).text.splitlines())
-        height = max(_DETAIL_LINES, height - 2 - button.display)
-        text = fit_lines(lines, max(30, width), height)
+        width, height = max(30, width), max(_DETAIL_LINES, height - 2 - button.display)
+        lines = describe_drive(drive, table_columns=width) + history
+        if not do_fit(lines, width, height):
+            lines = describe_drive(drive) + history
+        text = fit_lines(lines, width, height)
         details.show(paint(text, has_names=True))
 
 
+_INSPECT = N_("inspect all drives: reads only, writes nothing")
 _WAYS = (
-    (N_("Enter"), N_("inspect all drives: reads only, writes nothing")),
     ("2", N_("a plan: start-up times, workloads, arrays; templates")),
     ("d", N_("all that is known of the drive under the cursor")),
     ("b", N_("let its light blink, to find it in a shelf")),
@@ -374,8 +384,10 @@ def _list_more(snapshot: Snapshot, width: int) -> Iterator[tuple[Text, ...]]:
     Each in its forms, the longest first.
     """
     if not _is_hindered(snapshot):
-        ways = [(f"{_(key) if len(key) > 1 else key:8}", _(what)) for key, what in _WAYS]
-        yield (paint_keys(ways, "\n"),)
+        inspect = _("Enter") if _has_no_work(snapshot) else "i"
+        ways = [(inspect, _INSPECT)] if _may_find_drives(snapshot) else []
+        told = [(f"{key:8}", _(what)) for key, what in (*ways, *_WAYS)]
+        yield (paint_keys(told, "\n"),)
     warm = draw_temperatures(snapshot.drives, width)
     if warm:
         warm.right_crop()
@@ -383,7 +395,12 @@ def _list_more(snapshot: Snapshot, width: int) -> Iterator[tuple[Text, ...]]:
     if snapshot.campaigns:
         yield (paint(_list_campaigns(snapshot, width), has_heads=True),)
     if not _is_hindered(snapshot) and not snapshot.is_early:
-        yield tuple(paint(each, has_heads=True) for each in _list_templates(snapshot, width))
+        # Not loaded for the first page, which has to come up soon.
+        from tui.model.templates import describe_templates  # noqa: PLC0415
+
+        yield tuple(
+            paint(each, has_heads=True) for each in describe_templates(snapshot.drives, width)
+        )
 
 
 def _list_campaigns(snapshot: Snapshot, width: int) -> str:
@@ -394,41 +411,31 @@ def _list_campaigns(snapshot: Snapshot, width: int) -> str:
     return "\n".join([_("Last campaigns (4 shows their results)"), *lines])
 
 
-def _list_templates(snapshot: Snapshot, width: int) -> tuple[str, ...]:
-    """With what they do, and their names alone."""
-    # Not loaded for the first page, which has to come up soon.
-    from tui.model.templates import find_templates  # noqa: PLC0415
-
-    found = [each for each in find_templates(snapshot.drives) if not each.obstacle]
-    if not found:
-        return ()
-    label = max(len(_(each.label)) for each in found)
-    lines = []
-    for each in found:
-        lines += textwrap.wrap(
-            f"{_(each.label):{label}}  {_(each.does)}", width, subsequent_indent=" " * (label + 2)
-        )
-    names = textwrap.wrap(", ".join(_(each.label) for each in found), width)
-    title = _("Templates for these drives (2, then t)")
-    return tuple("\n".join([title, *form]) for form in (lines, names))
-
-
 def _tell_next(snapshot: Snapshot) -> str:
     """One line: what is awaited, what has the machine, or the key that leads on."""
     status, paused = snapshot.status, snapshot.paused
     if status is None or status.phase == "starting":
         return "» " + _("Starting: the engine opens the stick and looks for drives ...")
-    going_on = _("Campaign {id} is paused: 3 shows it, r resumes it.")
+    going_on = _("Campaign {id} is paused: 3 shows it, then r resumes it.")
     states = (
         (snapshot.looking, "»", _("Still looking for drives ...")),
         (status.phase == "refused", "×", _("Nothing can be started: see above.")),
         (snapshot.busy, "»", _("A campaign is running: 3 shows it.")),
         (paused is not None, "!", going_on.format(id=paused.id if paused else "")),
-        (status.plan.state == "valid", "+", _("The stick has a plan: 2 shows it, s starts it.")),
+        (
+            status.plan.state == "valid",
+            "+",
+            _("The stick has a plan: 2 shows it, then s starts it."),
+        ),
         (
             status.plan.state == "invalid",
             "!",
             _("The plan on the stick has mistakes: 2 shows them."),
+        ),
+        (
+            not _may_find_drives(snapshot),
+            "!",
+            _("No drive can be tested: plug one in, and it appears here."),
         ),
     )
     ready = _("Ready. Enter inspects all drives, and only reads; 2: a plan of your own.")
@@ -443,6 +450,11 @@ def _has_no_work(snapshot: Snapshot) -> bool:
         return False
     # An engine that is starting has not read the plan yet.
     return status.phase == "idle" and status.plan.state == "absent"
+
+
+def _may_find_drives(snapshot: Snapshot) -> bool:
+    """One can be inspected, or may yet be found."""
+    return snapshot.looking or any(each.offered for each in snapshot.drives)
 
 
 def _is_ready(snapshot: Snapshot) -> bool:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The drives as rows of a table: health, temperature, link, what is on them. Pure.
 
-A row has two lines if that many fit, else one: a shelf of 24 drives is seen at once then.
+A row has two lines if that many fit, else one: a shelf of 24 drives is seen at once then. A few
+drives on a large screen have three each.
 """
 
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from tui.charset import drawable, shorten
+from tui.format import localise, show_number
 from tui.language import N_, _
 from tui.model.drives import DriveRow, Health
 from tui.roles import BAD, GOOD, QUIET, SIGNS, WARNING
@@ -17,11 +19,14 @@ from tui.widgets.figures import draw_bar
 
 _DEVICE, _SIZE, _OFFERED = 8, 9, 7
 _LEAST_MODEL, _LEAST_LINK, _SERIAL = 12, 11, 20
+_LEAST_NOTE = 30
+"""Columns that a note in the third line needs to say anything."""
 _WARM_CELSIUS = 10.0
 """So close to its limit a drive is warm."""
 _USUAL_LIMIT_CELSIUS = 70.0
 """The end of the bar of a drive that tells no limit."""
 _ANSWERS = (N_("asking"), N_("not answering"))
+_HOURS = "power on hours"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +40,20 @@ class Cells:
     """Of a row."""
 
 
-def lay_out(drives: Sequence[DriveRow], width: int, height: int) -> Cells:
-    """Rows of so many columns, in so many lines if they can have two each."""
+def lay_out(
+    drives: Sequence[DriveRow], width: int, height: int, notes: Sequence[str] = ()
+) -> Cells:
+    """Rows of so many columns, in so many lines if they can have two each.
+
+    `notes`: of each drive what is to be known first. It has a third line where the rows take no
+    more than half of the height.
+    """
     is_double = 2 * len(drives) <= height
+    lines = 2 if is_double else 1
     healths = [_tell_health(drive, is_brief=not is_double) for drive in drives]
-    health = max([len(_("Health")), *(len(line) for pair in healths for line in pair)])
+    told = [text for pair in healths for text in pair]
+    told += [f"{_tell_age(drive)} " for drive in drives] if notes else []
+    health = max(map(len, [_("Health"), *told]))
     rest = width - _DEVICE - _SIZE - health - _OFFERED - 5
     serial = max([10, *(len(drawable(drive.identity)) for drive in drives)])
     model = max([_LEAST_MODEL, *(len(drawable(drive.model)) for drive in drives)])
@@ -49,6 +63,8 @@ def lay_out(drives: Sequence[DriveRow], width: int, height: int) -> Cells:
         # A serial number that is cut off names no drive.
         if link < _LEAST_LINK or column < min(serial, _SERIAL):
             column, link = rest, 0
+        if len(notes) == len(drives) and 6 * len(drives) <= height and link >= _LEAST_NOTE:
+            lines = 3
         widths = {_("Device"): _DEVICE, _("Model, serial"): column, f"{_('Size'):>8}": _SIZE}
         widths |= {_("Health"): health, _("Link, on it"): link, _("Offered"): _OFFERED}
     else:
@@ -58,37 +74,49 @@ def lay_out(drives: Sequence[DriveRow], width: int, height: int) -> Cells:
         widths = {_("Device"): _DEVICE, _("Model"): model, _("Serial"): rest - model - 1}
         widths |= {f"{_('Size'):>8}": _SIZE, _("Health"): health, _("Offered"): _OFFERED}
     rows = []
-    for drive, told in zip(drives, healths, strict=True):
+    for number, drive in enumerate(drives):
         offered = _("yes") if drive.offered else _("NO")
         size = f"{drive.size:>8}"
-        cells: tuple[tuple[str, str], ...]
+        cells: tuple[tuple[str, ...], ...]
         if is_double:
+            note = notes[number] if lines > 2 else ""
             cells = (
-                (drive.device, drive.bus),
-                (drive.model, drive.identity),
-                (size, f"{_(drive.kind):>8}"),
-                told,
-                (_tell_link(drive), _tell_content(drive)),
-                (offered, ""),
+                (drive.device, drive.bus, ""),
+                (drive.model, drive.identity, _tell_build(drive)),
+                (size, f"{_(drive.kind):>8}", ""),
+                (*healths[number], _tell_age(drive)),
+                (_tell_link(drive), _tell_content(drive), note),
+                (offered, "", ""),
             )
         else:
             texts = (drive.device, drive.model, drive.identity, size)
-            cells = (*((text, "") for text in texts), told, (offered, ""))
+            cells = (*((text,) for text in texts), healths[number], (offered,))
         rows.append(
             tuple(
-                _make_cell(shorten(first, columns), shorten(second, columns), is_double=is_double)
-                for (first, second), columns in zip(cells, widths.values(), strict=True)
+                _make_cell([shorten(text, columns) for text in cell[:lines]])
+                for cell, columns in zip(cells, widths.values(), strict=True)
                 if columns
             )
         )
     columns = tuple((title, columns) for title, columns in widths.items() if columns)
-    return Cells(columns, tuple(rows), 2 if is_double else 1)
+    return Cells(columns, tuple(rows), lines)
 
 
-def _make_cell(first: str, second: str, *, is_double: bool) -> Text:
-    role = SIGNS.get(first[:1], "") if first[1:2] == " " else ""
-    cell = Text(first, role or (GOOD if first == _("yes") else ""), no_wrap=True)
-    return cell.append(f"\n{second}", QUIET) if is_double else cell
+def _make_cell(texts: Sequence[str]) -> Text:
+    """The first one is what counts; a sign colours what it begins."""
+    cell = Text(no_wrap=True)
+    for number, text in enumerate(texts):
+        role = SIGNS.get(text[:1], "") if text[1:2] == " " else ""
+        plain = QUIET if number else GOOD if text == _("yes") else ""
+        cell.append(f"\n{text}" if number else text, role or plain)
+    return cell
+
+
+def _tell_age(drive: DriveRow) -> str:
+    """For how long it was switched on; what people ask first of a used drive."""
+    counters = drive.health.counters if drive.health else ()
+    hours = [each for each in counters if each.name == _HOURS and not each.doubt]
+    return f"{show_number(hours[0].value, ',.0f')} h" if hours else ""
 
 
 def _tell_health(drive: DriveRow, *, is_brief: bool) -> tuple[str, str]:
@@ -121,7 +149,17 @@ def _is_hot(health: Health) -> bool:
 
 
 def _tell_link(drive: DriveRow) -> str:
-    return (drive.details.link_now if drive.details else "") or "-"
+    return localise(drive.details.link_now if drive.details else "") or "-"
+
+
+def _tell_build(drive: DriveRow) -> str:
+    """How fast it turns, and where it is."""
+    details = drive.details
+    if details is None:
+        return ""
+    turns = details.rotation_rpm
+    spindle = _("{turns} rpm").format(turns=show_number(turns, ",")) if turns else ""
+    return ", ".join(filter(None, (spindle, details.location)))
 
 
 def _tell_content(drive: DriveRow) -> str:

@@ -43,8 +43,11 @@ _COUNTERS = (
 """As the engine calls them (`appliance.drives.facts.health`), without their units."""
 
 
-def describe_drive(drive: DriveRow) -> list[str]:
-    """A fact or a few in each line."""
+def describe_drive(drive: DriveRow, *, table_columns: int = 0) -> list[str]:
+    """A fact or a few in each line.
+
+    `table_columns`: of a table of the counters; 0: they are all in one line.
+    """
     lines = [
         _("{device}: {model}, firmware {firmware}").format(
             device=drive.device,
@@ -63,7 +66,7 @@ def describe_drive(drive: DriveRow) -> list[str]:
     lines += _describe_answer(drive)
     details, health = drive.details, drive.health
     lines += [_REMARK + say(each) for each in details.findings] if details else []
-    lines += describe_health(health) if health else []
+    lines += describe_health(health, table_columns=table_columns) if health else []
     lines.append(_describe_size(drive))
     lines += _describe_details(details) if details else []
     lines.append(_describe_content(drive))
@@ -111,9 +114,18 @@ def _describe_location(drive: DriveRow) -> list[str]:
     return [_("Location: {where}").format(where=drive.details.location)]
 
 
+def do_fit(lines: Sequence[str], width: int, height: int) -> bool:
+    """Whether all of them can be seen."""
+    return len(_wrap(lines, width)) <= height
+
+
+def _wrap(lines: Sequence[str], width: int) -> list[str]:
+    return [part for line in lines for part in textwrap.wrap(drawable(line), width) or [""]]
+
+
 def fit_lines(lines: Sequence[str], width: int, height: int) -> str:
     """The lines wrapped, as many as fit; the last one says how many do not and where they are."""
-    wrapped = [part for line in lines for part in textwrap.wrap(drawable(line), width) or [""]]
+    wrapped = _wrap(lines, width)
     if len(wrapped) <= height:
         return "\n".join(lines)
     kept = wrapped[: max(0, height - 1)]
@@ -163,7 +175,17 @@ def _describe_answer(drive: DriveRow) -> list[str]:
     return [f"{_REMARK}{_('It could not be queried')}{reason}"]
 
 
-def describe_health(health: Health) -> list[str]:
+def describe_note(drive: DriveRow, campaigns: Sequence[Campaign]) -> str:
+    """What is to be known of it first, in a line; empty where there is nothing."""
+    findings = drive.details.findings if drive.details else ()
+    if findings:
+        return _REMARK + say(findings[0])
+    history = describe_history(drive, campaigns)
+    # Without the date and the number of its campaign: those are in the details.
+    return say(drive.reason) or (history[1].partition(": ")[2] if history else "")
+
+
+def describe_health(health: Health, *, table_columns: int = 0) -> list[str]:
     """The drive's own verdict, its temperature and its counters."""
     mark = _REMARK if health.passed is False else ""
     parts = [mark + _("Health: {verdict}").format(verdict=_(_VERDICTS[health.passed]))]
@@ -175,9 +197,11 @@ def describe_health(health: Health) -> list[str]:
             limit = " " + _("(limit {celsius:.0f} °C)").format(celsius=health.limit_celsius)
         parts.append(f"{health.temperature_celsius:.0f} °C{limit}")
     lines = [", ".join(parts)]
-    sound = [_show_counter(each) for each in health.counters if not each.doubt]
-    if sound:
-        lines.append(_("Counters: {all}").format(all=", ".join(sound)))
+    sound = [each for each in health.counters if not each.doubt]
+    if table := _tabulate(sound, table_columns):
+        lines += table
+    elif sound:
+        lines.append(_("Counters: {all}").format(all=", ".join(map(_show_counter, sound))))
     return lines + [
         _REMARK
         + _("In doubt: {counter}").format(counter=f"{_show_counter(each)}: {say(each.doubt)}")
@@ -186,11 +210,28 @@ def describe_health(health: Health) -> list[str]:
     ]
 
 
+def _tabulate(counters: Sequence[Counter], width: int) -> list[str]:
+    """A line for each; none where they do not fit."""
+    rows = [(_name_counter(each), _show_value(each)) for each in counters]
+    name = max((len(name) for name, _value in rows), default=0)
+    value = max((len(value) for _name, value in rows), default=0)
+    if 2 + name + 2 + value > width:
+        return []
+    return [f"  {each:{name}}  {shown:>{value}}" for each, shown in rows]
+
+
 def _show_counter(counter: Counter) -> str:
-    name = _(counter.name.removesuffix(" bytes").removesuffix(" percent"))
+    return f"{_name_counter(counter)} {_show_value(counter)}"
+
+
+def _name_counter(counter: Counter) -> str:
+    return _(counter.name.removesuffix(" bytes").removesuffix(" percent"))
+
+
+def _show_value(counter: Counter) -> str:
     if counter.unit == "B":
-        return f"{name} {show_bytes(counter.value)}"
-    return f"{name} {show_number(counter.value, ',.0f')}{' %' if counter.unit == '%' else ''}"
+        return show_bytes(counter.value)
+    return f"{show_number(counter.value, ',.0f')}{' %' if counter.unit == '%' else ''}"
 
 
 def _describe_size(drive: DriveRow) -> str:

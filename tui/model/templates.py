@@ -4,10 +4,11 @@
 They only fill in the form: what they write to is released like everything else.
 """
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tui.language import N_
+from tui.language import N_, _
 from tui.model.draft import PlanTable, PlanValue
 from tui.model.drives import DriveRow
 from tui.model.inspection import SHARE_READ
@@ -111,6 +112,25 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
             nothing,
         ),
     )
+
+
+def describe_templates(drives: Sequence[DriveRow], width: int) -> tuple[str, str]:
+    """Those that can be made here, below a title: with what each does, and their names alone.
+
+    Both are empty where there are none.
+    """
+    found = [each for each in find_templates(drives) if not each.obstacle]
+    if not found:
+        return "", ""
+    label = max(len(_(each.label)) for each in found)
+    lines = []
+    for each in found:
+        lines += textwrap.wrap(
+            f"{_(each.label):{label}}  {_(each.does)}", width, subsequent_indent=" " * (label + 2)
+        )
+    names = textwrap.wrap(", ".join(_(each.label) for each in found), width)
+    title = _("Templates for these drives (2, then t)")
+    return "\n".join([title, *lines]), "\n".join([title, *names])
 
 
 def _make_hybrid(usable: Sequence[DriveRow]) -> Template:

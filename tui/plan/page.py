@@ -6,23 +6,25 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import ClassVar, override
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
+from tui.charset import drawable_lines
 from tui.language import N_, _
 from tui.model.draft import ComposedCampaign, Mistake
 from tui.model.drives import DriveRow
 from tui.model.engine_words import name_role
 from tui.model.snapshot import Snapshot
 from tui.model.status import PlannedDrive, StickPlan
-from tui.model.templates import Outline, Template, find_templates
+from tui.model.templates import Outline, Template, describe_templates, find_templates
 from tui.page import Page, entitle
 from tui.plan.compose import ComposeActions, ComposeDialog, FormCheck
 from tui.plan.saved_plans import keep_plan, load_plan
 from tui.plan.template_picker import TemplatesDialog, to_campaign
 from tui.port.releases import find_released, starts_installed
-from tui.roles import BAD, WARNING, paint, paint_keys
+from tui.roles import ACCENT, BAD, WARNING, paint, paint_keys
 from tui.start.release import ReleaseDialog, describe_loss
 from tui.start.start import find_change, find_now, start_composed
 from tui.times.step_times import StepTime, describe_times, list_times
@@ -35,6 +37,10 @@ _WAYS = (
     ("n", N_("compose a campaign: drives, tests, arrays")),
     ("l", N_("load a plan that was saved on the stick")),
 )
+_TALL = 34
+"""Lines of a screen that has room for more than what is to be done."""
+_FRAME = 5
+"""Columns of a scrolled panel beside its text: lines, padding and scrollbar."""
 _NOT_RELEASED = N_("Not released. Nothing was started, nothing was written.")
 
 
@@ -91,7 +97,11 @@ class PlanPage(Page):
         entitle(self.query_one(VerticalScroll), _("The plan on the stick"))
         painted = paint(describe_plan(snapshot), has_names=True)
         painted.highlight_words((_("WILL BE ERASED"),), BAD)
-        painted.highlight_words((_("NOT FOUND in this machine"),), WARNING)
+        painted.highlight_words((_("NOT FOUND in this machine"), _("Before it starts:")), WARNING)
+        painted.highlight_words((_("It cannot run as things are:"),), BAD)
+        painted.highlight_words((_("Its drives:"),), f"bold {ACCENT}")
+        if self.app.size.height >= _TALL:
+            painted.append_text(_describe_more(snapshot, max(40, self.app.size.width - _FRAME)))
         self.query_one("#plan", Line).show(painted)
         ways = self.query_one("#ways", Line)
         entitle(ways, _("What to do next"))
@@ -307,6 +317,16 @@ def describe_plan(snapshot: Snapshot) -> str:
     lines += ["", _("Its drives:")]
     lines += [f"  {_describe_planned(drive, snapshot.drives)}" for drive in plan.drives]
     return "\n".join(lines)
+
+
+def _describe_more(snapshot: Snapshot, width: int) -> Text:
+    """The plan's own lines; where there is none, what can be begun with."""
+    plan = snapshot.status.plan if snapshot.status else StickPlan()
+    if plan.toml:
+        title = Text("\n\n").append(_("The file plan.toml"), f"bold {ACCENT}")
+        return title.append("\n" + drawable_lines(plan.toml.rstrip()))
+    told = "" if snapshot.busy else describe_templates(snapshot.drives, width)[0]
+    return Text("\n\n").append_text(paint(told, has_heads=True)) if told else Text()
 
 
 def _describe_planned(drive: PlannedDrive, live: tuple[DriveRow, ...]) -> str:

@@ -16,6 +16,7 @@ from textual.containers import Vertical, VerticalScroll
 from appliance.store.read.overview import BootRow
 from tui import language
 from tui.charset import drawable, shorten
+from tui.figures.boots import draw_boots
 from tui.figures.comparisons import describe_comparisons, draw_comparisons
 from tui.figures.contention import Said, describe_contention
 from tui.figures.side_ratios import SideRatio, describe_boot_ratios, describe_side_ratios
@@ -27,7 +28,6 @@ from tui.model.engine_words import name_device, name_role, say
 from tui.model.snapshot import Snapshot
 from tui.model.verdicts import describe_depth
 from tui.page import Page, entitle
-from tui.results.charts import draw_boots
 from tui.results.compare import compare
 from tui.results.import_campaigns import take_over
 from tui.results.raw import show_raw

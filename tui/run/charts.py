@@ -15,14 +15,15 @@ _GAP = 2
 _NARROWEST = 34
 """What a chart needs to say anything."""
 _LOWEST_ROWS = 4
-_TALL_ROWS = 7
-_TALL_SCREEN = 34
+_TALL_ROWS, _TALLEST_ROWS = 7, 11
+_TALL_SCREEN, _TALLEST_SCREEN = 34, 48
 _BAR = 12
 
 
 def draw_course(course: Course, *, width: int, screen_height: int) -> str:
     """Throughput and latency over time, side by side where there is room."""
     rows = _TALL_ROWS if screen_height >= _TALL_SCREEN else _LOWEST_ROWS
+    rows = _TALLEST_ROWS if screen_height >= _TALLEST_SCREEN else rows
     half = (width - _GAP) // 2
     each = half if half >= _NARROWEST else width
     seconds = _("mean of {seconds:.0f} s").format(seconds=course.column_s)

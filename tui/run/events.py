@@ -13,14 +13,14 @@ def describe_events(events: tuple[Event, ...], width: int) -> str:
     """The last lines of the log, each with its time of day."""
     if not events:
         return _("No events yet.")
-    marks = {"info": " ", "warning": "!", "error": "E"}
+    marks = {"info": " ", "warning": "!", "error": "×"}
     lines = []
     for event in reversed(events):
-        line = f"{event.at[11:19]} {marks.get(event.level, '?')} {say_event(event)}"
+        line = f"{marks.get(event.level, '?')} {event.at[11:19]} {say_event(event)}"
         # What went wrong ends with its reason, which has to be read on a narrow screen too.
         is_short = event.level == "info"
         lines += [shorten(line, width)] if is_short else _fold(line, width)
-    return "\n".join([_("Events, newest first (! warning, E error):"), *lines])
+    return "\n".join([_("Events, newest first (! warning, × error)"), *lines])
 
 
 def _fold(line: str, width: int) -> list[str]:

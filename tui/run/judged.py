@@ -8,9 +8,13 @@ own: nothing of it looks like a full acceptance.
 from collections import Counter
 from dataclasses import dataclass
 
+from rich.text import Text
+
+from tui.charset import drawable_lines
 from tui.language import N_, _
 from tui.model.campaigns import Campaign
 from tui.model.verdicts import SIGNS, find_sign
+from tui.roles import SIGNS as ROLES
 from tui.widgets.big_words import draw_words
 
 _WORDS = {
@@ -30,8 +34,8 @@ class Judged:
 
     bad: str
     """Rejected drives, in large letters; empty where there are none."""
-    good: str
-    """All others, in large letters."""
+    good: Text
+    """All others, in large letters, each in the colour of its sign."""
     rest: str
     """What there was no room for, and what it is about, in a line."""
     is_clean: bool
@@ -59,9 +63,11 @@ def draw_judged(campaign: Campaign | None, *, width: int, height: int) -> Judged
     if remarks:
         small.append(_("!: {count} of them with remarks").format(count=remarks))
     figures = {sign: draw_words(_describe(sign, counts[sign]), width=width) for sign in large}
+    bad = figures.pop("×", "")
+    good = [Text(drawable_lines(words), ROLES[sign]) for sign, words in figures.items()]
     return Judged(
-        bad=figures.pop("×", ""),
-        good="\n\n".join(figures.values()),
+        bad=bad,
+        good=Text("\n\n").join(good),
         rest="; ".join(small),
         is_clean=shown == ["+"] and not missing,
     )

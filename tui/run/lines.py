@@ -74,9 +74,10 @@ class _Subject:
 def _list_subjects(campaign: Campaign) -> list[_Subject]:
     """Each drive, and behind its backing drive the array, to which that one's boots belong."""
     subjects = []
+    serial = max((len(drive.identity) for drive in campaign.drives), default=0)
     for drive in campaign.drives:
         own = tuple(step for step in campaign.steps if step.device == drive.identity)
-        name = f"{drive.identity} {drive.label or drive.model}"
+        name = f"{drive.identity:{serial}} {drive.label or drive.model}"
         if drive.role not in {"backing", "cache"}:
             subjects.append(_Subject(name, drive.role, own, drive))
             continue
@@ -99,6 +100,7 @@ def describe_drives(campaign: Campaign, width: int) -> str:
     head = f"{_('Drive'):{name}}  {_('Role'):{role}}"
     head += f" {_('Steps'):>{steps}}" if campaign.steps else ""
     head += f" {_('Boots'):>7}  {_('Last s'):>8} {_('Best s'):>8}" if has_boots else ""
+    bad = len(_("Failed"))
     lines = [f"{head}  {_('Failed')}"]
     for each in subjects:
         boots = each.booted.boots if each.booted else ()
@@ -111,7 +113,7 @@ def describe_drives(campaign: Campaign, width: int) -> str:
             line += _describe_times(each.booted)
         reason = each.booted.failed_reason if each.booted else ""
         gave_up = "  " + _("GAVE UP: {reason}").format(reason=say(reason)) if reason else ""
-        lines.append(f"{line}  {failed or '-'}{gave_up}")
+        lines.append(f"{line}  {failed or '-':>{bad}}{gave_up}")
     return "\n".join(lines)
 
 

@@ -5,11 +5,13 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, override
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
 from tui.charset import drawable, shorten
+from tui.figures.boots import draw_boots
 from tui.format import show_iops, show_number, show_rate
 from tui.language import N_, _
 from tui.model.campaigns import ARRAY, Campaign
@@ -94,6 +96,7 @@ class RunPage(Page):
             yield Line(id="course", classes="gap")
             yield Line(id="activity", classes="gap")
             yield Line(id="drives", classes="gap")
+            yield Line(id="boots", classes="gap")
             yield Line(id="events", classes="gap")
         yield Shelf()
 
@@ -141,9 +144,26 @@ class RunPage(Page):
         drives.display = campaign is not None and not many
         events = self.query_one("#events", Line)
         log = "" if many else describe_events(snapshot.events, width)
-        events.show(paint(log, has_heads=True))
+        events.show(paint(log, has_heads=bool(snapshot.events)))
         events.display = not many
+        self._show_boots(None if many else campaign, width)
         self._show_shelf(campaign, snapshot, width, many=many)
+
+    def _show_boots(self, campaign: Campaign | None, width: int) -> None:
+        """As many charts of the boots as there is room for without scrolling."""
+        boots = self.query_one("#boots", Line)
+        others = [each for each in self.query_one(VerticalScroll).query(Line) if each is not boots]
+        taken = sum(len(each.text.splitlines()) + 1 for each in others if each.display)
+        room = self.query_one("#body").size.height - 2 - taken
+        timed = [part for drive in campaign.drives for part in drive.by_power] if campaign else []
+        shown = []
+        for chart in draw_boots(timed, width):
+            room -= chart.count("\n") + 2
+            if room < 0:
+                break
+            shown.append(chart)
+        boots.show(paint("\n\n".join(shown), has_heads=True))
+        boots.display = bool(shown)
 
     def _show_shelf(
         self, campaign: Campaign | None, snapshot: Snapshot, width: int, *, many: bool
@@ -158,7 +178,7 @@ class RunPage(Page):
 
     def _show_judged(self, campaign: Campaign | None, width: int) -> None:
         judged = draw_judged(campaign, width=width, height=self.app.size.height // 2)
-        texts = {
+        texts: dict[str, str | Text] = {
             "#rejected": judged.bad if judged else "",
             "#accepted": judged.good if judged else "",
             "#judged": judged.rest if judged else "",

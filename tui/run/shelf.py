@@ -14,6 +14,7 @@ from tui.model.estimate import DriveLeft, name_span
 from tui.model.snapshot import Rate, Snapshot
 from tui.model.status import Progress, RunningStep, StepNow
 from tui.model.verdicts import SIGNS, describe_depth, find_sign
+from tui.widgets.figures import draw_bar
 
 LEAST_DRIVES = 3
 """Fewer are shown with their charts."""
@@ -44,6 +45,7 @@ _DRIVE = 15
 _DRIVE_MOST = 24
 _FIXED = 50
 """Columns of all the rest, a state of ten letters with its sign among it."""
+_BAR, _BAR_MOST, _MODEL_MOST = 12, 40, 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +273,9 @@ class Layout:
 
     bay: int
     drive: int
+    model: int
+    """0, as `bar`: no room."""
+    bar: int
     place: int
     width: int
     is_over: bool
@@ -288,7 +293,12 @@ def lay_out(lines: Sequence[ShelfLine], width: int) -> Layout:
     bay = min(max(bay, len(_("Bay"))), _LABEL + free)
     drive = min(max((len(line.identity) for line in lines), default=0), _DRIVE_MOST)
     drive = min(max(drive, len(_("Drive"))), _DRIVE + _LABEL + free - bay)
-    return Layout(bay, drive, place, width, any(line.judged is not None for line in lines))
+    is_over = any(line.judged is not None for line in lines)
+    free = 0 if is_over else width - bay - drive - place - _FIXED
+    bar = min(free - 1, _BAR_MOST) if free > _BAR else 0
+    model = min(max((len(line.model) for line in lines), default=0), _MODEL_MOST)
+    model = model if 0 < model < free - bar - 1 else 0
+    return Layout(bay, drive, model, bar, place, width, is_over)
 
 
 def describe_head(layout: Layout) -> str:
@@ -296,9 +306,11 @@ def describe_head(layout: Layout) -> str:
     head = f"{_('Bay'):{layout.bay}} {_('Drive'):{layout.drive}} "
     if layout.is_over:
         return shorten(f"{head}  {_('State'):{_WORD}} {_('Depth, reasons')}", layout.width)
+    model = f"{_('Model'):{layout.model}} " if layout.model else ""
+    bar = " " * (layout.bar + 1) if layout.bar else ""
     return shorten(
-        f"{head}"
-        f"{_('Step'):{_STEP + 1 + layout.place}} "
+        f"{head}{model}"
+        f"{_('Step'):{_STEP + 1 + layout.place}} {bar}"
         f"{'%':>5} {'MB/s':>5} {'°C':>3} {_('Left'):>9}   {_('State')}",
         layout.width,
     )
@@ -317,9 +329,11 @@ def describe_line(line: ShelfLine, layout: Layout) -> str:
     rate = _sum_rate(line)
     moved = "" if rate is None else show_number(rate / 1e6, ".1f" if rate < 999.9e6 else ".0f")
     celsius = "" if line.celsius is None else f"{line.celsius:.0f}"
+    model = f"{shorten(line.model, layout.model):{layout.model}} " if layout.model else ""
+    bar = f"{draw_bar(line.share or 0.0, 1.0, layout.bar):{layout.bar}} " if layout.bar else ""
     return shorten(
-        f"{head}"
-        f"{shorten(line.step, _STEP):{_STEP}} {line.place:{layout.place}} "
+        f"{head}{model}"
+        f"{shorten(line.step, _STEP):{_STEP}} {line.place:{layout.place}} {bar}"
         f"{share:>5} {moved:>5} {celsius:>3} {describe_left(line.left):>9} "
         f"{line.sign} {_(line.state)}",
         layout.width,

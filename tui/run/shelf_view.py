@@ -3,6 +3,7 @@
 
 from typing import override
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.coordinate import Coordinate
@@ -12,7 +13,7 @@ from tui.language import _, ngettext
 from tui.model.campaigns import Campaign, Step
 from tui.model.snapshot import Snapshot
 from tui.page import entitle
-from tui.roles import SIGNS
+from tui.roles import ACCENT, BAR, SIGNS, paint
 from tui.run.events import describe_events
 from tui.run.shelf import (
     ORDERS,
@@ -30,6 +31,14 @@ from tui.widgets.table import Table, make_cell
 
 _EVENTS, _EVENTS_TALL, _TALL_SCREEN = 2, 6, 34
 """Lines of the log, on a screen of how many lines."""
+
+
+def _make_line(text: str, sign: str) -> Text:
+    """In the colour of its sign; without one only its bar has a colour."""
+    line = make_cell(text, style=SIGNS.get(sign, ""))
+    if sign not in SIGNS:
+        line.highlight_regex(BAR, ACCENT)
+    return line
 
 
 class Shelf(Vertical):
@@ -79,7 +88,7 @@ class Shelf(Vertical):
         shown = _EVENTS_TALL if self.app.size.height >= _TALL_SCREEN else _EVENTS
         lines = describe_events(snapshot.events[-shown:], width).splitlines()[1 : shown + 1]
         events = self.query_one("#shelf-events", Line)
-        events.show("\n".join(lines))
+        events.show(paint("\n".join(lines)))
         events.display = bool(lines) and campaign.state != "done"
 
     def sort(self, step: int, campaign: Campaign, snapshot: Snapshot, width: int) -> None:
@@ -94,12 +103,11 @@ class Shelf(Vertical):
             table.clear(columns=True)
             table.add_column("drive", key="drive", width=layout.width)
             for text, sign in drawn:
-                table.add_row(make_cell(text, style=SIGNS.get(sign, "")))
+                table.add_row(_make_line(text, sign))
         else:
             for row, (old, new) in enumerate(zip(self._drawn, drawn, strict=True)):
                 if old != new:
-                    cell = make_cell(new[0], style=SIGNS.get(new[1], ""))
-                    table.update_cell_at(Coordinate(row, 0), cell)
+                    table.update_cell_at(Coordinate(row, 0), _make_line(*new))
         self._width = layout.width
         self._drawn = drawn
 

@@ -53,6 +53,19 @@ class Field(Input):
         return Strip.join([strip.crop(0, length), Strip([free])])
 
     @override
+    def _on_paste(self, event: events.Paste) -> None:
+        """As much of the first line as there is room for, as if it were typed.
+
+        Textual takes nothing of a text that is too long, and says nothing.
+        """
+        event.stop()
+        event.prevent_default()
+        line = event.text.partition("\n")[0].rstrip("\r")
+        if self.max_length:
+            line = line[: self.max_length - len(self.value) + len(self.selected_text)]
+        self.replace(line, *self.selection)
+
+    @override
     async def _on_key(self, event: events.Key) -> None:
         action = _EDITING.get(event.key)
         if action is None:
