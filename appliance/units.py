@@ -5,6 +5,9 @@ import re
 import unicodedata
 
 _SIZE = re.compile(r"(\d+)\s*([KMGT]?)", re.ASCII)
+_DEVICE = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.ASCII | re.IGNORECASE)
+"""What Windows takes for a device, whatever its ending (learn.microsoft.com, "Naming Files, Paths,
+and Namespaces")."""
 _FACTOR = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -58,4 +61,5 @@ def printable(text: str) -> str:
 def slug(text: str, *, limit: int = 40) -> str:
     """`text` as a file name that FAT, a shell and a URL all leave alone; never empty."""
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", ascii_text).strip("-")[:limit].strip("-") or "x"
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", ascii_text).strip("-")[:limit].strip("-") or "x"
+    return f"{name}_" if _DEVICE.fullmatch(name) else name

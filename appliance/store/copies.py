@@ -3,7 +3,7 @@
 
 SQLite notices a spoilt page only when somebody reads it, and goes on writing beside it. So the
 database is checked before it is copied: of the two copies the older one is replaced, only by a
-finished one, and never by what holds less.
+finished one, and never by what holds less, or is another database.
 """
 
 import os
@@ -70,6 +70,8 @@ def keep_copy(connection: sqlite3.Connection, *, is_end: bool = False) -> str:
     `is_end`: a campaign has ended, so however large it is. Raises OSError and sqlite3.Error.
     """
     database = _path_of(connection)
+    fresh = database.with_name("copy.new")
+    fresh.unlink(missing_ok=True)  # power was cut: it takes the room of the next one
     size = database.stat().st_size
     if size > _QUICK_BYTES and not is_end:
         return f"a database of {size >> 20} MiB is copied at the end of a campaign only"
@@ -94,9 +96,12 @@ def keep_copy(connection: sqlite3.Connection, *, is_end: bool = False) -> str:
             f"the newest in its place; if that is not wanted, move {older.name} and {newer.name} "
             "away"
         )
-    fresh = database.with_name("copy.new")
+    if reached[older] >= 0 and _is_of_another(connection, older):
+        return (
+            f"{older.name} is of another database, which was lost or replaced, and is kept: "
+            "`kaltstart merge` with its path imports its campaigns; then move it away"
+        )
     try:
-        fresh.unlink(missing_ok=True)
         with closing(sqlite3.connect(fresh)) as copy:
             copy.execute("PRAGMA journal_mode = OFF")
             connection.backup(copy)
@@ -165,6 +170,15 @@ def _is_misnumbered(connection: sqlite3.Connection, end: Sequence[sqlite3.Row]) 
         f"SELECT 1 FROM event WHERE ({_LINE}) = (?, ?, ?, ?, ?)", tuple(last)[1:]
     )
     return here.fetchone() is not None
+
+
+def _is_of_another(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether the diary of a copy was never that of this database, which may be longer by now.
+
+    One damaged line at its end is no reason to think so.
+    """
+    end = _read_end(path)
+    return bool(end) and not any(_is_here(connection, line) for line in end)
 
 
 def _read_end(path: Path) -> list[sqlite3.Row]:
