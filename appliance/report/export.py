@@ -296,7 +296,7 @@ def _choose_folder(reports: Path, campaign: CampaignRow) -> Path:
     Ids begin at 1 again when the data partition is made anew; older reports must survive that.
     """
     base = f"{campaign.id}-{slug(campaign.name)}"
-    most = sum(1 for _ in reports.glob(f"{base}*")) + 2
+    most = sum(1 for _ in reports.glob(f"{base}*", case_sensitive=False)) + 2
     folders = [reports / base, *(reports / f"{base}-{number}" for number in range(2, most + 1))]
     own = (folder for folder in folders if folder.exists() and _is_report_of(folder, campaign))
     return next(own, None) or next(folder for folder in folders if not folder.exists())
@@ -312,7 +312,7 @@ def _is_report_of(folder: Path, campaign: CampaignRow) -> bool:
         )
     except FileNotFoundError:
         return not (folder / "report.html").exists()
-    except (ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
 
 

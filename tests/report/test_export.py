@@ -159,6 +159,55 @@ def test_another_campaign_of_the_same_number_and_name_is_kept(
     assert (report / "report.html").read_bytes() == before
 
 
+def test_where_upper_and_lower_case_are_the_same_each_database_has_its_folder(
+    tmp_path: Path, report: Path, raw: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FAT: an earlier stick's campaigns of that name were written otherwise."""
+    others = [report.rename(report.with_name("1-THREE-drives"))]
+    others.append(shutil.copytree(others[0], others[0].with_name("1-THREE-drives-2")))
+    before = [(folder / "report.html").read_bytes() for folder in others]
+    for folder in others:
+        # What FAT finds by this name.
+        folder.with_name(folder.name.lower()).symlink_to(folder)
+    glob = Path.glob
+    monkeypatch.setattr(
+        Path,
+        "glob",
+        lambda *of, **options: (each for each in glob(*of, **options) if not each.is_symlink()),
+    )
+    connection = make_database(tmp_path / "new.sqlite", disks=[])
+    connection.execute("UPDATE campaign SET created_at = '2027-01-01T00:00:00.000Z'")
+    folder = export_campaign(connection, campaign_id=1, reports=report.parent, raw=raw)
+    connection.close()
+    assert folder.name == "1-three-drives-3"
+    assert [(folder / "report.html").read_bytes() for folder in others] == before
+
+
+@pytest.mark.parametrize("content", ["", "[]", "[" * 100_000, '{"campaign": 1}', None])
+def test_what_cannot_be_told_to_be_its_report_is_left_alone(
+    tmp_path: Path, lab: sqlite3.Connection, raw: Path, content: str | None
+) -> None:
+    other = tmp_path / "reports/1-three-drives"
+    other.mkdir(parents=True)
+    if content is None:
+        (other / "results.json").mkdir()
+    else:
+        (other / "results.json").write_text(content)
+    folder = export_campaign(lab, campaign_id=1, reports=other.parent, raw=raw)
+    assert folder.name == "1-three-drives-2"
+    assert _list(other) == ([] if content is None else ["results.json"])
+
+
+def test_a_file_with_the_name_of_its_folder_is_left_alone(
+    tmp_path: Path, lab: sqlite3.Connection, raw: Path
+) -> None:
+    reports = tmp_path / "reports"
+    reports.mkdir()
+    (reports / "1-three-drives").write_text("notes")
+    folder = export_campaign(lab, campaign_id=1, reports=reports, raw=raw)
+    assert folder.name == "1-three-drives-2"
+
+
 def test_names_fit_fat(tmp_path: Path) -> None:
     disks = [
         Disk('a/b:c*"\\|', "disk", boots=[Boot(1, 20.0, charted=1)]),
