@@ -88,19 +88,9 @@ def keep_copy(connection: sqlite3.Connection, *, is_end: bool = False) -> str:
         return error.message
     if not all(row.is_known for row in find_damaged(connection)):
         return "rows of the database are damaged"
-    reached = {path: _reach(path, connection) for path in find_copies(database)}
-    older, newer = sorted(reached, key=reached.__getitem__)
-    if reached[newer] > _newest_own(connection):
-        return (
-            "the copies beside the database hold more than it: `kaltstart restore` puts "
-            f"the newest in its place; if that is not wanted, move {older.name} and {newer.name} "
-            "away"
-        )
-    if reached[older] >= 0 and _is_of_another(connection, older):
-        return (
-            f"{older.name} is of another database, which was lost or replaced, and is kept: "
-            "`kaltstart merge` with its path imports its campaigns; then move it away"
-        )
+    older, wanted = _find_older(connection)
+    if wanted:
+        return wanted
     try:
         with closing(sqlite3.connect(fresh)) as copy:
             copy.execute("PRAGMA journal_mode = OFF")
@@ -111,6 +101,24 @@ def keep_copy(connection: sqlite3.Connection, *, is_end: bool = False) -> str:
     finally:
         fresh.unlink(missing_ok=True)
     return ""
+
+
+def _find_older(connection: sqlite3.Connection) -> tuple[Path, str]:
+    """The copy that goes less far, and why it must not be replaced, in words, or nothing."""
+    reached = {path: _reach(path, connection) for path in find_copies(_path_of(connection))}
+    older, newer = sorted(reached, key=reached.__getitem__)
+    if reached[newer] > _newest_own(connection):
+        return older, (
+            "the copies beside the database hold more than it: `kaltstart restore` puts "
+            f"the newest in its place; if that is not wanted, move {older.name} and {newer.name} "
+            "away"
+        )
+    if reached[older] >= 0 and _is_of_another(connection, older):
+        return older, (
+            f"{older.name} is of another database, which was lost or replaced, and is kept: "
+            "`kaltstart merge` with its path imports its campaigns; then move it away"
+        )
+    return older, ""
 
 
 @contextmanager

@@ -292,10 +292,8 @@ def test_what_steps_left_that_are_lost_is_not_that_of_new_ones(
         "unknown-1/cycle-9999/verify.json",
     }
     told = [detail for event, detail, _ in stick.events() if event == "raw-set-aside"]
-    assert told == [
-        "folders of raw/ that belong to no boot or step of this database: 2; they are in "
-        "raw/unknown-1 now"
-    ]
+    (said,) = told
+    assert said.endswith("of this database: 2; they are in raw/unknown-1 now")
 
 
 def test_while_the_database_is_used_no_copy_is_put_in_its_place(
