@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 from appliance.errors import StickError
@@ -36,6 +36,7 @@ from appliance.report.views import ReportView, make_report
 from appliance.samples.bootchart import MAX_BYTES, Bootchart, BootchartError, parse_bootchart
 from appliance.samples.unit_times import UNITS_PLOT
 from appliance.store.campaigns import CampaignRow
+from appliance.store.copies import is_of_another
 from appliance.store.extract import extract_campaign
 from appliance.store.read.campaign import CampaignRows, select_campaign, select_earlier
 from appliance.store.read.workloads import (
@@ -137,8 +138,17 @@ def export_campaign(
         thin()
     write(folder, _DATABASE, extract)
     if with_all:
+        with suppress(OSError):  # then what cannot be written is told
+            _keep_other(connection, reports / _DATABASE)
         write(reports, _DATABASE, copy_all)
     return folder
+
+
+def _keep_other(connection: sqlite3.Connection, copy: Path) -> None:
+    """Rename the copy of a database that was lost or replaced: it may be the last one of it."""
+    if is_of_another(connection, copy):
+        names = (copy.with_stem(f"{copy.stem}-{number}") for number in count(2))
+        copy.rename(next(path for path in names if not path.exists()))
 
 
 def _write_text(text: str) -> _Writer:

@@ -113,12 +113,21 @@ def _find_older(connection: sqlite3.Connection) -> tuple[Path, str]:
             f"the newest in its place; if that is not wanted, move {older.name} and {newer.name} "
             "away"
         )
-    if reached[older] >= 0 and _is_of_another(connection, older):
+    if reached[older] >= 0 and is_of_another(connection, older):
         return older, (
             f"{older.name} is of another database, which was lost or replaced, and is kept: "
             "`kaltstart merge` with its path imports its campaigns; then move it away"
         )
     return older, ""
+
+
+def is_of_another(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether the diary of a copy was never that of this database, which may be longer by now.
+
+    One damaged line at its end is no reason to think so.
+    """
+    end = _read_end(path)
+    return bool(end) and not any(_is_here(connection, line) for line in end)
 
 
 @contextmanager
@@ -178,15 +187,6 @@ def _is_misnumbered(connection: sqlite3.Connection, end: Sequence[sqlite3.Row]) 
         f"SELECT 1 FROM event WHERE ({_LINE}) = (?, ?, ?, ?, ?)", tuple(last)[1:]
     )
     return here.fetchone() is not None
-
-
-def _is_of_another(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether the diary of a copy was never that of this database, which may be longer by now.
-
-    One damaged line at its end is no reason to think so.
-    """
-    end = _read_end(path)
-    return bool(end) and not any(_is_here(connection, line) for line in end)
 
 
 def _read_end(path: Path) -> list[sqlite3.Row]:

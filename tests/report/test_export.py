@@ -183,6 +183,26 @@ def test_where_upper_and_lower_case_are_the_same_each_database_has_its_folder(
     assert [(folder / "report.html").read_bytes() for folder in others] == before
 
 
+def test_the_copy_of_a_database_that_was_lost_is_kept(
+    tmp_path: Path, report: Path, raw: Path
+) -> None:
+    """It may be the last one, and hold campaigns whose reports were deleted."""
+    reports = report.parent
+    lost = (reports / "kaltstart.sqlite").read_bytes()
+    for number in (2, 2, 3):
+        new = make_database(tmp_path / f"new-{number}.sqlite", disks=[])
+        new.execute("UPDATE event SET boot_id = ?", (f"boot of {number}",))
+        export_campaign(new, campaign_id=1, reports=reports, raw=raw)
+        new.close()
+        (tmp_path / f"new-{number}.sqlite").unlink()
+        kept = sorted(path.name for path in reports.glob("*.sqlite"))
+        assert kept == [
+            *(f"kaltstart-{each}.sqlite" for each in range(2, number + 1)),
+            "kaltstart.sqlite",
+        ]
+    assert (reports / "kaltstart-2.sqlite").read_bytes() == lost
+
+
 @pytest.mark.parametrize("content", ["", "[]", "[" * 100_000, '{"campaign": 1}', None])
 def test_what_cannot_be_told_to_be_its_report_is_left_alone(
     tmp_path: Path, lab: sqlite3.Connection, raw: Path, content: str | None
