@@ -258,7 +258,7 @@ def _check_version(connection: sqlite3.Connection, *, name: str) -> int:
 
 
 def check_schema(connection: sqlite3.Connection, *, hint: str = RESTORE_HINT) -> None:
-    """Raises StickError, with `hint`, where a table or a view is not the one that this program made.
+    """Raises StickError with `hint` where a table or a view is not the one that this program made.
 
     A bit that turns in its text may leave valid SQL, and all its figures have another name, or
     another meaning. Of a version that is not known here nothing is said.
