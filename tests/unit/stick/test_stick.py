@@ -264,10 +264,9 @@ def test_the_database_is_rescued_with_its_journal(
     database.write_bytes(b"rows")
     database.with_name("kaltstart.sqlite-journal").write_bytes(b"half")
     database.with_name("kaltstart.copy-2.sqlite").write_bytes(b"older rows")
-    for number in (1, 2):
-        folder, unreadable = rescue_database()
-        assert folder == module.FAT / f"rescued-{number}"
-        assert unreadable == 0
+    assert rescue_database() == (module.FAT / "rescued-1", 0)
+    folder, _ = rescue_database()
+    assert folder == module.FAT / "rescued-2"
     assert {each.name: each.read_bytes() for each in folder.iterdir()} == {
         "kaltstart.sqlite": b"rows",
         "kaltstart.sqlite-journal": b"half",
