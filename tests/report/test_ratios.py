@@ -348,7 +348,7 @@ def test_a_clock_that_was_set_back_does_not_make_a_later_campaign_an_earlier_one
     for year, times in ((2026, (27.9, 28.1, 27.8, 28.3)), (1970, (33.9, 34.1, 33.8, 34.3))):
         disk = Disk("A", "disk", boots=make_boots(*times))
         number = add_campaign(connection, disks=[disk], created_at=f"{year}-01-01T00:00:09.123Z")
-        for campaign_id, event in ((None, "ready"), (number, "campaign-start")):
+        for campaign_id, event in ((None, "ready"), (number, "campaign-done")):
             insert_event(
                 connection,
                 campaign_id=campaign_id,

@@ -86,11 +86,11 @@ _START_UPS = """
     FROM start_up s JOIN cycle c ON c.id = s.cycle_id JOIN drive d ON d.id = c.drive_id
     WHERE c.campaign_id = ? AND c.id NOT IN {damaged} ORDER BY c.position
 """
-# A machine's clock may be set back, at each power-off even: what this stick ran itself is in the
-# order of its numbers (of those of other sticks no `ready` is here). An import has a late number.
+# A machine's clock may be set back, at each power-off even: what ended on this stick is in the order
+# of its numbers (see `is_own_campaign`). An import has a late number.
 _EARLIER = """
     WITH ours AS (
-        SELECT campaign_id FROM event WHERE event = 'campaign-start' AND boot_id IN
+        SELECT campaign_id FROM event WHERE event = 'campaign-done' AND boot_id IN
             (SELECT boot_id FROM event WHERE event = 'ready' AND campaign_id IS NULL))
     SELECT c.id, c.id IN ours AND own.campaign_id IN ours AS both_ours FROM campaign c
     JOIN campaign_drive cd ON cd.campaign_id = c.id
