@@ -222,9 +222,17 @@ def mount_data(stick: Stick, *, min_free_bytes: int = MIN_FREE_BYTES) -> str:
             )
         if checked.returncode & _FSCK_REPAIRED:
             repaired = f"fsck.ext4 repaired {stick.data_path}"
+        with suppress(OSError):
+            _remove_unfinished()
     _check_usable(min_free_bytes)
     RAW.mkdir(exist_ok=True)
     return repaired
+
+
+def _remove_unfinished() -> None:
+    """Remove files that power cut off: a copy of the database may have taken all room."""
+    for path in (*DATA.glob("*.new"), *DATA.glob("*.part")):
+        path.unlink()
 
 
 def rescue_database() -> tuple[Path, int]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -348,6 +349,22 @@ def test_a_full_stick_is_trouble(tools: Tools) -> None:
     with pytest.raises(StickError, match="data partition is full"):
         mount_data(STICK, min_free_bytes=1 << 70)
     mount_data(STICK, min_free_bytes=0)
+
+
+@pytest.mark.usefixtures("tools")
+def test_what_power_cut_off_does_not_keep_a_stick_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report's copy of the database takes as much room as there is."""
+    module.DATA.mkdir()
+    for name in ("copy.new", "report.sqlite.part", "kaltstart.sqlite"):
+        (module.DATA / name).touch()
+
+    def tell_room(_: Path) -> SimpleNamespace:
+        is_free = len([*module.DATA.glob("*")]) == 1
+        return SimpleNamespace(f_bavail=(1 << 30) * is_free, f_frsize=1, f_flag=0)
+
+    monkeypatch.setattr(os, "statvfs", tell_room)
+    mount_data(STICK, min_free_bytes=1 << 20)
+    assert (module.DATA / "kaltstart.sqlite").exists()
 
 
 def test_the_plans_partition_is_mounted_read_only(tools: Tools) -> None:
