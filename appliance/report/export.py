@@ -50,6 +50,15 @@ from appliance.units import slug
 
 _TEMPORARY = ".part"
 _DATABASE = "kaltstart.sqlite"
+_TABLES = (
+    *("results", "steps", "tickets", "array_dirty", "slices", "ranges", "units", "conditions"),
+    *("health", "temperatures", "activity", "verdicts"),
+)
+FILES = (
+    *("report.html", "verdicts.html", "kaltstart.sqlite", "activity.csv.gz"),
+    *(f"{name}.csv" for name in _TABLES),
+)
+"""All that a report may have, but for `results.json` and charts of boots."""
 _PLAIN_ACTIVITY = 100_000
 """Rows of activity, some 6 MiB, above which the file is compressed."""
 _ACTIVITY = ("activity.csv", "activity.csv.gz")
@@ -91,9 +100,9 @@ def export_campaign(
         earlier=select_earlier(connection, rows),
     )
     texts = {
+        "results.json": render_json(rows),  # first: it tells whose the others are
         "report.html": render_page(view),
         "results.csv": render_results(rows),
-        "results.json": render_json(rows),
         **_render_details(rows),
         **_render_verdicts(rows, view),
     }
@@ -321,7 +330,7 @@ def _is_report_of(folder: Path, campaign: CampaignRow) -> bool:
             campaign.plan_sha256,
         )
     except FileNotFoundError:
-        return not (folder / "report.html").exists()
+        return not any((folder / name).exists() for name in FILES)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
 

@@ -12,17 +12,9 @@ from pathlib import Path
 
 from appliance.errors import StickError
 from appliance.flush import sync_path
-from appliance.report.export import find_report
+from appliance.report.export import FILES, find_report
 from appliance.store.campaigns import CampaignRow
 
-_TABLES = (
-    *("results", "steps", "tickets", "array_dirty", "slices", "ranges", "units", "conditions"),
-    *("health", "temperatures", "activity", "verdicts"),
-)
-_FILES = (
-    *("report.html", "verdicts.html", "kaltstart.sqlite", "activity.csv.gz"),
-    *(f"{name}.csv" for name in _TABLES),
-)
 _LAST = "results.json"
 
 
@@ -56,7 +48,7 @@ def delete_report(reports: Path, campaign: CampaignRow) -> tuple[str, int, bool]
 
 
 def _list_files(folder: Path) -> Iterator[Path]:
-    names = [*_FILES, *(f"{name}.part" for name in (*_FILES, _LAST))]
+    names = [*FILES, *(f"{name}.part" for name in (*FILES, _LAST))]
     yield from sorted((folder / "bootcharts").glob("*-cycle-[0-9]*.svg"))
     yield from sorted((folder / "bootcharts").glob("*-cycle-[0-9]*.svg.part"))
     yield from (path for name in (*names, _LAST) if (path := folder / name).is_file())

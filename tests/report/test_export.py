@@ -228,6 +228,42 @@ def test_a_file_with_the_name_of_its_folder_is_left_alone(
     assert folder.name == "1-three-drives-2"
 
 
+@pytest.mark.parametrize("renamed", range(5))
+def test_a_report_that_power_cut_off_is_completed_where_it_is(
+    tmp_path: Path, lab: sqlite3.Connection, raw: Path, renamed: int
+) -> None:
+    left = iter(range(renamed))
+    replace = Path.replace
+
+    def cut(path: Path, target: Path) -> Path:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return replace(path, target)
+
+    reports = tmp_path / "reports"
+    with pytest.MonkeyPatch.context() as power:
+        power.setattr(Path, "replace", cut)
+        power.setattr(Path, "unlink", lambda *_, **__: None)
+        power.setattr(Path, "rmdir", lambda _: None)
+        with pytest.raises(KeyboardInterrupt):
+            export_campaign(lab, campaign_id=1, reports=reports, raw=raw)
+    folder = export_campaign(lab, campaign_id=1, reports=reports, raw=raw)
+    assert folder.name == "1-three-drives"
+    assert _list(folder) == FILES
+
+
+@pytest.mark.parametrize("name", ["verdicts.html", "tickets.csv", "kaltstart.sqlite"])
+def test_what_somebody_kept_of_an_old_report_does_not_get_into_a_new_one(
+    tmp_path: Path, lab: sqlite3.Connection, raw: Path, name: str
+) -> None:
+    old = tmp_path / "reports/1-three-drives"
+    old.mkdir(parents=True)
+    (old / name).write_text("of another campaign")
+    folder = export_campaign(lab, campaign_id=1, reports=old.parent, raw=raw)
+    assert folder.name == "1-three-drives-2"
+    assert (old / name).read_text() == "of another campaign"
+
+
 def test_names_fit_fat(tmp_path: Path) -> None:
     disks = [
         Disk('a/b:c*"\\|', "disk", boots=[Boot(1, 20.0, charted=1)]),

@@ -86,7 +86,7 @@ _START_UPS = """
     FROM start_up s JOIN cycle c ON c.id = s.cycle_id JOIN drive d ON d.id = c.drive_id
     WHERE c.campaign_id = ? AND c.id NOT IN {damaged} ORDER BY c.position
 """
-# A machine's clock may be set back, at each power-off even: what ended on this stick is in the order
+# The clock may be set back, at each power-off even: what ended on this stick is in the order
 # of its numbers (see `is_own_campaign`). An import has a late number.
 _EARLIER = """
     WITH ours AS (
