@@ -144,6 +144,10 @@ def export_campaign(
         write(folder, name, writer)
     recorded = [write(folder, name, writer) for name, writer in recordings.items()]
     if all(recorded):
+        if recordings.keys() & set(_ACTIVITY):
+            for name in set(_ACTIVITY) - recordings.keys():
+                with suppress(OSError):  # of a report in the middle of the campaign
+                    (folder / name).unlink(missing_ok=True)
         thin()
     write(folder, _DATABASE, extract)
     if with_all:

@@ -455,6 +455,16 @@ def test_a_recording_of_days_is_streamed_and_compressed(
     assert sum(row.write_bytes for row in held) == write_bytes
 
 
+def test_a_recording_that_has_grown_leaves_no_earlier_one_beside_it(
+    tmp_path: Path, steps: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first report was written while the campaign was paused."""
+    for limit, name in ((1 << 20, "activity.csv"), (10, "activity.csv.gz")):
+        monkeypatch.setattr(export, "_PLAIN_ACTIVITY", limit)
+        folder = export_campaign(steps, campaign_id=1, reports=tmp_path / "reports", raw=tmp_path)
+        assert [path.name for path in folder.glob("activity*")] == [name]
+
+
 def test_of_what_was_dirty_for_days_the_most_of_each_stretch_is_read(
     tmp_path: Path, steps: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
