@@ -10,7 +10,6 @@ numbers.
 """
 
 import gzip
-import json
 import shutil
 import sqlite3
 import zlib
@@ -31,11 +30,11 @@ from appliance.report.csv_files import (
     render_verdict_limits,
     write_rows,
 )
+from appliance.report.folder import choose_folder
 from appliance.report.pages import render_page, render_verdicts
 from appliance.report.views import ReportView, make_report
 from appliance.samples.bootchart import MAX_BYTES, Bootchart, BootchartError, parse_bootchart
 from appliance.samples.unit_times import UNITS_PLOT
-from appliance.store.campaigns import CampaignRow
 from appliance.store.copies import is_of_another
 from appliance.store.extract import extract_campaign
 from appliance.store.read.campaign import CampaignRows, select_campaign, select_earlier
@@ -50,15 +49,6 @@ from appliance.units import slug
 
 _TEMPORARY = ".part"
 _DATABASE = "kaltstart.sqlite"
-_TABLES = (
-    *("results", "steps", "tickets", "array_dirty", "slices", "ranges", "units", "conditions"),
-    *("health", "temperatures", "activity", "verdicts"),
-)
-FILES = (
-    *("report.html", "verdicts.html", "kaltstart.sqlite", "activity.csv.gz"),
-    *(f"{name}.csv" for name in _TABLES),
-)
-"""All that a report may have, but for `results.json` and charts of boots."""
 _PLAIN_ACTIVITY = 100_000
 """Rows of activity, some 6 MiB, above which the file is compressed."""
 _ACTIVITY = ("activity.csv", "activity.csv.gz")
@@ -112,7 +102,7 @@ def export_campaign(
         for name, source in found.values()
     }
     with _explained(reports):
-        folder = _choose_folder(reports, rows.campaign)
+        folder = choose_folder(reports, rows.campaign)
         _write(folder, {name: _write_text(text) for name, text in texts.items()})
     recordings = {
         **_write_samples(connection, rows),
@@ -305,38 +295,6 @@ def _render_verdicts(rows: CampaignRows, view: ReportView) -> dict[str, str]:
         "verdicts.html": render_verdicts(view.verdicts),
         "verdicts.csv": render_verdict_limits(rows),
     }
-
-
-def find_report(reports: Path, campaign: CampaignRow) -> Path | None:
-    """The folder with that campaign's report, whole or not; None without one."""
-    folder = _choose_folder(reports, campaign)
-    return folder if folder.exists() else None
-
-
-def _choose_folder(reports: Path, campaign: CampaignRow) -> Path:
-    """The campaign's folder, or a numbered one beside it where another campaign has that name.
-
-    Ids begin at 1 again when the data partition is made anew; older reports must survive that.
-    """
-    base = f"{campaign.id}-{slug(campaign.name)}"
-    most = sum(1 for _ in reports.glob(f"{base}*", case_sensitive=False)) + 2
-    folders = [reports / base, *(reports / f"{base}-{number}" for number in range(2, most + 1))]
-    own = (folder for folder in folders if folder.exists() and _is_report_of(folder, campaign))
-    return next(own, None) or next(folder for folder in folders if not folder.exists())
-
-
-def _is_report_of(folder: Path, campaign: CampaignRow) -> bool:
-    """Whether `folder` holds nothing worth keeping from another campaign."""
-    try:
-        found = json.loads((folder / "results.json").read_text(encoding="utf-8"))["campaign"]
-        return (found["created_at"], found["plan_sha256"]) == (
-            campaign.created_at,
-            campaign.plan_sha256,
-        )
-    except FileNotFoundError:
-        return not any((folder / name).exists() for name in FILES)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return False
 
 
 def _write(folder: Path, writers: dict[str, _Writer]) -> None:

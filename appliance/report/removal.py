@@ -12,7 +12,7 @@ from pathlib import Path
 
 from appliance.errors import StickError
 from appliance.flush import sync_path
-from appliance.report.export import FILES, find_report
+from appliance.report.folder import FILES, find_report
 from appliance.store.campaigns import CampaignRow
 
 _LAST = "results.json"
