@@ -102,7 +102,7 @@ def export_campaign(
         for name, source in found.values()
     }
     with _explained(reports):
-        folder = choose_folder(reports, rows.campaign)
+        folder = choose_folder(connection, reports, rows.campaign)
         _write(folder, {name: _write_text(text) for name, text in texts.items()})
     recordings = {
         **_write_samples(connection, rows),

@@ -6,6 +6,7 @@ folder. `results.json`, which tells whose report it is, goes last: after a power
 still known as that campaign's.
 """
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,12 +19,14 @@ from appliance.store.campaigns import CampaignRow
 _LAST = "results.json"
 
 
-def delete_report(reports: Path, campaign: CampaignRow) -> tuple[str, int, bool] | None:
+def delete_report(
+    connection: sqlite3.Connection, reports: Path, campaign: CampaignRow
+) -> tuple[str, int, bool] | None:
     """Its folder's name, the bytes that are free now, and whether the folder is gone.
 
     None where the campaign has no report there. Raises StickError, which says how far it came.
     """
-    folder = find_report(reports, campaign)
+    folder = find_report(connection, reports, campaign)
     if folder is None:
         return None
     freed = 0

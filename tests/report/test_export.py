@@ -20,7 +20,8 @@ from appliance.report import export
 from appliance.report.export import export_campaign
 from appliance.samples.model import DirtySample
 from appliance.store.arrays import insert_array_samples
-from appliance.store.connect import open_read_only
+from appliance.store.connect import open_database, open_read_only
+from appliance.store.events import insert_event
 from appliance.store.read import workloads
 from appliance.store.read.campaign import BOOT_TIMES, ConditionRow, select_campaign
 from appliance.store.read.workloads import (
@@ -226,6 +227,40 @@ def test_a_file_with_the_name_of_its_folder_is_left_alone(
     (reports / "1-three-drives").write_text("notes")
     folder = export_campaign(lab, campaign_id=1, reports=reports, raw=raw)
     assert folder.name == "1-three-drives-2"
+
+
+def test_reports_of_clones_that_went_on_are_two_each_in_its_folder(
+    tmp_path: Path, steps: sqlite3.Connection
+) -> None:
+    """On a computer: both sticks have the campaign under the same number."""
+    reports = tmp_path / "reports"
+    clones = []
+    for name in ("one", "two"):
+        path = tmp_path / f"{name}.sqlite"
+        steps.execute("VACUUM INTO ?", (str(path),))
+        clones.append(open_database(path))
+    first = export_campaign(clones[0], campaign_id=1, reports=reports, raw=tmp_path, with_all=False)
+    recorded = (first / "activity.csv").read_bytes()
+    for name, clone in zip(("one", "two"), clones, strict=True):
+        insert_event(
+            clone,
+            campaign_id=1,
+            boot_id=f"boot of {name}",
+            monotonic_s=1.0,
+            level="info",
+            event="step-done",
+            detail="",
+        )
+    clones[1].execute("DELETE FROM activity_sample WHERE rowid % 2")
+    folders = [
+        export_campaign(clone, campaign_id=1, reports=reports, raw=tmp_path, with_all=False).name
+        for clone in (*clones, *clones)
+    ]
+    assert folders == [first.name, f"{first.name}-2"] * 2
+    assert (first / "activity.csv").read_bytes() == recorded
+    assert (reports / folders[1] / "activity.csv").stat().st_size < len(recorded)
+    for clone in clones:
+        clone.close()
 
 
 @pytest.mark.parametrize("renamed", range(5))

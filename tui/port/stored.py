@@ -230,7 +230,7 @@ class StoredReader:
         if not first.exists():
             return ""
         campaign = select_campaign(connection, row.id)
-        found = campaign and folder.find_report(first.parent, campaign)
+        found = campaign and folder.find_report(connection, first.parent, campaign)
         return f"reports/{found.name}" if found and (found / "report.html").exists() else ""
 
 
