@@ -104,6 +104,8 @@ class StoredReader:
         self._seen: tuple[int, ...] = ()
         self._last_phrase = 0
         self._ended_steps: dict[int, Step] = {}
+        self._own_reports: set[tuple[int, ...]] = set()
+        """Those that were seen to be their campaign's, by what `results.json` was then."""
         self._language = language.current()
         self._read_at = clock()
         """When the database was last there to be read."""
@@ -229,8 +231,13 @@ class StoredReader:
         first = self._fat / f"reports/{row.id}-{slug(row.name)}"
         if not first.exists():
             return ""
-        campaign = select_campaign(connection, row.id)
-        found = campaign and folder.find_report(connection, first.parent, campaign)
+        found: Path | None = first
+        stamp = (row.id, *read_stamp(first / "results.json"))
+        if stamp not in self._own_reports:
+            campaign = select_campaign(connection, row.id)
+            found = folder.find_report(connection, first.parent, campaign) if campaign else None
+            if found == first:
+                self._own_reports.add(stamp)
         return f"reports/{found.name}" if found and (found / "report.html").exists() else ""
 
 
