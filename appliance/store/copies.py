@@ -116,7 +116,7 @@ def _find_older(connection: sqlite3.Connection) -> tuple[Path, str]:
     if reached[older] >= 0 and is_of_another(connection, older):
         return older, (
             f"{older.name} is of another database, which was lost or replaced, and is kept: "
-            "`kaltstart merge` with its path imports its campaigns; then move it away"
+            f"`kaltstart merge {older}` imports its campaigns; then move it away"
         )
     return older, ""
 
