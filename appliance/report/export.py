@@ -30,7 +30,7 @@ from appliance.report.csv_files import (
     render_verdict_limits,
     write_rows,
 )
-from appliance.report.folder import choose_folder
+from appliance.report.folder import FILES, choose_folder
 from appliance.report.pages import render_page, render_verdicts
 from appliance.report.views import ReportView, make_report
 from appliance.samples.bootchart import MAX_BYTES, Bootchart, BootchartError, parse_bootchart
@@ -102,6 +102,7 @@ def export_campaign(
         for name, source in found.values()
     }
     with _explained(reports):
+        _remove_unfinished(reports)
         folder = choose_folder(connection, reports, rows.campaign)
         _write(folder, {name: _write_text(text) for name, text in texts.items()})
     recordings = {
@@ -145,6 +146,14 @@ def export_campaign(
             _keep_other(connection, reports / _DATABASE)
         write(reports, _DATABASE, copy_all)
     return folder
+
+
+def _remove_unfinished(reports: Path) -> None:
+    """Remove what power cut off, of whichever campaign: a copy may have taken all room."""
+    names = [f"{name}{_TEMPORARY}" for name in (*FILES, "results.json")]
+    for folder in (reports, *reports.glob("*/")):
+        for name in names:
+            (folder / name).unlink(missing_ok=True)
 
 
 def _keep_other(connection: sqlite3.Connection, copy: Path) -> None:

@@ -229,6 +229,28 @@ def test_a_file_with_the_name_of_its_folder_is_left_alone(
     assert folder.name == "1-three-drives-2"
 
 
+@pytest.mark.parametrize("name", ["kaltstart.sqlite.part", "2-rack-4/kaltstart.sqlite.part"])
+def test_a_copy_that_power_cut_off_does_not_keep_kaltstart_full(
+    tmp_path: Path, lab: sqlite3.Connection, raw: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever campaign's report it was for."""
+    cut = tmp_path / "reports" / name
+    cut.parent.mkdir(parents=True)
+    cut.write_bytes(b"SQLite format 3")
+    (cut.parent / "video.mkv.part").write_bytes(b"somebody's own")
+    write_text = Path.write_text
+
+    def write(path: Path, *text: str, **options: str) -> int:
+        if cut.exists():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write_text(path, *text, **options)
+
+    monkeypatch.setattr(Path, "write_text", write)
+    folder = export_campaign(lab, campaign_id=1, reports=tmp_path / "reports", raw=raw)
+    assert _list(folder) == FILES
+    assert (cut.parent / "video.mkv.part").exists()
+
+
 def test_reports_of_clones_that_went_on_are_two_each_in_its_folder(
     tmp_path: Path, steps: sqlite3.Connection
 ) -> None:
