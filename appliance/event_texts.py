@@ -118,6 +118,12 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     N_("drive-resumed"): (N_("{drive}: its steps go on"),),
     N_("policy-invalid"): (_WHAT,),
     N_("power-key"): (N_("switching off"),),
+    N_("raw-set-aside"): (
+        N_(
+            "folders of raw/ that belong to no boot or step of this database: {count}; they are in "
+            "raw/{folder} now"
+        ),
+    ),
     N_("ready"): (N_("{version}, {firmware}"),),
     N_("reads-recorded"): (N_("{drive} cycle {cycle} charted: {count} reads"),),
     N_("recording-thinned"): (N_("{rows} rows of activity became parts of longer intervals"),),

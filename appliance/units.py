@@ -70,10 +70,5 @@ def is_windows_device(name: str) -> bool:
 def slug(text: str, *, limit: int = 40) -> str:
     """`text` as a file name that FAT, a shell and a URL all leave alone; never empty."""
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", ascii_text).strip("-")[:limit].strip("-") or "x"
-
-
-def slug_file(text: str) -> str:
-    """`slug` as a file's name without its ending: `con_`, as Windows opens no `con`."""
-    stem = slug(text)
-    return f"{stem}_" if is_windows_device(stem) else stem
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", ascii_text).strip("-")[:limit].strip("-") or "x"
+    return f"{name}_" if is_windows_device(name) else name

@@ -83,7 +83,7 @@ def delete_report(context: CampaignContext, campaign_id: int) -> str:
     if campaign is None:
         raise RefusedError(f"there is no campaign {campaign_id} in the database")
     with writable_fat() as fat:
-        deleted = removal.delete_report(fat / "reports", campaign)
+        deleted = removal.delete_report(context.connection, fat / "reports", campaign)
     if deleted is None:
         raise RefusedError(f"campaign {campaign_id} has no report on KALTSTART")
     name, freed, is_gone = deleted

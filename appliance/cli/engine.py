@@ -380,7 +380,10 @@ def rescue(options: argparse.Namespace) -> int:
 
     del options
     _need_stick()
-    print(f"The database was copied to KALTSTART, folder {rescue_database().name}")
+    folder, unreadable = rescue_database()
+    print(f"The database was copied to KALTSTART, folder {folder.name}")
+    if unreadable:
+        print(f"{unreadable} bytes of it cannot be read; they are zeros in the copy")
     return 0
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from appliance.cli.engine import ask, is_on_stick
@@ -76,20 +77,38 @@ def events(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _reading(options: argparse.Namespace) -> Iterator[sqlite3.Connection]:
-    from appliance.store.connect import DAMAGED_FILE, RESTORE_HINT, open_read_only
+    from appliance.store.connect import DAMAGED_FILE, RESTORE_HINT, check_schema, open_read_only
 
     path = _find_database(options)
+    again = f"copy it from the stick again; if that one is damaged too, {RESTORE_HINT}"
+    hint = RESTORE_HINT if options.database is None else again
     try:
-        with closing(open_read_only(path)) as connection:
+        with (
+            _settled(path) as settled,
+            closing(open_read_only(settled)) as connection,
+        ):
+            check_schema(connection, hint=hint)
             yield connection
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF not in DAMAGED_FILE:
             raise
-        again = f"copy it from the stick again; if that one is damaged too, {RESTORE_HINT}"
-        raise StickError(
-            f"the database {path} is damaged: {error}",
-            hint=RESTORE_HINT if options.database is None else again,
-        ) from error
+        raise StickError(f"the database {path} is damaged: {error}", hint=hint) from error
+
+
+@contextmanager
+def _settled(path: Path) -> Iterator[Path]:
+    """As `kaltstart rescue` and a power cut leave it, too: with a journal beside it."""
+    from appliance.store.connect import settle
+
+    with TemporaryDirectory() as scratch:
+        try:
+            settled = settle(path, scratch=Path(scratch))
+        except OSError as error:
+            raise StickError(
+                f"the database {path} cannot be copied to {scratch}: {error.strerror}",
+                hint="set TMPDIR to a folder with room for it",
+            ) from error
+        yield settled
 
 
 def _find_database(options: argparse.Namespace, *, option: str = "--database") -> Path:
@@ -315,9 +334,8 @@ def merge(options: argparse.Namespace) -> int:
         _need_file(source)
     with closing(open_database(target)) as connection:
         for source in options.sources:
-            counts = merge_database(
-                connection, source.absolute(), room_bytes=read_memory("MemAvailable")
-            )
+            with _settled(source.absolute()) as settled:
+                counts = merge_database(connection, settled, room_bytes=read_memory("MemAvailable"))
             if len(options.sources) > 1:
                 say(f"{source}:")
             for what, count in asdict(counts).items():

@@ -10,14 +10,13 @@ numbers.
 """
 
 import gzip
-import json
 import shutil
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 from appliance.errors import StickError
@@ -31,11 +30,12 @@ from appliance.report.csv_files import (
     render_verdict_limits,
     write_rows,
 )
+from appliance.report.folder import FILES, choose_folder
 from appliance.report.pages import render_page, render_verdicts
 from appliance.report.views import ReportView, make_report
 from appliance.samples.bootchart import MAX_BYTES, Bootchart, BootchartError, parse_bootchart
 from appliance.samples.unit_times import UNITS_PLOT
-from appliance.store.campaigns import CampaignRow
+from appliance.store.copies import is_of_another
 from appliance.store.extract import extract_campaign
 from appliance.store.read.campaign import CampaignRows, select_campaign, select_earlier
 from appliance.store.read.workloads import (
@@ -90,9 +90,9 @@ def export_campaign(
         earlier=select_earlier(connection, rows),
     )
     texts = {
+        "results.json": render_json(rows),  # first: it tells whose the others are
         "report.html": render_page(view),
         "results.csv": render_results(rows),
-        "results.json": render_json(rows),
         **_render_details(rows),
         **_render_verdicts(rows, view),
     }
@@ -102,7 +102,8 @@ def export_campaign(
         for name, source in found.values()
     }
     with _explained(reports):
-        folder = _choose_folder(reports, rows.campaign)
+        _remove_unfinished(reports)
+        folder = choose_folder(connection, reports, rows.campaign)
         _write(folder, {name: _write_text(text) for name, text in texts.items()})
     recordings = {
         **_write_samples(connection, rows),
@@ -134,11 +135,32 @@ def export_campaign(
         write(folder, name, writer)
     recorded = [write(folder, name, writer) for name, writer in recordings.items()]
     if all(recorded):
+        if recordings.keys() & set(_ACTIVITY):
+            for name in set(_ACTIVITY) - recordings.keys():
+                with suppress(OSError):  # of a report in the middle of the campaign
+                    (folder / name).unlink(missing_ok=True)
         thin()
     write(folder, _DATABASE, extract)
     if with_all:
+        with suppress(OSError):  # then what cannot be written is told
+            _keep_other(connection, reports / _DATABASE)
         write(reports, _DATABASE, copy_all)
     return folder
+
+
+def _remove_unfinished(reports: Path) -> None:
+    """Remove what power cut off, of whichever campaign: a copy may have taken all room."""
+    names = [f"{name}{_TEMPORARY}" for name in (*FILES, "results.json")]
+    for folder in (reports, *reports.glob("*/")):
+        for name in names:
+            (folder / name).unlink(missing_ok=True)
+
+
+def _keep_other(connection: sqlite3.Connection, copy: Path) -> None:
+    """Rename the copy of a database that was lost or replaced: it may be the last one of it."""
+    if is_of_another(connection, copy):
+        names = (copy.with_stem(f"{copy.stem}-{number}") for number in count(2))
+        copy.rename(next(path for path in names if not path.exists()))
 
 
 def _write_text(text: str) -> _Writer:
@@ -282,38 +304,6 @@ def _render_verdicts(rows: CampaignRows, view: ReportView) -> dict[str, str]:
         "verdicts.html": render_verdicts(view.verdicts),
         "verdicts.csv": render_verdict_limits(rows),
     }
-
-
-def find_report(reports: Path, campaign: CampaignRow) -> Path | None:
-    """The folder with that campaign's report, whole or not; None without one."""
-    folder = _choose_folder(reports, campaign)
-    return folder if folder.exists() else None
-
-
-def _choose_folder(reports: Path, campaign: CampaignRow) -> Path:
-    """The campaign's folder, or a numbered one beside it where another campaign has that name.
-
-    Ids begin at 1 again when the data partition is made anew; older reports must survive that.
-    """
-    base = f"{campaign.id}-{slug(campaign.name)}"
-    most = sum(1 for _ in reports.glob(f"{base}*")) + 2
-    folders = [reports / base, *(reports / f"{base}-{number}" for number in range(2, most + 1))]
-    own = (folder for folder in folders if folder.exists() and _is_report_of(folder, campaign))
-    return next(own, None) or next(folder for folder in folders if not folder.exists())
-
-
-def _is_report_of(folder: Path, campaign: CampaignRow) -> bool:
-    """Whether `folder` holds nothing worth keeping from another campaign."""
-    try:
-        found = json.loads((folder / "results.json").read_text(encoding="utf-8"))["campaign"]
-        return (found["created_at"], found["plan_sha256"]) == (
-            campaign.created_at,
-            campaign.plan_sha256,
-        )
-    except FileNotFoundError:
-        return not (folder / "report.html").exists()
-    except (ValueError, KeyError, TypeError):
-        return False
 
 
 def _write(folder: Path, writers: dict[str, _Writer]) -> None:

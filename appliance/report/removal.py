@@ -6,32 +6,27 @@ folder. `results.json`, which tells whose report it is, goes last: after a power
 still known as that campaign's.
 """
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from appliance.errors import StickError
 from appliance.flush import sync_path
-from appliance.report.export import find_report
+from appliance.report.folder import FILES, find_report
 from appliance.store.campaigns import CampaignRow
 
-_TABLES = (
-    *("results", "steps", "tickets", "array_dirty", "slices", "ranges", "units", "conditions"),
-    *("health", "temperatures", "activity", "verdicts"),
-)
-_FILES = (
-    *("report.html", "verdicts.html", "kaltstart.sqlite", "activity.csv.gz"),
-    *(f"{name}.csv" for name in _TABLES),
-)
 _LAST = "results.json"
 
 
-def delete_report(reports: Path, campaign: CampaignRow) -> tuple[str, int, bool] | None:
+def delete_report(
+    connection: sqlite3.Connection, reports: Path, campaign: CampaignRow
+) -> tuple[str, int, bool] | None:
     """Its folder's name, the bytes that are free now, and whether the folder is gone.
 
     None where the campaign has no report there. Raises StickError, which says how far it came.
     """
-    folder = find_report(reports, campaign)
+    folder = find_report(connection, reports, campaign)
     if folder is None:
         return None
     freed = 0
@@ -56,7 +51,7 @@ def delete_report(reports: Path, campaign: CampaignRow) -> tuple[str, int, bool]
 
 
 def _list_files(folder: Path) -> Iterator[Path]:
-    names = [*_FILES, *(f"{name}.part" for name in (*_FILES, _LAST))]
+    names = [*FILES, *(f"{name}.part" for name in (*FILES, _LAST))]
     yield from sorted((folder / "bootcharts").glob("*-cycle-[0-9]*.svg"))
     yield from sorted((folder / "bootcharts").glob("*-cycle-[0-9]*.svg.part"))
     yield from (path for name in (*names, _LAST) if (path := folder / name).is_file())

@@ -2,22 +2,26 @@
 """Opening the stick when the appliance starts, and reporting a failure."""
 
 import os
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import count
 
 from appliance.campaign.database_copy import copy_database
 from appliance.campaign.host import Host
 from appliance.campaign.log import Diary, record
 from appliance.campaign.status import Status, write_status
 from appliance.errors import KaltstartError, StickError
+from appliance.flush import sync_path
 from appliance.stick import fat
 from appliance.stick.partitions import (
     DATABASE,
     DATABASE_LOCK,
     FAT,
+    RAW,
     Stick,
     find_stick,
     hold_alone,
@@ -34,8 +38,11 @@ from appliance.store.connect import (
     telling_stick_trouble,
 )
 from appliance.store.mending import Mended, mend_rows
+from appliance.store.read.outputs import select_raw_folders
 
 _MAX_TOLD = 20
+_NUMBERED = re.compile(r"(cycle-)?[0-9]+")
+"""A folder of `raw/` that belongs to a step or to a boot."""
 _INTERFACE = "kaltstart-tui"
 """The interface's user and group (sysusers.d): it stores requests."""
 _locks: list[int] = []
@@ -103,11 +110,42 @@ def _open_database(
                 record(diary, "data-repaired", what=repaired, level="warning")
             for note in mended:
                 record(diary, "kaltstart-mended", what=note, level="warning")
+            _set_strays_aside(diary)
             copy_database(connection, host)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _set_strays_aside(diary: Diary) -> None:
+    """Move what the database knows no boot or step of out of `raw/`. Raises StickError.
+
+    Where a copy took the database's place, or a new one was made, numbers are given again: a step
+    would go on with what another one remembers of another drive, and a boot have its chart.
+    """
+    known = select_raw_folders(diary.connection)
+    try:
+        strays = [
+            path
+            for path in sorted(RAW.glob("*"))
+            if _NUMBERED.fullmatch(path.name) and path.name not in known
+        ]
+        if not strays:
+            return
+        folder = next(
+            path for number in count(1) if not (path := RAW / f"unknown-{number}").exists()
+        )
+        folder.mkdir()
+        for path in strays:
+            path.rename(folder / path.name)
+        sync_path(RAW)
+    except OSError as error:
+        raise StickError(
+            f"what is left of other steps in {RAW} cannot be moved: {error.strerror}",
+            hint="check that the stick is plugged in firmly and not full, and restart the machine",
+        ) from error
+    record(diary, "raw-set-aside", count=len(strays), folder=folder.name, level="warning")
 
 
 def _let_interface_store() -> None:

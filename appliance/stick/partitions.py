@@ -5,6 +5,7 @@ Writes to the partitions KALTSTART and kaltstart-data only, never to the stick's
 Makes kaltstart-data at the first boot.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from appliance.drives.model import Drive
 from appliance.errors import RefusedError, StepFailedError, StickError
-from appliance.flush import flush
+from appliance.flush import flush, sync_path
 from appliance.run import run
 from appliance.stick.root_device import ROOT
 
@@ -55,6 +56,7 @@ _ESP_LABEL = "esp"
 _INSIDE = frozenset({"sata", "nvme", "sas", "scsi"})
 MIN_FREE_BYTES = 8 << 20
 """Below it nothing is started: the next boots need it."""
+_PAGE_BYTES = 4096
 _NOTHING_RUNS = "nosuid,nodev,noexec"
 # e2fsck(8), EXIT CODE: a sum of these bits. 1 repaired | 2 restart, for a mounted root | 4 errors
 # left | 8 and more: it did not come to its end. Ended by a signal, the number is negative.
@@ -238,36 +240,80 @@ def mount_data(stick: Stick, *, min_free_bytes: int = MIN_FREE_BYTES) -> str:
             )
         if checked.returncode & _FSCK_REPAIRED:
             repaired = f"fsck.ext4 repaired {stick.data_path}"
+        with suppress(OSError):
+            _remove_unfinished()
     _check_usable(min_free_bytes)
     RAW.mkdir(exist_ok=True)
     return repaired
 
 
-def rescue_database() -> Path:
-    """Copy the database to KALTSTART, from a damaged data partition too; return its folder.
+def _remove_unfinished() -> None:
+    """Remove files that power cut off: a copy of the database may have taken all room."""
+    for path in (*DATA.glob("*.new"), *DATA.glob("*.part")):
+        path.unlink()
+
+
+def rescue_database() -> tuple[Path, int]:
+    """Copy the database to KALTSTART, from a damaged data partition too.
 
     The journal of a transaction that was cut goes with it: without it the copy would hold half of
-    that. An earlier copy stays. Raises StickError.
+    that. So do the copies beside it, where there is room: one may be whole. Returns the new folder,
+    and how many bytes of the database cannot be read and are zeros there. An earlier folder stays.
+    Raises StickError.
     """
     with writable_fat() as fat:
+        number = 1
+        while (folder := fat / f"rescued-{number}").exists():
+            number += 1
+        made = folder.with_name(f"{folder.name}.part")
         try:
-            number = 1
-            while (folder := fat / f"rescued-{number}").exists():
-                number += 1
-            folder.mkdir()
-            for name in (DATABASE.name, f"{DATABASE.name}-journal"):
-                source = DATABASE.with_name(name)
-                if name == DATABASE.name or source.exists():
-                    with source.open("rb") as read, (folder / name).open("wb") as copy:
-                        shutil.copyfileobj(read, copy)
-                        copy.flush()
-                        os.fsync(copy.fileno())
+            shutil.rmtree(made, ignore_errors=True)  # power was cut
+            made.mkdir()
+            journal = DATABASE.with_name(f"{DATABASE.name}-journal")
+            unreadable = _copy_readable(DATABASE, made)
+            if journal.exists():
+                unreadable += _copy_readable(journal, made)
+            for copy in sorted(DATABASE.parent.glob(f"{DATABASE.stem}.copy-*{DATABASE.suffix}")):
+                with suppress(OSError):
+                    _copy_readable(copy, made)
+            sync_path(made)
+            made.rename(folder)
+            sync_path(fat)
         except OSError as error:
+            shutil.rmtree(made, ignore_errors=True)  # it takes the room of the next one
             raise StickError(
                 f"the database cannot be copied to KALTSTART: {error}",
                 hint="make room there, or read the stick on another machine",
             ) from error
-    return folder
+    return folder, unreadable
+
+
+def _copy_readable(source: Path, folder: Path) -> int:
+    """Copy the file, with zeros for what the stick does not give back; how many bytes these are.
+
+    Raises OSError where it cannot be copied; nothing of it is left then.
+    """
+    target = folder / source.name
+    unreadable = 0
+    try:
+        with source.open("rb") as read, target.open("wb") as copy:
+            size = os.fstat(read.fileno()).st_size
+            for first in range(0, size, _PAGE_BYTES):
+                try:
+                    page = os.pread(read.fileno(), _PAGE_BYTES, first)
+                except OSError as error:
+                    if error.errno != errno.EIO:
+                        raise
+                    page = bytes(min(_PAGE_BYTES, size - first))
+                    unreadable += len(page)
+                copy.write(page)
+            copy.flush()
+            os.fsync(copy.fileno())
+    except OSError:
+        with suppress(OSError):
+            target.unlink(missing_ok=True)
+        raise
+    return unreadable
 
 
 def _check_usable(min_free_bytes: int) -> None:

@@ -5,9 +5,10 @@ Rollback journal and `synchronous=EXTRA`: EXTRA also syncs the directory after t
 deleted, which it does only in DELETE mode (sqlite.org/pragma.html#pragma_synchronous).
 """
 
+import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, override
@@ -30,6 +31,9 @@ DAMAGED_FILE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 """SQLite's codes for a file that is not what was written; all others may be true of a sound one."""
 _LET_GO = "stop what was started in a shell (sqlite3, a copy)"
 _PLUG_IN = "check that the stick is plugged in firmly and not full, and restart the machine"
+_OF_SEVERAL = bytes.fromhex("d9d505f920a163d7")
+"""The end of a journal of several databases (sqlite.org/fileformat.html, "The Super-Journal"). None
+is ours, and SQLite would remove the file that it names."""
 _OF_THE_STICK = frozenset(
     {
         sqlite3.SQLITE_CANTOPEN,
@@ -143,6 +147,29 @@ def open_read_only(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def settle(path: Path, *, scratch: Path) -> Path:
+    """`path`, or a copy of it in `scratch` where a transaction in it was cut off.
+
+    Such a one comes with its journal, and SQLite cannot read it without writing to it. Raises
+    OSError where there is no room for the copy.
+    """
+    try:
+        with closing(_connect(f"{path.as_uri()}?mode=ro")) as connection:
+            read_header(connection)
+    except sqlite3.Error as error:
+        journal = path.with_name(f"{path.name}-journal")
+        if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_READONLY_ROLLBACK:
+            return path  # who opens it says what is wrong
+        if journal.read_bytes()[-len(_OF_SEVERAL) :] == _OF_SEVERAL:
+            return path
+        for each in (path, journal):
+            shutil.copyfile(each, scratch / each.name)
+        with closing(_connect(f"{(scratch / path.name).as_uri()}?mode=rw")) as copy:
+            read_header(copy)
+        return scratch / path.name
+    return path
+
+
 def _advise(error: sqlite3.Error) -> str:
     """What a person can do about a database that cannot be opened."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -230,8 +257,8 @@ def _check_version(connection: sqlite3.Connection, *, name: str) -> int:
     return version
 
 
-def check_schema(connection: sqlite3.Connection) -> None:
-    """Raises StickError where a table or a view is not the one that this program made.
+def check_schema(connection: sqlite3.Connection, *, hint: str = RESTORE_HINT) -> None:
+    """Raises StickError with `hint` where a table or a view is not the one that this program made.
 
     A bit that turns in its text may leave valid SQL, and all its figures have another name, or
     another meaning. Of a version that is not known here nothing is said.
@@ -242,7 +269,7 @@ def check_schema(connection: sqlite3.Connection) -> None:
     changed = find_changed(connection, version)
     if changed:
         raise StickError(
-            f"the database is damaged: {changed[0]} differs from its definition", hint=RESTORE_HINT
+            f"the database is damaged: {changed[0]} differs from its definition", hint=hint
         )
 
 

@@ -3,7 +3,7 @@
 
 SQLite notices a spoilt page only when somebody reads it, and goes on writing beside it. So the
 database is checked before it is copied: of the two copies the older one is replaced, only by a
-finished one, and never by what holds less.
+finished one, and never by what holds less, or is another database.
 """
 
 import os
@@ -70,6 +70,8 @@ def keep_copy(connection: sqlite3.Connection, *, is_end: bool = False) -> str:
     `is_end`: a campaign has ended, so however large it is. Raises OSError and sqlite3.Error.
     """
     database = _path_of(connection)
+    fresh = database.with_name("copy.new")
+    fresh.unlink(missing_ok=True)  # power was cut: it takes the room of the next one
     size = database.stat().st_size
     if size > _QUICK_BYTES and not is_end:
         return f"a database of {size >> 20} MiB is copied at the end of a campaign only"
@@ -86,17 +88,10 @@ def keep_copy(connection: sqlite3.Connection, *, is_end: bool = False) -> str:
         return error.message
     if not all(row.is_known for row in find_damaged(connection)):
         return "rows of the database are damaged"
-    reached = {path: _reach(path, connection) for path in find_copies(database)}
-    older, newer = sorted(reached, key=reached.__getitem__)
-    if reached[newer] > _newest_own(connection):
-        return (
-            "the copies beside the database hold more than it: `kaltstart restore` puts "
-            f"the newest in its place; if that is not wanted, move {older.name} and {newer.name} "
-            "away"
-        )
-    fresh = database.with_name("copy.new")
+    older, wanted = _find_older(connection)
+    if wanted:
+        return wanted
     try:
-        fresh.unlink(missing_ok=True)
         with closing(sqlite3.connect(fresh)) as copy:
             copy.execute("PRAGMA journal_mode = OFF")
             connection.backup(copy)
@@ -106,6 +101,33 @@ def keep_copy(connection: sqlite3.Connection, *, is_end: bool = False) -> str:
     finally:
         fresh.unlink(missing_ok=True)
     return ""
+
+
+def _find_older(connection: sqlite3.Connection) -> tuple[Path, str]:
+    """The copy that goes less far, and why it must not be replaced, in words, or nothing."""
+    reached = {path: _reach(path, connection) for path in find_copies(_path_of(connection))}
+    older, newer = sorted(reached, key=reached.__getitem__)
+    if reached[newer] > _newest_own(connection):
+        return older, (
+            "the copies beside the database hold more than it: `kaltstart restore` puts "
+            f"the newest in its place; if that is not wanted, move {older.name} and {newer.name} "
+            "away"
+        )
+    if reached[older] >= 0 and is_of_another(connection, older):
+        return older, (
+            f"{older.name} is of another database, which was lost or replaced, and is kept: "
+            f"`kaltstart merge {older}` imports its campaigns; then move it away"
+        )
+    return older, ""
+
+
+def is_of_another(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether the diary of a copy was never that of this database, which may be longer by now.
+
+    One damaged line at its end is no reason to think so.
+    """
+    end = _read_end(path)
+    return bool(end) and not any(_is_here(connection, line) for line in end)
 
 
 @contextmanager

@@ -149,6 +149,14 @@ def is_replay_begun(connection: sqlite3.Connection, campaign_id: int) -> bool:
     return read_value(connection, str, query, campaign_id) == "replay-begun"
 
 
+def has_line(
+    connection: sqlite3.Connection, campaign_id: int, boot_id: str, at: str, event: str
+) -> bool:
+    """Whether the log has this line of the campaign, whatever its number."""
+    query = "SELECT 1 FROM event WHERE campaign_id = ? AND boot_id = ? AND at = ? AND event = ?"
+    return has_row(connection, query, campaign_id, boot_id, at, event)
+
+
 def was_resumed_in(connection: sqlite3.Connection, campaign_id: int, boot_id: str) -> bool:
     """Whether a person let the campaign go on in this boot."""
     query = (

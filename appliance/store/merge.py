@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from appliance.store.arrays import knows_set
 from appliance.store.checksums import SEALED, discard_damaged, find_damaged
 from appliance.store.connect import transaction
 from appliance.store.merge_source import compare, load, select_identities, telling_unusable
@@ -189,9 +190,14 @@ def _copy(
             # A step and a condition may be without a drive.
             if record[column] is not None:
                 record[column] = ids[target][record[column]]
-        if table.name == "array_made" and record["state"] != "apart":
-            # This stick did not make it: the one that did takes it apart.
-            record |= {"state": "apart", "reason": f"{record['state']} on the stick that made it"}
+        if table.name == "array_made":
+            if record["state"] != "apart":
+                # This stick did not make it: the one that did takes it apart.
+                said = f"{record['state']} on the stick that made it"
+                record |= {"state": "apart", "reason": said}
+            # That of a clone of this stick has another row here.
+            while knows_set(connection, record["set_uuid"]):
+                record["set_uuid"] += ", of a clone"
         number = _insert(connection, table.name, record, own=table.own)
         if table.own:
             mapped[row[table.own]] = number

@@ -20,7 +20,8 @@ from appliance.report import export
 from appliance.report.export import export_campaign
 from appliance.samples.model import DirtySample
 from appliance.store.arrays import insert_array_samples
-from appliance.store.connect import open_read_only
+from appliance.store.connect import open_database, open_read_only
+from appliance.store.events import insert_event
 from appliance.store.read import workloads
 from appliance.store.read.campaign import BOOT_TIMES, ConditionRow, select_campaign
 from appliance.store.read.workloads import (
@@ -157,6 +158,167 @@ def test_another_campaign_of_the_same_number_and_name_is_kept(
         assert folder.name == "1-three-drives-2"
     connection.close()
     assert (report / "report.html").read_bytes() == before
+
+
+def test_where_upper_and_lower_case_are_the_same_each_database_has_its_folder(
+    tmp_path: Path, report: Path, raw: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FAT: an earlier stick's campaigns of that name were written otherwise."""
+    others = [report.rename(report.with_name("1-THREE-drives"))]
+    others.append(shutil.copytree(others[0], others[0].with_name("1-THREE-drives-2")))
+    before = [(folder / "report.html").read_bytes() for folder in others]
+    for folder in others:
+        # What FAT finds by this name.
+        folder.with_name(folder.name.lower()).symlink_to(folder)
+    glob = Path.glob
+    monkeypatch.setattr(
+        Path,
+        "glob",
+        lambda *of, **options: (each for each in glob(*of, **options) if not each.is_symlink()),
+    )
+    connection = make_database(tmp_path / "new.sqlite", disks=[])
+    connection.execute("UPDATE campaign SET created_at = '2027-01-01T00:00:00.000Z'")
+    folder = export_campaign(connection, campaign_id=1, reports=report.parent, raw=raw)
+    connection.close()
+    assert folder.name == "1-three-drives-3"
+    assert [(folder / "report.html").read_bytes() for folder in others] == before
+
+
+def test_the_copy_of_a_database_that_was_lost_is_kept(
+    tmp_path: Path, report: Path, raw: Path
+) -> None:
+    """It may be the last one, and hold campaigns whose reports were deleted."""
+    reports = report.parent
+    lost = (reports / "kaltstart.sqlite").read_bytes()
+    for number in (2, 2, 3):
+        new = make_database(tmp_path / f"new-{number}.sqlite", disks=[])
+        new.execute("UPDATE event SET boot_id = ?", (f"boot of {number}",))
+        export_campaign(new, campaign_id=1, reports=reports, raw=raw)
+        new.close()
+        (tmp_path / f"new-{number}.sqlite").unlink()
+        kept = sorted(path.name for path in reports.glob("*.sqlite"))
+        assert kept == [
+            *(f"kaltstart-{each}.sqlite" for each in range(2, number + 1)),
+            "kaltstart.sqlite",
+        ]
+    assert (reports / "kaltstart-2.sqlite").read_bytes() == lost
+
+
+@pytest.mark.parametrize("content", ["", "[]", "[" * 100_000, '{"campaign": 1}', None])
+def test_what_cannot_be_told_to_be_its_report_is_left_alone(
+    tmp_path: Path, lab: sqlite3.Connection, raw: Path, content: str | None
+) -> None:
+    other = tmp_path / "reports/1-three-drives"
+    other.mkdir(parents=True)
+    if content is None:
+        (other / "results.json").mkdir()
+    else:
+        (other / "results.json").write_text(content)
+    folder = export_campaign(lab, campaign_id=1, reports=other.parent, raw=raw)
+    assert folder.name == "1-three-drives-2"
+    assert _list(other) == ([] if content is None else ["results.json"])
+
+
+def test_a_file_with_the_name_of_its_folder_is_left_alone(
+    tmp_path: Path, lab: sqlite3.Connection, raw: Path
+) -> None:
+    reports = tmp_path / "reports"
+    reports.mkdir()
+    (reports / "1-three-drives").write_text("notes")
+    folder = export_campaign(lab, campaign_id=1, reports=reports, raw=raw)
+    assert folder.name == "1-three-drives-2"
+
+
+@pytest.mark.parametrize("name", ["kaltstart.sqlite.part", "2-rack-4/kaltstart.sqlite.part"])
+def test_a_copy_that_power_cut_off_does_not_keep_kaltstart_full(
+    tmp_path: Path, lab: sqlite3.Connection, raw: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever campaign's report it was for."""
+    cut = tmp_path / "reports" / name
+    cut.parent.mkdir(parents=True)
+    cut.write_bytes(b"SQLite format 3")
+    (cut.parent / "video.mkv.part").write_bytes(b"somebody's own")
+    write_text = Path.write_text
+
+    def write(path: Path, *text: str, **options: str) -> int:
+        if cut.exists():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write_text(path, *text, **options)
+
+    monkeypatch.setattr(Path, "write_text", write)
+    folder = export_campaign(lab, campaign_id=1, reports=tmp_path / "reports", raw=raw)
+    assert _list(folder) == FILES
+    assert (cut.parent / "video.mkv.part").exists()
+
+
+def test_reports_of_clones_that_went_on_are_two_each_in_its_folder(
+    tmp_path: Path, steps: sqlite3.Connection
+) -> None:
+    """On a computer: both sticks have the campaign under the same number."""
+    reports = tmp_path / "reports"
+    clones = []
+    for name in ("one", "two"):
+        path = tmp_path / f"{name}.sqlite"
+        steps.execute("VACUUM INTO ?", (str(path),))
+        clones.append(open_database(path))
+    first = export_campaign(clones[0], campaign_id=1, reports=reports, raw=tmp_path, with_all=False)
+    recorded = (first / "activity.csv").read_bytes()
+    for name, clone in zip(("one", "two"), clones, strict=True):
+        insert_event(
+            clone,
+            campaign_id=1,
+            boot_id=f"boot of {name}",
+            monotonic_s=1.0,
+            level="info",
+            event="step-done",
+            detail="",
+        )
+    clones[1].execute("DELETE FROM activity_sample WHERE rowid % 2")
+    folders = [
+        export_campaign(clone, campaign_id=1, reports=reports, raw=tmp_path, with_all=False).name
+        for clone in (*clones, *clones)
+    ]
+    assert folders == [first.name, f"{first.name}-2"] * 2
+    assert (first / "activity.csv").read_bytes() == recorded
+    assert (reports / folders[1] / "activity.csv").stat().st_size < len(recorded)
+    for clone in clones:
+        clone.close()
+
+
+@pytest.mark.parametrize("renamed", range(5))
+def test_a_report_that_power_cut_off_is_completed_where_it_is(
+    tmp_path: Path, lab: sqlite3.Connection, raw: Path, renamed: int
+) -> None:
+    left = iter(range(renamed))
+    replace = Path.replace
+
+    def cut(path: Path, target: Path) -> Path:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return replace(path, target)
+
+    reports = tmp_path / "reports"
+    with pytest.MonkeyPatch.context() as power:
+        power.setattr(Path, "replace", cut)
+        power.setattr(Path, "unlink", lambda *_, **__: None)
+        power.setattr(Path, "rmdir", lambda _: None)
+        with pytest.raises(KeyboardInterrupt):
+            export_campaign(lab, campaign_id=1, reports=reports, raw=raw)
+    folder = export_campaign(lab, campaign_id=1, reports=reports, raw=raw)
+    assert folder.name == "1-three-drives"
+    assert _list(folder) == FILES
+
+
+@pytest.mark.parametrize("name", ["verdicts.html", "tickets.csv", "kaltstart.sqlite"])
+def test_what_somebody_kept_of_an_old_report_does_not_get_into_a_new_one(
+    tmp_path: Path, lab: sqlite3.Connection, raw: Path, name: str
+) -> None:
+    old = tmp_path / "reports/1-three-drives"
+    old.mkdir(parents=True)
+    (old / name).write_text("of another campaign")
+    folder = export_campaign(lab, campaign_id=1, reports=old.parent, raw=raw)
+    assert folder.name == "1-three-drives-2"
+    assert (old / name).read_text() == "of another campaign"
 
 
 def test_names_fit_fat(tmp_path: Path) -> None:
@@ -354,6 +516,16 @@ def test_a_recording_of_days_is_streamed_and_compressed(
     assert max(Counter((row.step_id, row.device) for row in held).values()) <= 4
     assert sum(row.read_bytes for row in held) == read_bytes
     assert sum(row.write_bytes for row in held) == write_bytes
+
+
+def test_a_recording_that_has_grown_leaves_no_earlier_one_beside_it(
+    tmp_path: Path, steps: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first report was written while the campaign was paused."""
+    for limit, name in ((1 << 20, "activity.csv"), (10, "activity.csv.gz")):
+        monkeypatch.setattr(export, "_PLAIN_ACTIVITY", limit)
+        folder = export_campaign(steps, campaign_id=1, reports=tmp_path / "reports", raw=tmp_path)
+        assert [path.name for path in folder.glob("activity*")] == [name]
 
 
 def test_of_what_was_dirty_for_days_the_most_of_each_stretch_is_read(

@@ -16,6 +16,7 @@ from appliance.statistics.ratio import find_ratio
 from appliance.store import steps as store
 from appliance.store.conditions import find_changes, insert_conditions
 from appliance.store.connect import open_database
+from appliance.store.events import insert_event
 from appliance.store.merge import merge_database
 from appliance.store.read.campaign import select_campaign, select_earlier
 from tests.report.database import Disk, add_campaign, make_boots, make_database
@@ -337,6 +338,33 @@ def test_where_nothing_is_seen_it_is_said_how_many_boots_would_show_it(
 
 
 _DOCK, _DOUBT = "0123456789ABCDEF", "the serial number is the USB bridge's or dock's"
+
+
+def test_a_clock_that_was_set_back_does_not_make_a_later_campaign_an_earlier_one(
+    tmp_path: Path,
+) -> None:
+    """Of what this stick ran itself the order is known, whatever the machine's clock said."""
+    connection = open_database(tmp_path / "clock.sqlite")
+    for year, times in ((2026, (27.9, 28.1, 27.8, 28.3)), (1970, (33.9, 34.1, 33.8, 34.3))):
+        disk = Disk("A", "disk", boots=make_boots(*times))
+        number = add_campaign(connection, disks=[disk], created_at=f"{year}-01-01T00:00:09.123Z")
+        for campaign_id, event in ((None, "ready"), (number, "campaign-done")):
+            insert_event(
+                connection,
+                campaign_id=campaign_id,
+                boot_id=f"boot-{year}",
+                monotonic_s=9.0,
+                level="info",
+                event=event,
+                detail="",
+            )
+    earlier = select_earlier(connection, select_campaign(connection, campaign_id=2))
+    assert earlier is not None
+    assert earlier.campaign.id == 1
+    assert select_earlier(connection, select_campaign(connection, campaign_id=1)) is None
+    connection.execute("UPDATE event SET boot_id = 'of another stick' WHERE event = 'ready'")
+    earlier = select_earlier(connection, select_campaign(connection, campaign_id=1))
+    assert earlier is not None, "of two that came from elsewhere the times alone are known"
 
 
 def _in_dock(

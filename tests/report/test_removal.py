@@ -39,16 +39,16 @@ def campaign(connection: sqlite3.Connection) -> CampaignRow:
 
 
 def test_all_that_a_report_has_goes_and_its_folder_with_it(
-    report: Path, campaign: CampaignRow
+    report: Path, connection: sqlite3.Connection, campaign: CampaignRow
 ) -> None:
     sizes = [path.stat().st_size for path in report.rglob("*") if path.is_file()]
     assert len(sizes) > 10
     (report / "report.html.part").write_bytes(b"left by a power failure")
-    deleted = delete_report(report.parent, campaign)
+    deleted = delete_report(connection, report.parent, campaign)
     assert deleted == (report.name, sum(sizes) + 23, True)
     # The copy of the whole database is no campaign's.
     assert [path.name for path in report.parent.iterdir()] == ["kaltstart.sqlite"]
-    assert delete_report(report.parent, campaign) is None
+    assert delete_report(connection, report.parent, campaign) is None
 
 
 def test_a_report_is_found_beside_one_of_another_database_that_is_gone(
@@ -58,15 +58,17 @@ def test_a_report_is_found_beside_one_of_another_database_that_is_gone(
     other = report.rename(report.with_name(f"{report.name}-2"))
     export_campaign(connection, campaign_id=1, reports=report.parent, raw=report.parent / "raw")
     assert not report.exists(), "it is written where it was"
-    deleted = delete_report(report.parent, campaign)
+    deleted = delete_report(connection, report.parent, campaign)
     assert deleted is not None
     assert (deleted[0], deleted[2]) == (other.name, True)
 
 
-def test_what_a_person_put_beside_it_stays(report: Path, campaign: CampaignRow) -> None:
+def test_what_a_person_put_beside_it_stays(
+    report: Path, connection: sqlite3.Connection, campaign: CampaignRow
+) -> None:
     (report / "bill.csv").write_text("theirs")
     (report / "bootcharts/photo.svg").write_text("theirs")
-    deleted = delete_report(report.parent, campaign)
+    deleted = delete_report(connection, report.parent, campaign)
     assert deleted is not None
     assert not deleted[2]
     left = {path.name for path in report.rglob("*") if path.is_file()}
@@ -80,23 +82,26 @@ def test_the_report_of_another_campaign_of_that_name_stays(
     connection.execute("UPDATE campaign SET created_at = '2027-01-01T00:00:00.000Z'")
     new = select_campaign(connection, 1)
     assert new is not None
-    assert delete_report(report.parent, new) is None
+    assert delete_report(connection, report.parent, new) is None
     assert (report / "report.html").exists()
     second = export_campaign(connection, campaign_id=1, reports=report.parent, raw=tmp_path / "raw")
-    assert delete_report(report.parent, new) is not None
+    assert delete_report(connection, report.parent, new) is not None
     assert not second.exists()
     assert (report / "report.html").exists()
 
 
 def test_after_a_power_cut_the_rest_is_still_known_as_that_campaigns(
-    report: Path, campaign: CampaignRow, monkeypatch: pytest.MonkeyPatch
+    report: Path,
+    connection: sqlite3.Connection,
+    campaign: CampaignRow,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     files = list(removal._list_files(report))
     with monkeypatch.context() as cut:
         cut.setattr(removal, "_list_files", lambda _: iter([*files[:-2], report / "is gone"]))
         with pytest.raises(StickError, match="bytes of it are gone"):
-            delete_report(report.parent, campaign)
+            delete_report(connection, report.parent, campaign)
     assert (report / "results.json").exists()
-    deleted = delete_report(report.parent, campaign)
+    deleted = delete_report(connection, report.parent, campaign)
     assert deleted is not None
     assert deleted[2]

@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+import json
+from pathlib import Path
+
 import pytest
 
 from appliance.store.steps import insert_results, update_step_ended
@@ -142,6 +145,36 @@ async def test_a_verdict_that_the_stick_has_damaged_is_not_shown_as_one(engine: 
         assert "accept" not in text
 
 
+def _put_report(engine: FakeEngine, name: str, *, of_another: bool = False) -> Path:
+    """The report of campaign 1, or of one that was before the database was made anew."""
+    columns = "created_at, plan_sha256"
+    row = engine.connection.execute(f"SELECT {columns} FROM campaign WHERE id = 1").fetchone()  # noqa: S608
+    folder = engine.run / "fat/reports" / name
+    folder.mkdir(parents=True)
+    (folder / "report.html").touch()
+    campaign = dict(row) | ({"created_at": "2020-01-01T00:00:00.000Z"} if of_another else {})
+    (folder / "results.json").write_text(json.dumps({"campaign": campaign}))
+    return folder
+
+
+async def test_the_report_of_another_campaign_of_that_name_is_not_shown_as_its(
+    engine: FakeEngine,
+) -> None:
+    engine.add_campaign("rack 4", state="done", cycles=1, boots={HDD: [99.5]})
+    _put_report(engine, "1-rack-4", of_another=True)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        assert text_of(pilot, "#report") == "Report: not written yet"
+        await press(pilot, "d")
+        assert "no report on KALTSTART" in text_of(pilot, "#message")
+        _put_report(engine, "1-rack-4-2")
+        engine.add_campaign("rack 5", state="done", cycles=1, boots={HDD: [99.5]})
+        await settle(pilot)
+        await press(pilot, "down")
+        assert text_of(pilot, "#report") == "Report: KALTSTART: reports/1-rack-4-2/report.html"
+
+
 async def test_the_report_is_written_again_and_its_place_is_told(engine: FakeEngine) -> None:
     engine.add_campaign("rack 4", state="done", cycles=1, boots={HDD: [99.5]})
     async with KaltstartApp(engine.port()).run_test() as pilot:
@@ -152,9 +185,7 @@ async def test_the_report_is_written_again_and_its_place_is_told(engine: FakeEng
         await finish(pilot, "flow")
         (request,) = engine.requests()
         assert (request.kind, request.read_payload()) == ("report", {"campaign_id": 1})
-        folder = engine.run / "fat/reports/1-rack-4"
-        folder.mkdir(parents=True)
-        (folder / "report.html").touch()
+        _put_report(engine, "1-rack-4")
         engine.answer("accepted", "written")
         await settle(pilot)
         assert text_of(pilot, "#report") == "Report: KALTSTART: reports/1-rack-4/report.html"
@@ -169,9 +200,7 @@ async def test_a_report_is_deleted_after_a_question_that_names_the_campaign(
         await settle(pilot)
         await press(pilot, "4", "d")
         assert "no report on KALTSTART" in text_of(pilot, "#message")
-        folder = engine.run / "fat/reports/1-rack-4"
-        folder.mkdir(parents=True)
-        (folder / "report.html").touch()
+        folder = _put_report(engine, "1-rack-4")
         engine.add_campaign("rack 5", state="done", cycles=1, boots={HDD: [99.5]})
         await settle(pilot)
         await press(pilot, "down")

@@ -102,6 +102,10 @@ def test_printable_leaves_nothing_a_terminal_acts_on() -> None:
         ("...", "x"),
         ("-rf", "rf"),
         ("a" * 39 + " b", "a" * 39),
+        ("CON", "CON_"),
+        ("lpt1 ", "lpt1_"),
+        ("com10", "com10"),
+        ("auxiliary", "auxiliary"),
     ],
 )
 def test_slug(text: str, name: str) -> None:

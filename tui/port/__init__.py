@@ -21,7 +21,7 @@ from appliance.samples.diskstats import parse_stat
 from appliance.store import requests
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database, open_read_only
-from appliance.units import format_drive_size, slug_file
+from appliance.units import format_drive_size, slug
 from tui import language
 from tui.activity.meter import find_subjects
 from tui.activity.rates import Activity
@@ -311,7 +311,7 @@ class Port:
 
     def name_plan(self, name: str) -> str:
         """What the file of a plan of this name is called."""
-        return f"{slug_file(name).lower()}.toml"
+        return f"{slug(name).lower()}.toml"
 
     def further(self) -> MoreSettings:
         """What of a plan no row of the form sets, at its defaults."""

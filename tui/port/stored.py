@@ -104,6 +104,8 @@ class StoredReader:
         self._seen: tuple[int, ...] = ()
         self._last_phrase = 0
         self._ended_steps: dict[int, Step] = {}
+        self._own_reports: set[tuple[int, ...]] = set()
+        """Those that were seen to be their campaign's, by what `results.json` was then."""
         self._language = language.current()
         self._read_at = clock()
         """When the database was last there to be read."""
@@ -133,6 +135,7 @@ class StoredReader:
                 campaigns=tuple(
                     self._read_campaign(
                         row,
+                        report=self._find_report(connection, row),
                         drives=overview.select_campaign_drives(connection, row.id),
                         boots=overview.select_boots(connection, row.id),
                         steps_of_it=self._read_steps(connection, row.id),
@@ -189,13 +192,13 @@ class StoredReader:
         self,
         row: overview.CampaignRow,
         *,
+        report: str,
         drives: tuple[overview.CampaignDriveRow, ...],
         boots: tuple[overview.BootRow, ...],
         steps_of_it: tuple[Step, ...],
         verdicts_on_it: tuple[verdicts.VerdictRow, ...],
         judging: verdicts.JudgingRow | None,
     ) -> Campaign:
-        folder = f"reports/{row.id}-{slug(row.name)}"
         found = tuple(
             _add_quartiles(
                 CampaignDrive(
@@ -218,8 +221,24 @@ class StoredReader:
             is_judged=any(step.kind in JUDGING_KINDS for step in steps_of_it)
             or any(each.verdict == "reject" for each in verdicts_on_it),
             judging_problem=one_line(judging.problem) if judging else "",
-            report=folder if (self._fat / folder / "report.html").exists() else "",
+            report=report,
         )
+
+    def _find_report(self, connection: sqlite3.Connection, row: overview.CampaignRow) -> str:
+        """Its folder, as far as it is there; that of another campaign of this name is none."""
+        from appliance.report import folder  # noqa: PLC0415 - not while the interface starts
+
+        first = self._fat / f"reports/{row.id}-{slug(row.name)}"
+        if not first.exists():
+            return ""
+        found: Path | None = first
+        stamp = (row.id, *read_stamp(first / "results.json"))
+        if stamp not in self._own_reports:
+            campaign = select_campaign(connection, row.id)
+            found = folder.find_report(connection, first.parent, campaign) if campaign else None
+            if found == first:
+                self._own_reports.add(stamp)
+        return f"reports/{found.name}" if found and (found / "report.html").exists() else ""
 
 
 def _draw[T: DataclassInstance](row: T) -> T:

@@ -11,7 +11,7 @@ from appliance.errors import RefusedError, StickError
 from appliance.flush import replace_file, sync_path
 from appliance.plan.read import MAX_PLAN_BYTES
 from appliance.stick.partitions import writable_fat
-from appliance.units import printable, slug_file
+from appliance.units import printable, slug
 
 FOLDER = "plans"
 
@@ -23,7 +23,7 @@ def keep_plan(name: str, text: str, *, replace: bool) -> str:
     wrote otherwise is the same. Raises RefusedError where there is a plan of that name and
     `replace` is not wanted, or where it is too long; StickError.
     """
-    shown = f"{FOLDER}/{slug_file(name).lower()}.toml"
+    shown = f"{FOLDER}/{slug(name).lower()}.toml"
     raw = text.encode()
     if len(raw) > MAX_PLAN_BYTES:
         raise RefusedError(f"{shown} would be longer than {MAX_PLAN_BYTES} bytes")

@@ -86,20 +86,25 @@ _START_UPS = """
     FROM start_up s JOIN cycle c ON c.id = s.cycle_id JOIN drive d ON d.id = c.drive_id
     WHERE c.campaign_id = ? AND c.id NOT IN {damaged} ORDER BY c.position
 """
+# The clock may be set back, at each power-off even: what ended on this stick is in the order
+# of its numbers (see `is_own_campaign`). An import has a late number.
 _EARLIER = """
-    SELECT c.id FROM campaign c
+    WITH ours AS (
+        SELECT campaign_id FROM event WHERE event = 'campaign-done' AND boot_id IN
+            (SELECT boot_id FROM event WHERE event = 'ready' AND campaign_id IS NULL))
+    SELECT c.id, c.id IN ours AND own.campaign_id IN ours AS both_ours FROM campaign c
     JOIN campaign_drive cd ON cd.campaign_id = c.id
     JOIN campaign_drive own ON own.campaign_id = ? AND own.drive_id = cd.drive_id
     JOIN drive d ON d.id = cd.drive_id
         AND (own.released_model = cd.released_model OR d.wwn <> '')
         AND own.released_size_bytes = cd.released_size_bytes
         AND own.serial_doubt = '' AND cd.serial_doubt = ''
-    WHERE (c.created_at, c.id) < (?, ?)
+    WHERE iif(both_ours, c.id < own.campaign_id, (c.created_at, c.id) < (?, own.campaign_id))
         AND (EXISTS (SELECT 1 FROM boot_sample s JOIN cycle y ON y.id = s.cycle_id
                      WHERE y.campaign_id = c.id AND y.drive_id = cd.drive_id)
              OR EXISTS (SELECT 1 FROM result r JOIN step t ON t.id = r.step_id
                         WHERE t.campaign_id = c.id AND t.drive_id = cd.drive_id))
-    ORDER BY c.created_at DESC, c.id DESC LIMIT 1
+    ORDER BY both_ours DESC, iif(both_ours, c.id, c.created_at) DESC, c.id DESC LIMIT 1
 """
 
 
@@ -376,10 +381,12 @@ def select_campaign(
 def select_earlier(connection: sqlite3.Connection, rows: CampaignRows) -> CampaignRows | None:
     """The newest campaign before this one that measured one of its drives; None without any.
 
+    One that this stick ran itself comes before those of other sticks.
+
     Another disk in the same dock is none of them. Without its recording of activity.
     """
     own = rows.campaign
-    row = connection.execute(_EARLIER, (own.id, own.created_at, own.id)).fetchone()
+    row = connection.execute(_EARLIER, (own.id, own.created_at)).fetchone()
     if row is None:
         return None
     return select_campaign(connection, campaign_id=row[0], with_activity=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a campaign has raw output: boots, and what smartctl said of its drives. Never writes."""
+"""What has raw output: boots, steps, and what smartctl said of drives. Never writes."""
 
 import sqlite3
 from dataclasses import dataclass
@@ -66,3 +66,9 @@ def select_sample(connection: sqlite3.Connection, cycle_id: int) -> Record:
     """A boot's sample by its columns; empty where it is not there any more."""
     query = "SELECT * FROM boot_sample WHERE cycle_id = ?"
     return next(iter(read_records(connection, query, cycle_id)), {})
+
+
+def select_raw_folders(connection: sqlite3.Connection) -> frozenset[str]:
+    """The names in `raw/` that its steps and boots have, or will have."""
+    query = "SELECT CAST(id AS TEXT) FROM step UNION ALL SELECT 'cycle-' || id FROM cycle"
+    return frozenset(row[0] for row in connection.execute(query))

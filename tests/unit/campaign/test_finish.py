@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The end of a campaign, with and without a report."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from appliance.campaign.finish import delete_report, finish, write_report
 from appliance.campaign.log import record
 from appliance.errors import RefusedError, StickError
 from appliance.store.campaigns import select_unreported_campaign
+from appliance.units import format_drive_size
 from tests.unit.campaign.world import World
 
 
@@ -132,12 +134,15 @@ def test_a_report_is_deleted_and_the_campaign_stays(
         delete_report(world.context(), 1)
     with pytest.raises(RefusedError, match="there is no campaign 7"):
         delete_report(world.context(), 7)
+    before = world.campaign()
     folder = fat / "reports/1-rack-4"
     folder.mkdir(parents=True)
     (folder / "results.csv").write_bytes(bytes(2000))
-    before = world.campaign()
+    whose = {"created_at": before.created_at, "plan_sha256": before.plan_sha256}
+    (folder / "results.json").write_text(json.dumps({"campaign": whose, "events": []}))
+    size = format_drive_size(sum(path.stat().st_size for path in folder.iterdir()))
     answer = delete_report(world.context(), 1)
-    assert answer == "reports/1-rack-4 is deleted: 2.0 kB are free"
+    assert answer == f"reports/1-rack-4 is deleted: {size} are free"
     assert world.events()[-1] == (
         "report-deleted", "reports/1-rack-4; the database keeps the campaign"
     )  # fmt: skip

@@ -7,7 +7,9 @@ import io
 import json
 import os
 import re
+import shutil
 import sqlite3
+import struct
 import sys
 import tomllib
 from contextlib import closing, suppress
@@ -283,6 +285,71 @@ def test_a_damaged_database_is_called_so(database: str, capsys: pytest.CaptureFi
     said = capsys.readouterr().err
     assert said.startswith(f"the database {database} is damaged: ")
     assert "What to do: copy it from the stick again" in said
+
+
+@pytest.mark.parametrize("command", ["results", "report", "verdicts", "events", "export"])
+def test_a_table_that_has_become_another_one_is_damage(
+    database: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A bit that turned in a definition may leave a view whose figures are others."""
+    content = bytearray(Path(database).read_bytes())
+    at = content.index(b"c.state IN ('done', 'failed')")
+    content[at + 13] ^= 1
+    Path(database).write_bytes(content)
+    assert main([command, "--database", database]) == 5
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "the database is damaged: view boot_times differs from its definition" in said.err
+    assert "What to do: copy it from the stick again" in said.err
+
+
+@pytest.fixture
+def cut(database: str, tmp_path: Path) -> Path:
+    """A database as power or `kaltstart rescue` leave it in the middle of a transaction."""
+    path = tmp_path / "rescued/kaltstart.sqlite"
+    path.parent.mkdir()
+    with closing(sqlite3.connect(database, autocommit=True)) as connection:
+        connection.execute("PRAGMA cache_size = 1")
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("UPDATE event SET detail = hex(randomblob(9000))")
+        connection.execute("UPDATE boot_sample SET boot_s = 99")
+        for end in ("", "-journal"):
+            shutil.copyfile(f"{database}{end}", f"{path}{end}")
+        connection.execute("ROLLBACK")
+    assert path.read_bytes() != Path(database).read_bytes(), "half of it is there"
+    return path
+
+
+def test_a_database_that_power_cut_off_is_read_as_it_was_before(
+    database: str, cut: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path: path.read_bytes() for path in cut.parent.iterdir()}
+    assert main(["results", "--json", "--database", database]) == 0
+    right = capsys.readouterr().out
+    assert main(["results", "--json", "--database", str(cut)]) == 0
+    assert capsys.readouterr().out == right
+    merged = str(tmp_path / "merged.sqlite")
+    assert main(["merge", str(cut), "--into", merged]) == 0
+    assert "damaged: 0" in capsys.readouterr().out
+    tables = []
+    for path in (database, merged):
+        assert main(["results", "--csv", "--database", path]) == 0
+        tables.append(capsys.readouterr().out)
+    assert tables[0] == tables[1]
+    assert {path: path.read_bytes() for path in cut.parent.iterdir()} == before
+
+
+def test_a_journal_that_names_another_file_removes_none(cut: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    name = str(victim).encode()
+    # sqlite.org/fileformat.html, "The Super-Journal": page, name, its length and sum, and the sign.
+    with cut.with_name(f"{cut.name}-journal").open("ab") as journal:
+        length, total = len(name), sum(name)
+        journal.write(struct.pack(f">I{length}sII", 262145, name, length, total))
+        journal.write(bytes.fromhex("d9d505f920a163d7"))
+    assert main(["results", "--database", str(cut)]) == 5
+    assert victim.read_bytes() == b"precious"
 
 
 def test_events_may_be_fewer_than_wanted(database: str, capsys: pytest.CaptureFixture[str]) -> None:

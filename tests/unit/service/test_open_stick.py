@@ -22,8 +22,9 @@ from appliance.stick import fat
 from appliance.stick.partitions import Stick, hold_alone
 from appliance.store.checksums import DAMAGED
 from appliance.store.connect import open_database
-from appliance.store.copies import find_copies, newest_event
+from appliance.store.copies import find_copies, keep_copy, newest_event
 from appliance.store.read.overview import select_events
+from appliance.store.steps import insert_step
 from tests.databases import seal, spoil_page
 from tests.report.database import make_database
 from tests.unit.campaign.world import STICK, World
@@ -85,6 +86,7 @@ def stick(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open
     monkeypatch.setattr(fat, "mend_fat", opened.mend_fat)
     monkeypatch.setattr(opening, "FAT", tmp_path / "fat")
     monkeypatch.setattr(opening, "DATABASE", opened.path)
+    monkeypatch.setattr(opening, "RAW", tmp_path / "raw")
     monkeypatch.setattr(opening, "DATABASE_LOCK", tmp_path / "run/database.lock")
     return opened
 
@@ -255,6 +257,43 @@ def test_whatever_sqlite_has_against_it_is_told_to_people(
     shown = json.loads((stick.world.run / "status.json").read_text())
     assert shown["message"].startswith("the database cannot be read: Could not decode")
     assert "kaltstart restore" in shown["error"]["hint"]
+
+
+def test_what_steps_left_that_are_lost_is_not_that_of_new_ones(
+    stick: Opened, tmp_path: Path
+) -> None:
+    """A copy takes the database's place, and the numbers of what it lacks are given again."""
+    stick.open().close()
+    with closing(open_database(stick.path)) as connection:
+        for kind in ("surface", "verify"):
+            insert_step(
+                connection,
+                campaign_id=1,
+                position=len(kind),
+                kind=kind,
+                drive_id=None,
+                device="array",
+                workload_index=0,
+            )
+        known = connection.execute("SELECT min(id) FROM step").fetchone()[0]
+        assert keep_copy(connection) == ""
+        connection.execute("DELETE FROM step WHERE id > ?", (known,))
+    raw = tmp_path / "raw"
+    for name in (f"{known}", f"{known + 1}", "cycle-1", "cycle-9999", "notes of mine"):
+        (raw / name).mkdir(parents=True)
+        (raw / name / "verify.json").write_text(name)
+    stick.open().close()
+    stick.open().close()
+    assert {str(path.relative_to(raw)) for path in raw.rglob("*.json")} == {
+        f"{known}/verify.json",
+        "cycle-1/verify.json",
+        "notes of mine/verify.json",
+        f"unknown-1/{known + 1}/verify.json",
+        "unknown-1/cycle-9999/verify.json",
+    }
+    told = [detail for event, detail, _ in stick.events() if event == "raw-set-aside"]
+    (said,) = told
+    assert said.endswith("of this database: 2; they are in raw/unknown-1 now")
 
 
 def test_while_the_database_is_used_no_copy_is_put_in_its_place(

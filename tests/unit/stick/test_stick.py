@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finding the stick, and refusing what would write to the wrong one or to none."""
 
+import errno
 import json
 import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -265,13 +267,63 @@ def test_the_database_is_rescued_with_its_journal(
         rescue_database()
     database.write_bytes(b"rows")
     database.with_name("kaltstart.sqlite-journal").write_bytes(b"half")
-    folder = rescue_database()
+    database.with_name("kaltstart.copy-2.sqlite").write_bytes(b"older rows")
+    assert rescue_database() == (module.FAT / "rescued-1", 0)
+    folder, _ = rescue_database()
     assert folder == module.FAT / "rescued-2"
     assert {each.name: each.read_bytes() for each in folder.iterdir()} == {
         "kaltstart.sqlite": b"rows",
         "kaltstart.sqlite-journal": b"half",
+        "kaltstart.copy-2.sqlite": b"older rows",
     }
     assert tools.commands[-1][2] == "remount,ro"
+
+
+@pytest.fixture
+def worn(tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A database of which the stick does not give back one page."""
+    del tools
+    database = tmp_path / "kaltstart.sqlite"
+    database.write_bytes(b"".join(bytes([each]) * 4096 for each in range(1, 5)))
+    database.with_name("kaltstart.copy-1.sqlite").write_bytes(b"whole")
+    monkeypatch.setattr(module, "DATABASE", database)
+    module.FAT.mkdir()
+    real = os.pread
+
+    def read(fd: int, size: int, at: int) -> bytes:
+        if at == 4096:
+            raise OSError(errno.EIO, "Input/output error")
+        return real(fd, size, at)
+
+    monkeypatch.setattr(os, "pread", read)
+    return database
+
+
+@pytest.mark.usefixtures("worn")
+def test_what_of_a_database_can_be_read_is_rescued() -> None:
+    folder, unreadable = rescue_database()
+    pages = (bytes([each]) * 4096 for each in (1, 0, 3, 4))
+    assert (folder / "kaltstart.sqlite").read_bytes() == b"".join(pages)
+    assert unreadable == 4096
+    assert (folder / "kaltstart.copy-1.sqlite").read_bytes() == b"whole"
+
+
+@pytest.mark.parametrize("full", ["kaltstart.sqlite", "kaltstart.copy-1.sqlite"])
+def test_a_full_kaltstart_holds_no_half_of_a_rescued_database(
+    worn: Path, full: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill(fd: int) -> None:
+        if Path(f"/proc/self/fd/{fd}").readlink().name == full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fill)
+    if full == worn.name:
+        with pytest.raises(StickError, match="No space left"):
+            rescue_database()
+        assert [*module.FAT.iterdir()] == []
+    else:
+        folder, _ = rescue_database()
+        assert [path.name for path in folder.iterdir()] == [worn.name]
 
 
 @pytest.mark.parametrize("damaged", [False, True])
@@ -300,6 +352,22 @@ def test_a_full_stick_is_trouble(tools: Tools) -> None:
     with pytest.raises(StickError, match="data partition is full"):
         mount_data(STICK, min_free_bytes=1 << 70)
     mount_data(STICK, min_free_bytes=0)
+
+
+@pytest.mark.usefixtures("tools")
+def test_what_power_cut_off_does_not_keep_a_stick_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report's copy of the database takes as much room as there is."""
+    module.DATA.mkdir()
+    for name in ("copy.new", "report.sqlite.part", "kaltstart.sqlite"):
+        (module.DATA / name).touch()
+
+    def tell_room(_: Path) -> SimpleNamespace:
+        is_free = len([*module.DATA.glob("*")]) == 1
+        return SimpleNamespace(f_bavail=(1 << 30) * is_free, f_frsize=1, f_flag=0)
+
+    monkeypatch.setattr(os, "statvfs", tell_room)
+    mount_data(STICK, min_free_bytes=1 << 20)
+    assert (module.DATA / "kaltstart.sqlite").exists()
 
 
 def test_the_plans_partition_is_mounted_read_only(tools: Tools) -> None:

@@ -119,6 +119,21 @@ def test_a_copy_there_is_no_room_for_is_not_begun_and_it_is_said_why(
     assert _contents(database) == before
 
 
+def test_a_copy_that_power_cut_off_is_not_in_the_way_of_the_next_one(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut = database.with_name("copy.new")
+    cut.write_bytes(bytes(1 << 20))
+
+    def tell_room(_: Path) -> SimpleNamespace:
+        return SimpleNamespace(f_bavail=0 if cut.exists() else 1 << 30, f_frsize=1)
+
+    monkeypatch.setattr(os, "statvfs", tell_room)
+    with closing(open_database(database)) as connection:
+        assert keep_copy(connection) == ""
+    assert not cut.exists()
+
+
 def test_a_large_database_is_copied_at_the_end_of_a_campaign_only(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,6 +201,30 @@ def test_no_copy_is_replaced_by_what_holds_less(database: Path) -> None:
 def _contents(database: Path) -> list[bytes]:
     """Of both copies; empty for one that is not there."""
     return [path.read_bytes() if path.exists() else b"" for path in find_copies(database)]
+
+
+def test_copies_of_a_database_that_was_lost_are_kept_however_much_the_new_one_holds(
+    database: Path,
+) -> None:
+    database.unlink()
+    before = _contents(database)
+    with closing(open_database(database)) as connection:
+        for number in range(9):
+            _say(connection, f"of the new one {number}")
+        assert newest_event(find_copies(database)[1]) < number
+        said = keep_copy(connection)
+    assert said.startswith("kaltstart.copy-1.sqlite is of another database")
+    assert "kaltstart merge" in said
+    assert _contents(database) == before
+
+
+def test_a_damaged_line_at_the_end_of_a_copy_makes_it_no_other_databases(database: Path) -> None:
+    with closing(sqlite3.connect(find_copies(database)[0])) as copy:
+        _say(copy, "a second one, which power cut off")
+        copy.commit()
+    with closing(open_database(database)) as connection:
+        assert keep_copy(connection) == ""
+    assert len(_events(find_copies(database)[0])) == 3
 
 
 def test_a_copy_is_due_behind_each_sample_of_a_small_database(

@@ -11,6 +11,7 @@ import pytest
 
 from appliance.errors import StickError, UnusableDatabaseError
 from appliance.store import merge_source
+from appliance.store.arrays import insert_array, select_array, update_array
 from appliance.store.connect import open_database
 from appliance.store.merge import MergeCounts, merge_database
 from tests.databases import make_foreign, make_newer
@@ -241,6 +242,23 @@ def test_clones_that_measured_as_much_each_by_itself_are_two(tmp_path: Path) -> 
     here.execute("UPDATE boot_sample SET boot_id = boot_id || ' here'")
     assert merge(here, tmp_path / "clone.sqlite").campaigns == 1
     here.close()
+
+
+def test_clones_of_a_stick_with_an_array_are_merged_too(tmp_path: Path) -> None:
+    """Both know the set by the UUID that it had when they were one."""
+    clone = make_database(tmp_path / "clone.sqlite")
+    insert_array(clone, campaign_id=1, backing_drive_id=1, cache_drive_id=2, set_uuid="set-1")
+    clone.execute("VACUUM INTO ?", (str(tmp_path / "here.sqlite"),))
+    update_array(clone, "set-1", "apart")
+    clone.close()
+    with closing(open_database(tmp_path / "here.sqlite")) as here:
+        _pause_after_one_boot(here)
+        assert merge(here, tmp_path / "clone.sqlite").campaigns == 1
+        query = "SELECT campaign_id, state FROM array_made ORDER BY id"
+        assert [tuple(row) for row in here.execute(query)] == [(1, "making"), (2, "apart")]
+        array = select_array(here, 1)
+        assert array is not None, "it is still this stick's to dismantle"
+        assert array.set_uuid == "set-1"
 
 
 def test_a_copy_made_on_the_way_has_nothing_that_is_not_here(tmp_path: Path) -> None:

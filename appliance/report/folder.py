@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which folder on KALTSTART has a campaign's report. Loads nothing else of the report.
+
+Numbers and names of campaigns come again when the database is made anew, and a clone of a stick has
+the same ones: `results.json` tells whose a report is.
+"""
+
+import json
+import sqlite3
+from functools import lru_cache
+from pathlib import Path
+
+from appliance.store.campaigns import CampaignRow
+from appliance.store.events import has_line
+from appliance.units import slug
+
+_TABLES = (
+    *("results", "steps", "tickets", "array_dirty", "slices", "ranges", "units", "conditions"),
+    *("health", "temperatures", "activity", "verdicts"),
+)
+FILES = (
+    *("report.html", "verdicts.html", "kaltstart.sqlite", "activity.csv.gz"),
+    *(f"{name}.csv" for name in _TABLES),
+)
+"""All that a report may have, but for `results.json` and charts of boots."""
+
+
+def find_report(
+    connection: sqlite3.Connection, reports: Path, campaign: CampaignRow
+) -> Path | None:
+    """The folder with that campaign's report, whole or not; None without one."""
+    folder = choose_folder(connection, reports, campaign)
+    return folder if folder.exists() else None
+
+
+def choose_folder(connection: sqlite3.Connection, reports: Path, campaign: CampaignRow) -> Path:
+    """The campaign's folder, or a numbered one beside it where another campaign has that name.
+
+    Ids begin at 1 again when the data partition is made anew; older reports must survive that.
+    """
+    base = f"{campaign.id}-{slug(campaign.name)}"
+    most = sum(1 for _ in reports.glob(f"{base}*", case_sensitive=False)) + 2
+    folders = [reports / base, *(reports / f"{base}-{number}" for number in range(2, most + 1))]
+    own = (
+        folder
+        for folder in folders
+        if folder.exists() and _is_report_of(connection, folder, campaign)
+    )
+    return next(own, None) or next(folder for folder in folders if not folder.exists())
+
+
+def _is_report_of(connection: sqlite3.Connection, folder: Path, campaign: CampaignRow) -> bool:
+    """Whether `folder` holds nothing worth keeping from another campaign.
+
+    Of a clone that went on by itself, and of a database that was set back since, the last line of
+    the log is missing here: that report has figures that no other one has.
+    """
+    try:
+        path = folder / "results.json"
+        status = path.stat()
+        whose = _read_campaign(path, status.st_mtime_ns, status.st_size)
+    except FileNotFoundError:
+        return not any((folder / name).exists() for name in FILES)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False
+    return whose[:2] == (campaign.created_at, campaign.plan_sha256) and (
+        not whose[2] or has_line(connection, campaign.id, *whose[2])
+    )
+
+
+@lru_cache
+def _read_campaign(path: Path, _mtime_ns: int, _size: int) -> tuple[str, str, tuple[str, ...]]:
+    """When the campaign of this `results.json` was made, of which plan, and its last line.
+
+    That by boot, time and event; empty without any. Read once.
+    """
+    found = json.loads(path.read_text(encoding="utf-8"))
+    campaign, events = found["campaign"], found.get("events", ())
+    last = tuple(str(events[-1][name]) for name in ("boot_id", "at", "event")) if events else ()
+    return campaign["created_at"], campaign["plan_sha256"], last
