@@ -10,7 +10,6 @@ from appliance.units import (
     parse_size,
     printable,
     slug,
-    slug_file,
 )
 
 
@@ -106,26 +105,12 @@ def test_printable_leaves_nothing_a_terminal_acts_on() -> None:
         ("lpt1 ", "lpt1_"),
         ("com10", "com10"),
         ("auxiliary", "auxiliary"),
+        ("Aux!", "Aux_"),
+        ("1-con", "1-con"),
     ],
 )
 def test_slug(text: str, name: str) -> None:
     assert slug(text) == name
-
-
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("con", "con_"),
-        ("Aux!", "Aux_"),
-        ("COM1", "COM1_"),
-        ("lpt9", "lpt9_"),
-        ("console", "console"),
-        ("com", "com"),
-        ("1-con", "1-con"),
-    ],
-)
-def test_a_file_is_called_what_windows_can_open(text: str, name: str) -> None:
-    assert slug_file(text) == name
 
 
 @pytest.mark.parametrize(

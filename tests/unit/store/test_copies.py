@@ -26,6 +26,7 @@ from appliance.store.copies import (
     find_copies,
     is_copy_due,
     keep_copy,
+    newest_event,
 )
 from tests.databases import seal, spoil_page
 from tests.report.database import make_database
@@ -210,7 +211,7 @@ def test_copies_of_a_database_that_was_lost_are_kept_however_much_the_new_one_ho
     before = _contents(database)
     with closing(open_database(database)) as connection:
         for number in range(9):
-            _say(connection, f"of the new one {number}")
+            say(connection, f"of the new one {number}")
         assert newest_event(find_copies(database)[1]) < number
         said = keep_copy(connection)
     assert said.startswith("kaltstart.copy-1.sqlite is of another database")
@@ -220,11 +221,11 @@ def test_copies_of_a_database_that_was_lost_are_kept_however_much_the_new_one_ho
 
 def test_a_damaged_line_at_the_end_of_a_copy_makes_it_no_other_databases(database: Path) -> None:
     with closing(sqlite3.connect(find_copies(database)[0])) as copy:
-        _say(copy, "a second one, which power cut off")
+        say(copy, "a second one, which power cut off")
         copy.commit()
     with closing(open_database(database)) as connection:
         assert keep_copy(connection) == ""
-    assert len(_events(find_copies(database)[0])) == 3
+    assert len(read_events(find_copies(database)[0])) == 3
 
 
 def test_a_copy_is_due_behind_each_sample_of_a_small_database(
