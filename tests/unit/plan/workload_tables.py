@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of one drive, made of the insides of `[[workload]]` tables."""
+"""Plans made of the insides of `[[workload]]` tables."""
 
 import pytest
 
@@ -8,11 +8,14 @@ from appliance.plan.read import Plan, parse_plan
 from appliance.plan.workloads import WorkloadPlan
 
 
-def plan_of(*tables: str, erase: bool = True) -> Plan:
-    """Of one drive; each of `tables` is the inside of a `[[workload]]`."""
-    release = 'erase = "A"' if erase else ""
+def plan_of(*tables: str, erase: bool = True, serials: str = "A") -> Plan:
+    """Of drives with these letters; each of `tables` is the inside of a `[[workload]]`."""
+    drives = "".join(
+        f'[[drive]]\nserial = "{each}"\n' + (f'erase = "{each}"\n' if erase else "\n")
+        for each in serials
+    )
     workloads = "".join(f"[[workload]]\n{each}\n" for each in tables)
-    return parse_plan(f'version = 1\n[[drive]]\nserial = "A"\n{release}\n{workloads}')
+    return parse_plan(f"version = 1\n{drives}{workloads}")
 
 
 def workload(table: str) -> WorkloadPlan:

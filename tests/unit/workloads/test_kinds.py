@@ -12,7 +12,7 @@ from appliance.plan.workloads import WorkloadPlan
 from appliance.report.section import Section, find_section
 from appliance.samples.variants import NamedVariant, Variant, parse_variant
 from appliance.workloads.base import make_workload
-from tests.unit.plan.workload_tables import workload
+from tests.unit.plan.workload_tables import plan_of
 
 _TABLES = {"sweep": 'kind = "sweep"\ncache_size = "1G"'}
 
@@ -35,7 +35,7 @@ def test_a_folder_declares_all_that_is_asked_of_a_kind(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_its_parts_are_its_own_variants_and_counted_before(kind: str) -> None:
-    plan = workload(_TABLES.get(kind, f'kind = "{kind}"'))
+    (plan,) = plan_of(_TABLES.get(kind, f'kind = "{kind}"'), serials="AB").workloads
     parts = make_workload(plan).parts
     assert {type(parse_variant(kind, each)) for each in parts} <= {plan.variant, NamedVariant}
     expected = plan.expect(len(parts), drive_bytes=1 << 40, bytes_s=1e8)
