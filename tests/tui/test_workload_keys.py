@@ -90,6 +90,8 @@ def plan_with(kind: str, table: Mapping[str, Any]) -> str:
         full["page_cache"] = "bypass"
     if full.get("page_cache") != "bounded":
         full.pop("memory_max", None)
+    if kind == "contention" and isinstance(full.get("on"), str):
+        full["on"] = [full["on"], EVIL.serial]  # it compares drives
     on_array = full.get("on") == "array"
     return compose_plan(
         name="drive comparison",
