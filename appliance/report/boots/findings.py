@@ -6,6 +6,7 @@ A sentence is derived from data and from nothing else. What is not proven is cal
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import floor
 
 from appliance.report.series import Series, find_controls
 from appliance.statistics import stats
@@ -175,10 +176,10 @@ def judge_learning(series: Series, all_series: Sequence[Series]) -> Finding:
             "remark",
             label,
             f"{_count(count, 'valid boot')} ({_range(series.boot_s)}) cannot show whether the drive"
-            f" still learns: it takes at least {_LEAST}.",
+            f" still learns: it takes at least {_LEAST}.{_say_so_far(series)}",
         )
     if series.settled_from is None:
-        return Finding("remark", label, _say_unsettled(series))
+        return Finding("remark", label, _say_unsettled(series) + _say_so_far(series))
     gain = series.find_gain(all_series)
     if gain is None:
         why = "was not timed" if series.trained else "is missing"
@@ -219,6 +220,20 @@ def _say_unsettled(series: Series) -> str:
     if wanted is None:
         return f"{said} More boots would hardly show it."
     return f"{said} About {_count(max(1, wanted - len(near)), 'more boot')} would."
+
+
+def _say_so_far(series: Series) -> str:
+    """What was seen all the same, where each later boot is faster than the first one."""
+    if not (series.from_first_boot and series.boot_s[1:]):
+        return ""
+    first_s, *later_s = series.boot_s
+    least = first_s / max(later_s)
+    if least < _GAIN:
+        return ""
+    return (
+        f" So far each later boot was at least {floor(least * 100) / 100:.2f} times as fast as the"
+        f" first one ({say_boot_s(first_s)} s)."
+    )
 
 
 def _say_far(series: Series, from_boot: int) -> str:
