@@ -22,15 +22,16 @@ _INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code, one of those that the parser's help lists."""
     options = make_parser().parse_args(arguments)
+    code: int = 0
     try:
-        code: int = options.command(options)
+        code = options.command(options)
         print(end="", flush=True)  # here, where it is known what a lost reader means
     except KaltstartError as error:
         return _tell(error)
     except BrokenPipeError:
         # The reader, `head` for example, has seen enough. Nothing is to be flushed at the end.
         sys.stdout = None
-        return 0
+        return code
     except KeyboardInterrupt:
         return _INTERRUPTED
     except OSError as error:

@@ -7,7 +7,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -100,12 +100,12 @@ def _settled(path: Path) -> Iterator[Path]:
     """As `kaltstart rescue` and a power cut leave it, too: with a journal beside it."""
     from appliance.store.connect import settle
 
-    with TemporaryDirectory() as scratch:
+    with ExitStack() as stack:
         try:
-            settled = settle(path, scratch=Path(scratch))
+            settled = settle(path, make_scratch=lambda: stack.enter_context(TemporaryDirectory()))
         except OSError as error:
             raise StickError(
-                f"the database {path} cannot be copied to {scratch}: {error.strerror}",
+                f"the database {path} cannot be copied to be read: {error.strerror}",
                 hint="set TMPDIR to a folder with room for it",
             ) from error
         yield settled

@@ -102,7 +102,7 @@ def export_campaign(
         for name, source in found.values()
     }
     with _explained(reports):
-        _remove_unfinished(reports)
+        _remove_unfinished(reports, is_ours=with_all)
         folder = choose_folder(connection, reports, rows.campaign)
         _write(folder, {name: _write_text(text) for name, text in texts.items()})
     recordings = {
@@ -148,12 +148,16 @@ def export_campaign(
     return folder
 
 
-def _remove_unfinished(reports: Path) -> None:
-    """Remove what power cut off, of whichever campaign: a copy may have taken all room."""
+def _remove_unfinished(reports: Path, *, is_ours: bool) -> None:
+    """Remove what power cut off, of whichever campaign: a copy may have taken all room.
+
+    In a person's folder nothing: another command may be writing there.
+    """
     names = [f"{name}{_TEMPORARY}" for name in (*FILES, "results.json")]
-    for folder in (reports, *reports.glob("*/")):
+    for folder in (reports, *reports.glob("*/")) if is_ours else ():
         for name in names:
-            (folder / name).unlink(missing_ok=True)
+            with suppress(OSError):  # another report's damaged folder is no reason to write none
+                (folder / name).unlink(missing_ok=True)
 
 
 def _keep_other(connection: sqlite3.Connection, copy: Path) -> None:

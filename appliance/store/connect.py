@@ -7,7 +7,7 @@ deleted, which it does only in DELETE mode (sqlite.org/pragma.html#pragma_synchr
 
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,8 +147,8 @@ def open_read_only(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def settle(path: Path, *, scratch: Path) -> Path:
-    """`path`, or a copy of it in `scratch` where a transaction in it was cut off.
+def settle(path: Path, *, make_scratch: Callable[[], str]) -> Path:
+    """`path`, or a copy of it in a new folder where a transaction in it was cut off.
 
     Such a one comes with its journal, and SQLite cannot read it without writing to it. Raises
     OSError where there is no room for the copy.
@@ -162,6 +162,7 @@ def settle(path: Path, *, scratch: Path) -> Path:
             return path  # who opens it says what is wrong
         if journal.read_bytes()[-len(_OF_SEVERAL) :] == _OF_SEVERAL:
             return path
+        scratch = Path(make_scratch())
         for each in (path, journal):
             shutil.copyfile(each, scratch / each.name)
         with closing(_connect(f"{(scratch / path.name).as_uri()}?mode=rw")) as copy:

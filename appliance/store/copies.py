@@ -104,7 +104,10 @@ def keep_copy(connection: sqlite3.Connection, *, is_end: bool = False) -> str:
 
 
 def _find_older(connection: sqlite3.Connection) -> tuple[Path, str]:
-    """The copy that goes less far, and why it must not be replaced, in words, or nothing."""
+    """The copy that goes less far, and why none must be replaced, in words, or nothing.
+
+    One of another database stays, and this one's own is renewed beside it.
+    """
     reached = {path: _reach(path, connection) for path in find_copies(_path_of(connection))}
     older, newer = sorted(reached, key=reached.__getitem__)
     if reached[newer] > _newest_own(connection):
@@ -113,12 +116,14 @@ def _find_older(connection: sqlite3.Connection) -> tuple[Path, str]:
             f"the newest in its place; if that is not wanted, move {older.name} and {newer.name} "
             "away"
         )
-    if reached[older] >= 0 and is_of_another(connection, older):
+    if reached[older] < 0 or not is_of_another(connection, older):
+        return older, ""
+    if is_of_another(connection, newer):
         return older, (
             f"{older.name} is of another database, which was lost or replaced, and is kept: "
             f"`kaltstart merge {older}` imports its campaigns; then move it away"
         )
-    return older, ""
+    return newer, ""
 
 
 def is_of_another(connection: sqlite3.Connection, path: Path) -> bool:

@@ -43,6 +43,7 @@ def folder(tmp_path: Path) -> Path:
         ("${device#/dev/}", "sdz"),
         ('[ -b "$device" ]', '[ -e "$device" ]'),
         (" oflag=direct", ""),
+        (":/usr/sbin:/sbin", f":{tmp_path}/sbin"),
     ):
         assert was in text
         text = text.replace(was, now)
@@ -58,7 +59,7 @@ def folder(tmp_path: Path) -> Path:
 def _write(folder: Path, *answers: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["bash", folder / "ci/write", folder / "sdz"],
-        env={"PATH": f"{folder}/tools:/usr/bin:/bin:/usr/sbin:/sbin"},
+        env={"PATH": f"{folder}/tools:/usr/bin:/bin"},
         input="".join(f"{answer}\n" for answer in answers),
         check=False,
         capture_output=True,
@@ -67,6 +68,15 @@ def _write(folder: Path, *answers: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_it_is_written_once_name_and_serial_number_are_typed(folder: Path) -> None:
+    done = _write(folder, str(folder / "sdz"), "STICK-1")
+    assert done.returncode == 0, done.stderr
+    assert (folder / "sdz").read_bytes() == b"image" * 1000
+
+
+def test_it_is_written_by_root_without_roots_path(folder: Path) -> None:
+    """As `su` without a dash leaves it on Debian: blockdev is in /usr/sbin."""
+    (folder / "sbin").mkdir()
+    (folder / "tools/blockdev").rename(folder / "sbin/blockdev")
     done = _write(folder, str(folder / "sdz"), "STICK-1")
     assert done.returncode == 0, done.stderr
     assert (folder / "sdz").read_bytes() == b"image" * 1000

@@ -9,8 +9,10 @@ import os
 import shutil
 import sqlite3
 from collections import Counter
+from contextlib import closing
 from functools import partial
 from pathlib import Path
+from threading import Timer
 from typing import TextIO
 
 import pytest
@@ -22,6 +24,7 @@ from appliance.samples.model import DirtySample
 from appliance.store.arrays import insert_array_samples
 from appliance.store.connect import open_database, open_read_only
 from appliance.store.events import insert_event
+from appliance.store.extract import extract_campaign
 from appliance.store.read import workloads
 from appliance.store.read.campaign import BOOT_TIMES, ConditionRow, select_campaign
 from appliance.store.read.workloads import (
@@ -251,6 +254,27 @@ def test_a_copy_that_power_cut_off_does_not_keep_kaltstart_full(
     assert (cut.parent / "video.mkv.part").exists()
 
 
+def test_a_neighbour_that_cannot_be_cleared_keeps_no_report_from_being_written(
+    tmp_path: Path, lab: sqlite3.Connection, raw: Path
+) -> None:
+    """A folder where a file is expected: as a damaged KALTSTART, or another user's folder."""
+    (tmp_path / "reports/2-rack-4/report.html.part").mkdir(parents=True)
+    folder = export_campaign(lab, campaign_id=1, reports=tmp_path / "reports", raw=raw)
+    assert _list(folder) == FILES
+
+
+def test_in_a_persons_folder_nothing_of_a_neighbour_is_cleared(
+    tmp_path: Path, lab: sqlite3.Connection, raw: Path
+) -> None:
+    """Another `kaltstart report` may be writing it."""
+    reports = tmp_path / "reports"
+    written = reports / "2-rack-4/report.html.part"
+    written.parent.mkdir(parents=True)
+    written.write_text("half of it")
+    export_campaign(lab, campaign_id=1, reports=reports, raw=raw, with_all=False)
+    assert written.exists()
+
+
 def test_reports_of_clones_that_went_on_are_two_each_in_its_folder(
     tmp_path: Path, steps: sqlite3.Connection
 ) -> None:
@@ -283,6 +307,25 @@ def test_reports_of_clones_that_went_on_are_two_each_in_its_folder(
     assert (reports / folders[1] / "activity.csv").stat().st_size < len(recorded)
     for clone in clones:
         clone.close()
+
+
+def test_a_program_that_holds_the_database_holds_up_no_report_for_ever(
+    tmp_path: Path, steps: sqlite3.Connection
+) -> None:
+    steps.execute("PRAGMA busy_timeout = 0")
+    target, scratch = tmp_path / "one.sqlite", tmp_path / "scratch"
+    other = sqlite3.connect(tmp_path / "steps.sqlite", autocommit=True, check_same_thread=False)
+    with closing(other) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        let_go = Timer(2, holder.execute, ("ROLLBACK",))
+        let_go.start()
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            extract_campaign(steps, 1, target, scratch=scratch)
+        let_go.join()
+    assert not target.exists()
+    assert not scratch.exists()
+    extract_campaign(steps, 1, target, scratch=scratch)
+    assert target.exists()
 
 
 @pytest.mark.parametrize("renamed", range(5))

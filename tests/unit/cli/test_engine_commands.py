@@ -6,7 +6,9 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
+from io import StringIO
 from pathlib import Path
+from typing import override
 
 import pytest
 
@@ -120,6 +122,19 @@ def test_what_nobody_waits_for_any_longer_is_not_done_later(  # noqa: PLR0917
     assert main([command]) == (0 if is_answered else 5)
     assert len(_answer(database)) == (0 if is_answered else left), "a stop still holds"
     assert ("the engine does not answer" in capsys.readouterr().err) != is_answered
+
+
+def test_a_reader_that_is_gone_makes_no_rejected_drive_an_accepted_one(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Pipe(StringIO):
+        @override
+        def flush(self) -> None:
+            raise BrokenPipeError
+
+    monkeypatch.setattr(engine, "run", lambda _: 11)
+    monkeypatch.setattr("sys.stdout", Pipe())
+    assert main(["run", "--wait", str(database)]) == 11
 
 
 def test_what_a_person_interrupts_is_not_done_later(

@@ -339,6 +339,20 @@ def test_a_database_that_power_cut_off_is_read_as_it_was_before(
     assert {path: path.read_bytes() for path in cut.parent.iterdir()} == before
 
 
+def test_without_a_folder_for_copies_what_is_sound_is_read(
+    database: str,
+    cut: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """On a stick whose RAM is full, or a computer whose /tmp is."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+    assert main(["results", "--database", database]) == 0
+    assert main(["results", "--database", str(cut)]) == 5
+    assert "set TMPDIR" in capsys.readouterr().err
+
+
 def test_a_journal_that_names_another_file_removes_none(cut: Path, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_bytes(b"precious")

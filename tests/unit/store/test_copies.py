@@ -219,6 +219,21 @@ def test_copies_of_a_database_that_was_lost_are_kept_however_much_the_new_one_ho
     assert _contents(database) == before
 
 
+def test_beside_one_kept_copy_of_another_database_its_own_is_renewed(database: Path) -> None:
+    """A person has moved the other one away, or the stick has set the database back."""
+    other, own = reversed(find_copies(database))
+    database.unlink()
+    own.unlink()
+    before = other.read_bytes()
+    with closing(open_database(database)) as connection:
+        say(connection, "of the new one")
+        for event in ("more of it", "even more", "and more"):
+            say(connection, event)
+            assert keep_copy(connection) == ""
+            assert read_events(own)[-1] == event
+    assert other.read_bytes() == before
+
+
 def test_a_damaged_line_at_the_end_of_a_copy_makes_it_no_other_databases(database: Path) -> None:
     with closing(sqlite3.connect(find_copies(database)[0])) as copy:
         say(copy, "a second one, which power cut off")
