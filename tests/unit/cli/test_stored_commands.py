@@ -3,6 +3,7 @@
 
 import ast
 import csv
+import errno
 import io
 import json
 import os
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.cli import main
+from appliance.cli import engine, main
 from appliance.cli.parser import make_parser
 from appliance.stick import partitions
 from tests.report.database import make_boots, make_database
@@ -168,6 +169,18 @@ def test_output_that_nobody_reads_or_that_does_not_fit_is_no_bug(
     assert capsys.readouterr().err == "no space is left for the output\n"
     monkeypatch.setattr("sys.stdout", None)  # as where it was closed
     assert main(words) == 0
+
+
+@pytest.mark.parametrize(("word", "name"), [("engine", "serve"), ("measure", "measure")])
+def test_a_service_that_finds_no_space_keeps_its_traceback(
+    word: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device", "/run/kaltstart/status.json")
+
+    monkeypatch.setattr(engine, name, fail)
+    with pytest.raises(OSError, match=r"status\.json"):
+        main([word])
 
 
 def test_ctrl_c_ends_a_command_without_a_traceback(
