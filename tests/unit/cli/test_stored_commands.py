@@ -284,6 +284,10 @@ def test_drives_of_two_sticks_are_compared_on_a_page(
     assert f"{SLOW.serial} ({SLOW.model})" in page
     assert main([*asked[:-1], "no/page.html"]) == 5
     assert "no/page.html cannot be written" in capsys.readouterr().err
+    before = Path("all.sqlite").read_bytes()
+    assert main([*asked[:-1], "all.sqlite"]) == 2
+    assert "all.sqlite is a database" in capsys.readouterr().err
+    assert Path("all.sqlite").read_bytes() == before
 
 
 def test_a_damaged_database_is_called_so(database: str, capsys: pytest.CaptureFixture[str]) -> None:
