@@ -228,7 +228,7 @@ def pause(options: argparse.Namespace) -> int:
     if options.drive is not None:
         return _ask_of_drive("pause-drive", options.drive, at_once=False)
     with _reading() as connection:
-        campaign_id = _find_unfinished(connection)
+        campaign_id = _find_running(connection)
     return ask("pause", {"campaign_id": campaign_id})
 
 
@@ -243,9 +243,22 @@ def resume(options: argparse.Namespace) -> int:
 
 def _ask_of_drive(kind: str, identity: str, campaign: int | None = None, **payload: object) -> int:
     with _reading() as connection:
-        campaign_id = _find_unfinished(connection, campaign)
+        if kind == "pause-drive":
+            campaign_id = _find_running(connection)
+        else:
+            campaign_id = _find_unfinished(connection, campaign)
         drive_id = _find_drive(connection, campaign_id, identity)
     return ask(kind, {"campaign_id": campaign_id, "drive_id": drive_id, **payload})
+
+
+def _find_running(connection: sqlite3.Connection) -> int:
+    """The one under way. Raises RefusedError where there is none."""
+    from appliance.store.read.overview import select_campaigns
+
+    for row in select_campaigns(connection):
+        if row.state not in {"paused", "done"}:
+            return row.id
+    raise RefusedError("no campaign is running")
 
 
 def _find_unfinished(connection: sqlite3.Connection, named: int | None = None) -> int:

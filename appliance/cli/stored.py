@@ -21,6 +21,7 @@ from appliance.units import printable
 if TYPE_CHECKING:
     from appliance.store.read.campaign import CampaignRows
 
+_DATABASE_BEGINS = b"SQLite format 3\0"
 _BOOT_COLUMNS = (
     *("drive_serial", "cycle", "mode", "path", "power", "cold_proof", "cooling", "charted"),
     *("trained", "valid", "boot_s"),
@@ -288,6 +289,7 @@ def compare(options: argparse.Namespace) -> int:
         campaigns = dict.fromkeys(_describe_campaign(rows) for rows, _ in sides)
         page = render_comparison(campaigns, lines)
         try:
+            _need_no_database(options.out)
             options.out.write_text(page, encoding="utf-8")
         except OSError as error:
             raise StickError(
@@ -295,6 +297,17 @@ def compare(options: argparse.Namespace) -> int:
                 hint="give another FILE",
             ) from error
     return 0
+
+
+def _need_no_database(path: Path) -> None:
+    """Raises PlanError where there is one, which a page would replace; OSError."""
+    if path.is_file():
+        with path.open("rb") as file:
+            if file.read(len(_DATABASE_BEGINS)) == _DATABASE_BEGINS:
+                raise PlanError(
+                    f"{path} is a database: nothing was written to it",
+                    hint="give the name of a page, as in comparison.html",
+                )
 
 
 def _describe_campaign(rows: "CampaignRows") -> str:

@@ -30,7 +30,10 @@ _LONG_NUMBER = re.compile(r"(?:[0-9]_?){4301}")
 
 # What tomllib says of the usual mistakes, in words for a person who does not know TOML.
 _PLAIN_WORDS = {
-    "Invalid value": 'the value cannot be read; texts are in straight quotes, as in "A"',
+    "Invalid value": (
+        'the value cannot be read; texts are in straight quotes, as in "A"; true and false in '
+        "small letters, without"
+    ),
     "Expected newline or end of document after a statement": (
         'something follows the value; texts and sizes are in quotes, as in "256M"'
     ),

@@ -83,6 +83,7 @@ async def test_what_is_free_in_a_field_is_drawn_without_colours() -> None:
     [
         ("512M", "512M"),
         ("512M\r\nsecond line", "512M"),
+        ("512M\rsecond line", "512M"),
         ("9" * 200, "9" * 80),
         ("\n", ""),
         ("4M", "4M"),

@@ -113,6 +113,16 @@ async def test_a_plan_that_does_not_start_again_does_not_promise_to(
         assert f"Starts automatically: {when}\n" in text_of(pilot, "#plan")
 
 
+async def test_templates_are_listed_where_one_can_be_started(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "2")
+        assert "Templates for these drives" in text_of(pilot, "#plan")
+        engine.say(phase="refused", error={"message": "two sticks", "hint": ""})
+        await settle(pilot)
+        assert "Templates for these drives" not in text_of(pilot, "#plan")
+
+
 async def test_keys_that_would_be_refused_are_not_named(engine: FakeEngine) -> None:
     error = {"message": "two sticks", "hint": "unplug one", "exit_code": 5}
     engine.say(phase="refused", error=error, plan=VALID_PLAN)

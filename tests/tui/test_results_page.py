@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -172,6 +173,10 @@ async def test_the_report_of_another_campaign_of_that_name_is_not_shown_as_its(
         engine.add_campaign("rack 5", state="done", cycles=1, boots={HDD: [99.5]})
         await settle(pilot)
         await press(pilot, "down")
+        assert text_of(pilot, "#report") == "Report: KALTSTART: reports/1-rack-4-2/report.html"
+        shutil.rmtree(engine.run / "fat/reports/1-rack-4")
+        engine.add_campaign("rack 6", state="done", cycles=1, boots={HDD: [99.5]})
+        await settle(pilot)
         assert text_of(pilot, "#report") == "Report: KALTSTART: reports/1-rack-4-2/report.html"
 
 

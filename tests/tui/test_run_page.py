@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from appliance.store.verdicts import Verdict
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import BOOTS_TOML, HDD, NO_SERIAL, SSHD
 from tests.tui.measured import add_array_steps, add_steps
@@ -423,3 +424,25 @@ async def test_boots_are_drawn_as_far_as_there_is_room(engine: FakeEngine) -> No
             assert text_of(pilot, "#boots").count("Boot s by cycle") == charts
             assert "Events, newest first" in drawn(pilot), "nothing is pushed off the screen"
             assert "× 03:20:07 cycle-failed" in text_of(pilot, "#events")
+
+
+@pytest.mark.parametrize("verdict", ["reject", "accept"])
+async def test_boots_leave_room_for_the_large_letters_above_them(
+    verdict: Verdict, engine: FakeEngine
+) -> None:
+    campaign_id = engine.add_campaign(
+        "rack 4", state="done", cycles=3, boots={HDD: [106.2, 105.1, 105.3]}
+    )
+    engine.add_step(campaign_id, "surface", HDD)
+    engine.judge(campaign_id, HDD, verdict, "")
+    engine.add_event("cycle-done", drive=HDD.serial, cycle=3, seconds="105.300")
+    drawn_at = set()
+    async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "3")
+        for height in range(40, 24, -1):
+            await pilot.resize_terminal(120, height)
+            assert "cycle-done" in drawn(pilot)
+            if "Boot s by cycle" in text_of(pilot, "#boots"):
+                drawn_at.add(height)
+    assert drawn_at

@@ -325,7 +325,9 @@ def _describe_more(snapshot: Snapshot, width: int) -> Text:
     if plan.toml:
         title = Text("\n\n").append(_("The file plan.toml"), f"bold {ACCENT}")
         return title.append("\n" + drawable_lines(plan.toml.rstrip()))
-    told = "" if snapshot.busy else describe_templates(snapshot.drives, width)[0]
+    is_refused = snapshot.status is not None and snapshot.status.phase == "refused"
+    is_offered = not (snapshot.busy or is_refused)
+    told = describe_templates(snapshot.drives, width)[0] if is_offered else ""
     return Text("\n\n").append_text(paint(told, has_heads=True)) if told else Text()
 
 

@@ -2,6 +2,7 @@
 """What the pages read from the stick's database."""
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -131,11 +132,12 @@ class StoredReader:
         with closing(open_read_only(self._database)) as connection:
             phrases, self._last_phrase = select_phrases(connection, after=self._last_phrase)
             learn_phrases(phrases)
+            folders = self._list_folders()
             self.value = Stored(
                 campaigns=tuple(
                     self._read_campaign(
                         row,
-                        report=self._find_report(connection, row),
+                        report=self._find_report(connection, row, folders),
                         drives=overview.select_campaign_drives(connection, row.id),
                         boots=overview.select_boots(connection, row.id),
                         steps_of_it=self._read_steps(connection, row.id),
@@ -224,12 +226,21 @@ class StoredReader:
             report=report,
         )
 
-    def _find_report(self, connection: sqlite3.Connection, row: overview.CampaignRow) -> str:
+    def _list_folders(self) -> frozenset[str]:
+        """The names in `reports/`, without their number where they have one."""
+        with suppress(OSError):
+            names = [each.name.casefold() for each in (self._fat / "reports").iterdir()]
+            return frozenset([*names, *(re.sub(r"-[0-9]+$", "", name) for name in names)])
+        return frozenset()
+
+    def _find_report(
+        self, connection: sqlite3.Connection, row: overview.CampaignRow, folders: frozenset[str]
+    ) -> str:
         """Its folder, as far as it is there; that of another campaign of this name is none."""
         from appliance.report import folder  # noqa: PLC0415 - not while the interface starts
 
         first = self._fat / f"reports/{row.id}-{slug(row.name)}"
-        if not first.exists():
+        if first.name.casefold() not in folders:
             return ""
         found: Path | None = first
         stamp = (row.id, *read_stamp(first / "results.json"))

@@ -128,7 +128,7 @@ class RunPage(Page):
             )
         entitle(self.query_one(VerticalScroll), _("Campaign"))
         many = is_shelf(campaign)
-        self._show_judged(campaign, width)
+        above = self._show_judged(campaign, width)
         self.query_one("#campaign", Line).show(about)
         now = self.query_one("#now", Line)
         now.show(paint(describe_now(snapshot, width, many=many)))
@@ -146,15 +146,18 @@ class RunPage(Page):
         log = "" if many else describe_events(snapshot.events, width)
         events.show(paint(log, has_heads=bool(snapshot.events)))
         events.display = not many
-        self._show_boots(None if many else campaign, width)
+        self._show_boots(None if many else campaign, width, above=above)
         self._show_shelf(campaign, snapshot, width, many=many)
 
-    def _show_boots(self, campaign: Campaign | None, width: int) -> None:
-        """As many charts of the boots as there is room for without scrolling."""
+    def _show_boots(self, campaign: Campaign | None, width: int, *, above: int) -> None:
+        """As many charts of the boots as there is room for without scrolling.
+
+        `above`: lines of the page that are above the panel.
+        """
         boots = self.query_one("#boots", Line)
         others = [each for each in self.query_one(VerticalScroll).query(Line) if each is not boots]
         taken = sum(len(each.text.splitlines()) + 1 for each in others if each.display)
-        room = self.query_one("#body").size.height - 2 - taken
+        room = self.query_one("#body").size.height - 2 - above - taken
         timed = [part for drive in campaign.drives for part in drive.by_power] if campaign else []
         shown = []
         for chart in draw_boots(timed, width):
@@ -176,18 +179,24 @@ class RunPage(Page):
         if was_many != many or self.focused is None:
             (shelf.query_one(Table) if many else others).focus()
 
-    def _show_judged(self, campaign: Campaign | None, width: int) -> None:
+    def _show_judged(self, campaign: Campaign | None, width: int) -> int:
+        """How many lines it takes."""
         judged = draw_judged(campaign, width=width, height=self.app.size.height // 2)
         texts: dict[str, str | Text] = {
             "#rejected": judged.bad if judged else "",
             "#accepted": judged.good if judged else "",
             "#judged": judged.rest if judged else "",
         }
+        is_clean = judged is not None and judged.is_clean
+        taken = 2 if is_clean else 0  # the frame
         for name, text in texts.items():
             line = self.query_one(name, Line)
             line.show(text)
             line.display = bool(text)
-        self.query_one("#accepted").set_class(judged is not None and judged.is_clean, "clean")
+            parts = line.text.splitlines()
+            taken += sum(max(1, len(textwrap.wrap(part, width))) for part in parts) + bool(parts)
+        self.query_one("#accepted").set_class(is_clean, "clean")
+        return taken
 
     def _describe_live(self, snapshot: Snapshot, width: int) -> dict[str, str]:
         course, activity, left = snapshot.course, snapshot.activity, snapshot.time_left

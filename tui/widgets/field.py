@@ -60,7 +60,8 @@ class Field(Input):
         """
         event.stop()
         event.prevent_default()
-        line = event.text.partition("\n")[0].rstrip("\r")
+        # A terminal sends the key Enter for the end of a pasted line, which is \r alone.
+        line = next(iter(event.text.splitlines()), "")
         if self.max_length:
             line = line[: self.max_length - len(self.value) + len(self.selected_text)]
         self.replace(line, *self.selection)

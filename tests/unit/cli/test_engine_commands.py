@@ -184,6 +184,19 @@ def test_of_several_paused_campaigns_one_is_named(
     assert (asked, payload["campaign_id"]) == (kind, 1)
 
 
+@pytest.mark.parametrize(
+    "words", [["pause"], ["pause", "--drive", GOOD.serial], ["stop", "--drive", GOOD.serial]]
+)
+def test_what_is_paused_is_not_paused_again_and_no_number_is_asked_for(
+    database: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    with closing(open_database(database)) as connection:
+        add_campaign(connection, name="second", disks=())
+        connection.execute("UPDATE campaign SET state = 'paused'")
+    assert main(words) == 3
+    assert capsys.readouterr().err == "no campaign is running\n"
+
+
 def test_run_names_what_is_still_paused(
     database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

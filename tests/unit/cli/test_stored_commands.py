@@ -3,6 +3,7 @@
 
 import ast
 import csv
+import errno
 import io
 import json
 import os
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.cli import main
+from appliance.cli import engine, main
 from appliance.cli.parser import make_parser
 from appliance.stick import partitions
 from tests.report.database import make_boots, make_database
@@ -170,6 +171,18 @@ def test_output_that_nobody_reads_or_that_does_not_fit_is_no_bug(
     assert main(words) == 0
 
 
+@pytest.mark.parametrize(("word", "name"), [("engine", "serve"), ("measure", "measure")])
+def test_a_service_that_finds_no_space_keeps_its_traceback(
+    word: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device", "/run/kaltstart/status.json")
+
+    monkeypatch.setattr(engine, name, fail)
+    with pytest.raises(OSError, match=r"status\.json"):
+        main([word])
+
+
 def test_ctrl_c_ends_a_command_without_a_traceback(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,6 +284,10 @@ def test_drives_of_two_sticks_are_compared_on_a_page(
     assert f"{SLOW.serial} ({SLOW.model})" in page
     assert main([*asked[:-1], "no/page.html"]) == 5
     assert "no/page.html cannot be written" in capsys.readouterr().err
+    before = Path("all.sqlite").read_bytes()
+    assert main([*asked[:-1], "all.sqlite"]) == 2
+    assert "all.sqlite is a database" in capsys.readouterr().err
+    assert Path("all.sqlite").read_bytes() == before
 
 
 def test_a_damaged_database_is_called_so(database: str, capsys: pytest.CaptureFixture[str]) -> None:
