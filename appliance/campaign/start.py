@@ -6,6 +6,7 @@ Everything is checked before anything is stored.
 
 import hashlib
 import sqlite3
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import astuple
 
@@ -291,10 +292,12 @@ def start_campaign(
         )
         ids: dict[str, int] = {}
         names = {ARRAY: ARRAY}
+        shown = Counter([ARRAY, *(drive.identity for _, drive in chosen)])
         for (planned, drive), slot in zip(chosen, slots, strict=False):
             ids[planned.identity] = insert_drive(connection, describe(drive))
-            is_reserved = drive.identity == ARRAY  # then the plan names its WWN
-            names[planned.identity] = planned.identity if is_reserved else drive.identity
+            # The number of two, or the array's name: the plan names such a drive by its WWN.
+            is_own = shown[drive.identity] == 1
+            names[planned.identity] = drive.identity if is_own else planned.identity
             insert_campaign_drive(
                 connection,
                 campaign_id=campaign_id,

@@ -119,6 +119,17 @@ def test_a_drive_that_calls_itself_array_is_not_taken_for_one(
     assert [step.device for step in steps] == [HDD.wwn, "LAB-SSD-1"]
 
 
+def test_steps_of_drives_with_one_serial_number_are_told_apart(
+    world: World, connection: sqlite3.Connection
+) -> None:
+    text = _ONLY_READ
+    for drive in (HDD, SSD):
+        text = text.replace(f'serial = "{drive.serial}"', f'wwn = "{drive.wwn}"')
+    drives = (HDD, replace(SSD, serial=HDD.serial), STICK_DRIVE)
+    steps = select_steps(connection, started(world, connection, text, drives=drives))
+    assert [step.device for step in steps] == [HDD.wwn, SSD.wwn]
+
+
 def test_untimed_boots_are_stored_and_counted_as_all_others(
     world: World, connection: sqlite3.Connection
 ) -> None:
