@@ -104,14 +104,15 @@ def test_each_asks_for_one_thing(
     ("command", "state", "left"), [("resume", "paused", 0), ("stop", "running", 1)]
 )
 @pytest.mark.parametrize("is_answered", [True, False])
-def test_what_nobody_waits_for_any_longer_is_not_done_later(  # noqa: PLR0917
+def test_what_nobody_waits_for_any_longer_is_not_done_later(
     database: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    *,
     command: str,
     state: str,
     left: int,
-    is_answered: bool,  # noqa: FBT001
+    is_answered: bool,
 ) -> None:
     """A campaign would write to its drives after its caller was told that it did not go on."""
     _unfinish(database, state)

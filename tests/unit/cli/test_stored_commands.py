@@ -161,7 +161,7 @@ def test_output_that_nobody_reads_or_that_does_not_fit_is_no_bug(
     words = ["verdicts", "--database", database]
     reader, writer = os.pipe()
     os.close(reader)
-    for out, code in ((os.fdopen(writer, "w"), 0), (Path("/dev/full").open("w"), 5)):  # noqa: SIM115
+    for out, code in ((os.fdopen(writer, "w"), 0), (Path("/dev/full").open("w"), 5)):  # noqa: SIM115 - closed below
         monkeypatch.setattr("sys.stdout", out)
         assert main(words) == code
         with suppress(OSError):

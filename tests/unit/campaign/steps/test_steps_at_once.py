@@ -72,6 +72,17 @@ def make(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeM
     return make_machine
 
 
+@pytest.fixture
+def power_cycled(make: MakeMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """The drives want a power-off before their second part; both have counted seven."""
+    monkeypatch.setattr(suppress_flush, "_BLOCK", tmp_path / "class")
+    monkeypatch.setattr(suppress_flush, "_NOTES", tmp_path / "hushed")
+    machine = make(VerifyPlan(kind="verify", size_bytes=0, power_cycle=True))
+    machine.cold_parts = frozenset({"two"})
+    machine.world.counts |= {HDD.path: 7, SSD.path: 7}
+    return machine
+
+
 def meet(machine: Machine, *places: str) -> None:
     """Whoever comes to one of these places waits there for the others."""
     barrier = threading.Barrier(len(places))
@@ -419,15 +430,11 @@ def _hear(event: threading.Event) -> None:
 
 
 def test_all_power_offs_come_before_what_is_read_after_them(
-    make: MakeMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    power_cycled: Machine,
 ) -> None:
     """Nothing runs when power goes; what is written and read runs at once all the same."""
-    monkeypatch.setattr(suppress_flush, "_BLOCK", tmp_path / "class")
-    monkeypatch.setattr(suppress_flush, "_NOTES", tmp_path / "hushed")
-    machine = make(VerifyPlan(kind="verify", size_bytes=0, power_cycle=True))
-    machine.cold_parts = frozenset({"two"})
+    machine = power_cycled
     world = machine.world
-    world.counts |= {HDD.path: 7, SSD.path: 7}
     meet(machine, "one on sda", "one on sdb")
     for done in (["one", "one"], []):
         with pytest.raises(OffError):
@@ -578,13 +585,9 @@ def test_a_skip_that_comes_when_all_parts_are_done_stays_a_skip(make: MakeMachin
 
 
 def test_a_drive_that_is_paused_before_its_power_off_does_not_keep_the_other_from_its_own(
-    make: MakeMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    power_cycled: Machine,
 ) -> None:
-    monkeypatch.setattr(suppress_flush, "_BLOCK", tmp_path / "class")
-    monkeypatch.setattr(suppress_flush, "_NOTES", tmp_path / "hushed")
-    machine = make(VerifyPlan(kind="verify", size_bytes=0, power_cycle=True))
-    machine.cold_parts = frozenset({"two"})
-    machine.world.counts |= {HDD.path: 7, SSD.path: 7}
+    machine = power_cycled
     left = threading.Event()
     machine.show = lambda place, *_: left.set() if place.step_ids == {2} else None
 
@@ -605,14 +608,10 @@ def test_a_drive_that_is_paused_before_its_power_off_does_not_keep_the_other_fro
 
 
 def test_a_drive_that_is_paused_when_its_power_off_is_next_holds_no_other(
-    make: MakeMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    power_cycled: Machine,
 ) -> None:
     """By then it runs alone: the pause comes while it is looked for."""
-    monkeypatch.setattr(suppress_flush, "_BLOCK", tmp_path / "class")
-    monkeypatch.setattr(suppress_flush, "_NOTES", tmp_path / "hushed")
-    machine = make(VerifyPlan(kind="verify", size_bytes=0, power_cycle=True))
-    machine.cold_parts = frozenset({"two"})
-    machine.world.counts |= {HDD.path: 7, SSD.path: 7}
+    machine = power_cycled
     pause_the_first = ask_to_pause(machine, "sda", at_once=False)
 
     def show(place: StepPosition, label: str, *_: object) -> None:
