@@ -19,6 +19,7 @@ from appliance.campaign.steps.attempt import (
 )
 from appliance.phrases import N_, Phrase
 from appliance.progress import Progress
+from appliance.store.pause_and_skip import is_pause_asked
 from appliance.units import printable
 
 _POLL_S = 0.25
@@ -118,9 +119,13 @@ class Screen:
     def is_stopped(self) -> bool:
         """Whether a person asked for a stop or a pause, or has pressed a key since the countdown.
 
-        The last look before power goes, too.
+        The last look before power goes, too. A pause may have been granted before, while a drive
+        was looked at.
         """
-        is_asked = self._answer_requests() in {Wanted.STOP, Wanted.PAUSE}
+        campaign_id = self._status.campaign_id
+        is_asked = self._answer_requests() in {Wanted.STOP, Wanted.PAUSE} or (
+            campaign_id is not None and is_pause_asked(self._connection, campaign_id)
+        )
         return is_asked or (self._listener is not None and self._listener.is_pressed())
 
     def is_power_key_pressed(self) -> bool:

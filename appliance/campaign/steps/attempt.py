@@ -437,6 +437,7 @@ class StepRun:
         with transaction(self.context.connection):
             self._store_rest()
         self._power.leave_before(part, write_last=partial(workload.write_last, bench))
+        hold_if_asked(self.context, self.step.campaign_id)
         raise StoppedByPersonError
 
     def _after_power(self, bench: Bench) -> Bench:

@@ -11,6 +11,7 @@ import pytest
 
 from appliance.campaign.status import Status
 from appliance.service.screen import Screen
+from appliance.store.pause_and_skip import clear_pause_asked, update_pause_asked
 from tests.unit.campaign.world import World
 
 _FIRST, _SECOND = "tui/starting-tty1", "tui/starting-ttyS0"
@@ -94,3 +95,16 @@ def test_a_key_is_heard_although_no_interface_lives(world: World) -> None:
     assert Screen(Status(), context.connection, context.host).countdown("reboot", "restart", 5)
     assert len(slept) == 1, "at once"
     os.close(end)
+
+
+def test_a_pause_that_was_granted_before_a_countdown_stops_it(world: World) -> None:
+    """While the drive was asked for its power-cycle count, for one: the power must not go then."""
+    (world.run / "tui/ready").touch()
+    context = world.context()
+    screen = Screen(Status(campaign_id=world.make_campaign()), context.connection, context.host)
+    update_pause_asked(context.connection, world.campaign_id)
+    assert screen.countdown("power-off", "power off", 5)
+    assert screen.is_stopped()
+    clear_pause_asked(context.connection, world.campaign_id)
+    assert not screen.countdown("power-off", "power off", 5)
+    assert not screen.is_stopped()

@@ -12,13 +12,16 @@ import pytest
 from appliance.campaign.boots.attempts import settle_armed
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.states import max_power_actions
-from appliance.campaign.steps.attempt import StoppedByPersonError
+from appliance.campaign.steps.attempt import PausedByPersonError, StoppedByPersonError
 from appliance.campaign.steps.power_off import TooManyPowerActionsError
 from appliance.drives import suppress_flush
 from appliance.drives.asked_identity import AskedIdentity
+from appliance.drives.facts.power_cycles import PowerCycles
+from appliance.drives.model import Drive
 from appliance.errors import StepFailedError, StickError
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database
+from appliance.store.pause_and_skip import update_pause_asked
 from tests.unit.campaign.steps.step_machine import Machine
 from tests.unit.campaign.world import HDD, SSD, OffError, World
 
@@ -164,6 +167,22 @@ def test_after_a_key_in_the_countdown_the_doubted_one_does_not_count(machine: Ma
     machine.world.key = False
     _leave(machine)
     assert "two" not in machine.log
+
+
+def test_a_pause_that_stops_a_power_off_is_called_one(machine: Machine) -> None:
+    """It is granted while the drive is asked for its count, behind the last safe point."""
+
+    def ask(drive: Drive) -> PowerCycles:
+        connection = open_database(machine.world.path)
+        update_pause_asked(connection, machine.world.campaign_id)
+        connection.close()
+        machine.world.key = True  # whoever counts down hears of it
+        return machine.world.read_power_cycles(drive)
+
+    machine.world.access = replace(machine.world.access, read_power_cycles=ask)
+    with pytest.raises(PausedByPersonError):
+        machine.run()
+    assert machine.rows("SELECT count(*) FROM power_offs") == [(0,)]
 
 
 @pytest.mark.parametrize(
