@@ -2,6 +2,7 @@
 """The end of a campaign: its report on the stick, its last console line."""
 
 import sqlite3
+from contextlib import nullcontext
 from functools import partial
 
 from appliance.campaign.context import CampaignContext
@@ -26,6 +27,7 @@ def write_report(context: CampaignContext, campaign_id: int) -> str:
     """
     # Charts and templates take their time to load: not while the appliance starts.
     from appliance.report.export import export_campaign  # noqa: PLC0415
+    from appliance.report.folder import held  # noqa: PLC0415
 
     missing: list[str] = []
     with writable_fat() as fat:
@@ -37,14 +39,15 @@ def write_report(context: CampaignContext, campaign_id: int) -> str:
                 f"the folder reports cannot be made on KALTSTART: {error.strerror}",
                 hint="delete or rename a file of that name, or make room",
             ) from error
-        folder = export_campaign(
-            context.connection,
-            campaign_id=campaign_id,
-            reports=reports,
-            raw=RAW,
-            note=missing.append,
-            thin=partial(_thin, context, campaign_id),
-        )
+        with held(reports):
+            folder = export_campaign(
+                context.connection,
+                campaign_id=campaign_id,
+                reports=reports,
+                raw=RAW,
+                note=missing.append,
+                thin=partial(_thin, context, campaign_id),
+            )
         shown = str(folder.relative_to(fat))
     for what in missing:
         record(context, "report-incomplete", what=what, campaign_id=campaign_id, level="warning")
@@ -78,12 +81,15 @@ def delete_report(context: CampaignContext, campaign_id: int) -> str:
     Raises StickError, or RefusedError where there is none.
     """
     from appliance.report import removal  # noqa: PLC0415 - as above
+    from appliance.report.folder import held  # noqa: PLC0415
 
     campaign = select_campaign(context.connection, campaign_id)
     if campaign is None:
         raise RefusedError(f"there is no campaign {campaign_id} in the database")
     with writable_fat() as fat:
-        deleted = removal.delete_report(context.connection, fat / "reports", campaign)
+        reports = fat / "reports"
+        with held(reports) if reports.is_dir() else nullcontext():
+            deleted = removal.delete_report(context.connection, reports, campaign)
     if deleted is None:
         raise RefusedError(f"campaign {campaign_id} has no report on KALTSTART")
     name, freed, is_gone = deleted

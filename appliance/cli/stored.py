@@ -250,21 +250,23 @@ def _write_report(
     Boot charts are found where the database lies on a stick's data partition, beside `raw`.
     """
     from appliance.report.export import export_campaign
+    from appliance.report.folder import held
 
     out = options.out if options.out is not None else Path("reports")
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StickError(f"the folder {out} cannot be made: {error.strerror}") from error
-    folder = export_campaign(
-        connection,
-        campaign_id=campaign_id,
-        reports=out,
-        raw=_find_database(options).parent / "raw",
-        scratch=out,
-        note=lambda text: say(text, to=sys.stderr),
-        with_all=False,  # a person's folder: what it has by that name may be of many sticks
-    )
+    with held(out):
+        folder = export_campaign(
+            connection,
+            campaign_id=campaign_id,
+            reports=out,
+            raw=_find_database(options).parent / "raw",
+            scratch=out,
+            note=lambda text: say(text, to=sys.stderr),
+            with_all=False,  # a person's folder: what it has by that name may be of many sticks
+        )
     say(folder)
 
 

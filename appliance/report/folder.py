@@ -5,11 +5,17 @@ Numbers and names of campaigns come again when the database is made anew, and a 
 the same ones: `results.json` tells whose a report is.
 """
 
+import fcntl
 import json
+import os
 import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
+from appliance.errors import StickError
 from appliance.store.campaigns import CampaignRow
 from appliance.store.events import has_line
 from appliance.units import slug
@@ -23,6 +29,46 @@ FILES = (
     *(f"{name}.csv" for name in _TABLES),
 )
 """All that a report may have, but for `results.json` and charts of boots."""
+_PATIENCE_S = 300.0
+_POLL_S = 0.2
+
+
+@contextmanager
+def held(reports: Path) -> Iterator[None]:
+    """No other command writes or deletes a report in `reports` while the block lasts.
+
+    Two that choose a folder at the same time would choose the same, and mix their files. Raises
+    StickError where the folder cannot be opened, or is not released for minutes.
+    """
+    give_up_s = time.monotonic() + _PATIENCE_S
+    try:
+        descriptor = os.open(reports, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise StickError(
+            f"the folder {reports} cannot be opened: {error.strerror}",
+            hint="give another folder, or repair the partition on another machine",
+        ) from error
+    try:
+        while not _lock(descriptor):
+            if time.monotonic() >= give_up_s:
+                raise StickError(
+                    f"another command is writing reports to {reports}",
+                    hint="wait until it has ended, and try again",
+                )
+            time.sleep(_POLL_S)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """False while another command has it. What knows no locks, as some networks, goes without."""
+    with suppress(OSError):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
 
 
 def find_report(

@@ -12,6 +12,7 @@ from appliance.campaign import finish as module
 from appliance.campaign.finish import delete_report, finish, write_report
 from appliance.campaign.log import record
 from appliance.errors import RefusedError, StickError
+from appliance.report.folder import held
 from appliance.store.campaigns import select_unreported_campaign
 from appliance.units import format_drive_size
 from tests.unit.campaign.world import World
@@ -124,6 +125,19 @@ def test_a_report_can_be_asked_for_again(world: World, fat: Path) -> None:
     settle(world)
     for _ in range(2):
         assert write_report(world.context(), 1) == "reports/1-rack-4"
+
+
+def test_reports_that_another_command_writes_are_waited_for(
+    world: World, fat: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.make_campaign()
+    (fat / "reports").mkdir()
+    monkeypatch.setattr("appliance.report.folder._PATIENCE_S", 0.0)
+    with held(fat / "reports"):
+        for act in (write_report, delete_report):
+            with pytest.raises(StickError, match="another command is writing reports"):
+                act(world.context(), 1)
+    assert write_report(world.context(), 1) == "reports/1-rack-4"
 
 
 def test_a_report_is_deleted_and_the_campaign_stays(

@@ -22,6 +22,7 @@ import pytest
 
 from appliance.cli import engine, main
 from appliance.cli.parser import make_parser
+from appliance.report.folder import held
 from appliance.stick import partitions
 from tests.report.database import make_boots, make_database
 from tests.report.filled import fill_database
@@ -122,6 +123,24 @@ def test_a_report_leaves_a_database_in_its_folder_as_it_is(database: str, tmp_pa
     for command in ("report", "export"):
         assert main([command, "--database", database, "--out", "."]) == 0
     assert merged.read_bytes() == b"of other sticks"
+
+
+def test_two_that_write_reports_to_one_folder_do_so_one_after_the_other(
+    database: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Reports of two sticks may have the same name: each has its folder, or their files mix."""
+    reports = tmp_path / "reports"
+    reports.mkdir()
+    monkeypatch.setattr("appliance.report.folder._PATIENCE_S", 0.0)
+    with held(reports):
+        assert main(["report", "--database", database]) == 5
+        assert "another command is writing reports" in capsys.readouterr().err
+    assert list(reports.iterdir()) == []
+    assert main(["report", "--database", database]) == 0
+    assert len(list(reports.iterdir())) == 1
 
 
 def test_merge_makes_a_database_of_several(
