@@ -392,18 +392,36 @@ def is_on_fat(path: Path) -> bool:
 
 @contextmanager
 def writable_fat() -> Iterator[Path]:
-    """KALTSTART, writable for as long as the block lasts. Raises StickError."""
+    """KALTSTART, writable for as long as the block lasts. Raises StickError.
+
+    Another program may have it at the same time, such as `kaltstart support`: whoever is last makes
+    it read-only, or the other one could no longer write.
+    """
     try:
-        run(["mount", "-o", "remount,rw", str(FAT)])
-    except StepFailedError as error:
-        raise StickError(
-            f"KALTSTART cannot be written: {error.message}",
-            hint=f"repair it on another machine, or {SAVE_FIRST}",
-        ) from error
+        used = os.open(FAT, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise _make_unwritable(error.strerror) from error
     try:
-        yield FAT
+        fcntl.flock(used, fcntl.LOCK_SH)
+        try:
+            run(["mount", "-o", "remount,rw", str(FAT)])
+        except StepFailedError as error:
+            raise _make_unwritable(error.message) from error
+        try:
+            yield FAT
+        finally:
+            with suppress(BlockingIOError):
+                fcntl.flock(used, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                run(["mount", "-o", "remount,ro", str(FAT)], check=False)
     finally:
-        run(["mount", "-o", "remount,ro", str(FAT)], check=False)
+        os.close(used)
+
+
+def _make_unwritable(why: str | None) -> StickError:
+    return StickError(
+        f"KALTSTART cannot be written: {why}",
+        hint=f"repair it on another machine, or {SAVE_FIRST}",
+    )
 
 
 def find_dead_mounts() -> tuple[Path, ...]:

@@ -378,6 +378,8 @@ def test_the_plans_partition_is_mounted_read_only(tools: Tools) -> None:
 
 
 def test_it_is_writable_only_for_as_long_as_needed(tools: Tools) -> None:
+    module.FAT.mkdir()
+
     def write() -> None:
         with writable_fat() as fat:
             assert fat == module.FAT
@@ -389,7 +391,19 @@ def test_it_is_writable_only_for_as_long_as_needed(tools: Tools) -> None:
     assert [command[2] for command in tools.commands] == ["remount,rw", "remount,ro"]
 
 
+def test_whoever_writes_last_makes_it_read_only_again(tools: Tools) -> None:
+    """In a shell `kaltstart support` writes there while the engine writes a report."""
+    module.FAT.mkdir()
+    engine, support = writable_fat(), writable_fat()
+    with engine:
+        support.__enter__()
+    assert [command[2] for command in tools.commands] == ["remount,rw", "remount,rw"]
+    support.__exit__(None, None, None)
+    assert tools.commands[-1][2] == "remount,ro"
+
+
 def test_what_cannot_be_made_writable_is_trouble(tools: Tools) -> None:
+    module.FAT.mkdir()
     tools.failing = {"mount"}
     with pytest.raises(StickError, match="cannot be written"), writable_fat():
         pytest.fail("the block must not run")
