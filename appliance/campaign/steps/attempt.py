@@ -410,6 +410,8 @@ class StepRun:
             self._end_part(part, result, on_array, begun_s=begun_s)
             if self._recorders:
                 self._recorders.ask_between_parts()
+        # The mark that is left next lies where a part that is not stored would be read again.
+        self.parts.store()
         # What came in the last moment is still of this workload.
         hand.raise_interrupt()
 

@@ -3,6 +3,7 @@
 
 import errno
 import threading
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from appliance.samples.model import CacheState, Result
 from appliance.store.connect import open_database
 from appliance.store.copies import find_copies
 from appliance.store.steps import insert_results
+from appliance.workloads.base import Bench, PartResult
 from appliance.workloads.drive_content import DriveContent, Signature, format_content
 from appliance.workloads.fio.keys import PRECONDITION, FioVariant
 from appliance.workloads.verify.keys import VerifyPlan
@@ -524,6 +526,25 @@ def test_a_stop_right_behind_the_last_part_leaves_the_mark_all_the_same(
     assert (row.mark_uuid, row.mark_sha256, row.written_over) == ("mark-2", "", False)
     bare.run()
     assert [step.state for step in bare.steps()] == ["done"] * 3
+
+
+def test_all_parts_are_stored_before_the_mark_takes_the_place_of_what_they_read(
+    bare: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part that is done again, as power went, would find the mark at the end of the drive."""
+
+    def run_part(place: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
+        # Short, and with a file of its own: it waits for a common commit.
+        return replace(Machine.run_part(bare, place, part, finished=finished), keep=lambda: None)
+
+    def look() -> None:
+        stored.append(bare.rows("SELECT name FROM part WHERE step_id = 1 ORDER BY name"))
+
+    stored: list[list[tuple[object, ...]]] = []
+    monkeypatch.setattr(bare, "run_part", run_part)
+    bare.during |= {"after mark-1": look, "after mark-2": look}
+    bare.run()
+    assert stored == [[], [("one",), ("two",)]]
 
 
 @pytest.mark.parametrize(
