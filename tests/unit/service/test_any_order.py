@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever happens in whichever order: nobody's drive is written, nothing is lost, and it ends."""
+
+import os
+from itertools import count
+from random import Random
+
+import pytest
+
+from tests.unit.campaign.world import World
+from tests.unit.service.any_order import AnyOrder
+
+_DRIVES = """
+version = 1
+[campaign]
+at_once = {at_once}
+[[drive]]
+serial = "A"
+erase = "A"
+[[drive]]
+serial = "B"
+erase = "B"
+model = "hdd"
+size = 4000000000
+"""
+_STEPS = """
+[[workload]]
+kind = "lottery"
+filesystem = "ext4"
+on = ["A", "B"]
+[[workload]]
+kind = "verify"
+power_cycle = true
+on = ["A", "B"]
+"""
+_C_IS_READ = """
+[[drive]]
+serial = "C"
+"""
+_SURFACES = """
+[[workload]]
+kind = "surface"
+"""
+_BOOTS = """
+[boot]
+boot_set = "8M"
+cycles = 2
+charts = "none"
+wake_margin = 60
+power = ["cold", "warm"]
+"""
+_ACTS = (
+    *("cut", "cut", "cut", "cut", "bug", "stick", "fail", "key", "entry-stays", "names", "dock"),
+    *("full 1", "full 2", "full 9", "late 1", "late 2"),
+    *("vanish A", "return A", "vanish B", "return B", "vanish C", "return C"),
+    *("stop", "stop", "pause", "pause", "keep-running", "resume", "resume", "resume"),
+    *("pause-drive 1 now", "pause-drive 1 later", "resume-drive 1"),
+    *("pause-drive 2 now", "resume-drive 2", "pause-drive 3 later"),
+    *(f"skip-step {number}" for number in range(1, 8)),
+)
+_PLACES = (
+    *("", "", "", "unlock", "clear", "mark", "marked", "mkfs", "install", "installed", "root"),
+    *("prepare", "one", "two", "write", "read", "read-cold", "power cycles", "cut_power"),
+    *("arm_alarm", "arm_entry", "clear_alarm", "health", "report", "KALTSTART", "COMMIT"),
+)
+_MOMENTS = (0, 0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89)
+_STARTS = 80
+_SEEDS = range(*map(int, os.environ.get("KALTSTART_SEEDS", "0:5").split(":")))
+
+
+def make_script(random: Random) -> list[tuple[int, str, str]]:
+    return [
+        (random.choice(_MOMENTS), random.choice(_PLACES), random.choice(_ACTS))
+        for _ in range(random.randrange(1, 25))
+    ]
+
+
+def make_plan(*, at_once: int = 1, boots: bool = False) -> str:
+    drives = _DRIVES.format(at_once=at_once)
+    return drives + (_BOOTS + _STEPS if boots else _C_IS_READ + _STEPS + _SURFACES)
+
+
+def run_to_its_end(order: AnyOrder) -> None:
+    """A person starts the campaign, and resumes it whenever it waits for that."""
+    order.wish = "start"
+    for starts in count():
+        end, states = order.start(), order.states()
+        assert starts < _STARTS, "it goes on for ever"
+        if end != "idle":
+            continue
+        assert states in ([], ["paused"], ["done"]), "it neither goes on nor waits for a person"
+        if states == ["done"]:
+            return
+        order.wish = "resume" if states else "start"
+        for each in order.media.disks:
+            each.is_here = each.serial != "D"
+
+
+def check(order: AnyOrder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("appliance.reference_os.install.root_bytes", lambda: 600_000_000)
+    order.take_over(monkeypatch)
+    run_to_its_end(order)
+    assert not order.faults, "\n".join((*order.media.log, *order.faults))
+
+
+@pytest.mark.parametrize("boots", [False, True])
+@pytest.mark.parametrize("seed", _SEEDS)
+def test_no_order_of_events_harms_a_drive_or_a_sample(
+    world: World, monkeypatch: pytest.MonkeyPatch, seed: int, *, boots: bool
+) -> None:
+    random = Random(seed)
+    plan = make_plan(at_once=random.choice((1, 1, 2)), boots=boots)
+    order = AnyOrder(world, plan, iter(make_script(random)))
+    order.media.answers = random.random() < 0.5
+    if random.random() < 0.3:
+        world.firmware, world.keeps_mark = "bios", random.random() < 0.5
+    elif random.random() < 0.5:
+        (world.path.parent / "efivars").mkdir()
+    check(order, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        [(0, "power cycles", "pause")],
+        [(0, "read-cold", "keep-running"), (0, "marked", "cut")],
+    ],
+)
+def test_what_was_found_in_this_way_stays_found(
+    world: World, monkeypatch: pytest.MonkeyPatch, script: list[tuple[int, str, str]]
+) -> None:
+    """A granted pause, then a power-off; a mark over bytes that were then read again."""
+    check(AnyOrder(world, make_plan(), iter(script)), monkeypatch)
