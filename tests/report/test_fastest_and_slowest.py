@@ -8,8 +8,8 @@ import pytest
 
 from appliance.report.ratios import Beside, find_besides, say_beside
 from appliance.report.sides import BOOTS, Samples, Side
-from tui.port.boot_ratios import find_boot_ratios
 from tests.tui.test_boot_ratios import booted
+from tui.port.boot_ratios import find_boot_ratios
 
 _CAMPAIGNS = 200
 _NOISE = 0.02

@@ -34,7 +34,8 @@ RULES = (
         f" is called faster or slower from a factor of {_GAIN:.1f} on, if its interval does not"
         f" hold 1, and no gain where the interval lies below {_EXCLUDED:.2f}; and it is the drive's"
         " own only if it is shown to be larger than the largest distance of any boot of a control"
-        " drive from that drive's median."
+        " drive from that drive's median. That there is none is not said of a drive that may"
+        " have learned before its first timed boot."
     ),
     (
         "Drift: Theil-Sen slope of the settled boots but the first of all, which the gain is about;"
@@ -195,7 +196,14 @@ def judge_learning(series: Series, all_series: Sequence[Series]) -> Finding:
             f"settled from boot {series.settled_from} on at {say_boot_s(series.settled_s)} s;"
             f" {no_gain}.",
         )
-    return _judge_gain(series, all_series, gain=gain)
+    found = _judge_gain(series, all_series, gain=gain)
+    if found.kind == "flat" and series.learned_before:
+        text = (
+            f"settled from boot {series.settled_from} on at {say_boot_s(series.settled_s)} s;"
+            f" {series.learned_before}, so that it gains nothing by repeating is not shown."
+        )
+        return Finding("flat", label, text)
+    return found
 
 
 def _say_unsettled(series: Series) -> str:
