@@ -152,12 +152,14 @@ type _Series = list[tuple[LegendView, tuple[Test, ...]]]
 
 
 def make_block(workload: Workload) -> BlockView:
-    """Sequential tests in MB/s, random ones in IOPS."""
+    """Sequential tests and jobs with options of their own in MB/s, random tests in IOPS."""
     series = find_series(workload)
+    is_own = "custom" in _name_tests(series)
+    rates = "Job with options of its own, MB/s" if is_own else "Sequential tests, MB/s"
     return BlockView(
         planned=workload.planned,
         charts=(
-            *_draw(series, workload.index, metric="bw_bytes_s", title="Sequential tests, MB/s"),
+            *_draw(series, workload.index, metric="bw_bytes_s", title=rates),
             *_draw(series, workload.index, metric="iops", title="Random tests, IOPS"),
             *_draw_latencies(series, workload.index),
             *_draw_rounds(series, workload),
