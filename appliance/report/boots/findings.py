@@ -66,7 +66,7 @@ def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[
     found = [judge_learning(series, all_series) for series in all_series if timed]
     # What the stick was made to find comes first.
     found.sort(key=lambda finding: finding.kind != "gain")
-    found += [finding for series in all_series for finding in _judge_drift(series)]
+    found += [finding for series in all_series for finding in _judge_drift(series, all_series)]
     found += _compare_powers(all_series)
     found += _judge_coldness(all_series)
     found += [_judge_cooling(series) for series in all_series if series.is_cooled]
@@ -216,8 +216,8 @@ def _say_unsettled(series: Series) -> str:
     if trend is not None and (trend.high < 0.0 or trend.low > 0.0):
         moves = "still learning" if trend.high < 0.0 else "not settled"
         return (
-            f"{moves}: from boot {from_boot} on the time changes by {_say_trend(trend)} per boot"
-            f" ({_range(near)}). More boots are needed."
+            f"{moves}: from boot {from_boot} on the time changes by {_say_trend(trend, series)}"
+            f" per boot ({_range(near)}). More boots are needed."
         )
     deviation = stats.find_deviation(near) or 0.0
     wanted = stats.count_to_settle(deviation)
@@ -361,26 +361,45 @@ def _weigh(series: Series, gain: stats.Gain, all_series: Sequence[Series]) -> tu
     return (f"{name} moved by up to ±{most}, so this may be the machine and not the drive."), False
 
 
-def _judge_drift(series: Series) -> tuple[Finding, ...]:
-    drift_s, settled_s = series.drift_s, series.settled_s
-    if drift_s is None or settled_s is None:
+def _judge_drift(series: Series, all_series: Sequence[Series]) -> tuple[Finding, ...]:
+    drift_s = _find_drift(series)
+    if drift_s is None:
         return ()
     total_s = drift_s.slope * (series.cycles[-1] - series.cycles[-len(series.later_boot_s)])
-    if drift_s.low <= 0.0 <= drift_s.high or abs(total_s) <= _DRIFT * settled_s:
-        return ()
+    digits = 1 if series.boot_s[-1] >= 1.0 else 3
+    control_drifts = [_find_drift(other) for other in find_controls(all_series, series.power)]
+    weighed = ""
+    if series.role == "control":
+        weighed = " It is a control drive, so this may be the machine."
+    elif any(each is not None and each.slope * total_s > 0.0 for each in control_drifts):
+        weighed = " A control drive does too, so this may be the machine."
     return (
         Finding(
             "remark",
             series.label,
-            f"still drifts after settling: {_say_trend(drift_s)} per boot, {total_s:+.1f} s in"
-            " all.",
+            f"still drifts after settling: {_say_trend(drift_s, series)} per boot,"
+            f" {total_s:+.{digits}f} s in all.{weighed}",
         ),
     )
 
 
-def _say_trend(trend: stats.Trend) -> str:
-    """`+0.200 s (+0.150 to +0.250)`, the interval with 95 % confidence."""
-    return f"{trend.slope:+.3f} s ({trend.low:+.3f} to {trend.high:+.3f})"
+def _find_drift(series: Series) -> stats.Trend | None:
+    """One that is no chance and adds up."""
+    drift_s, settled_s = series.drift_s, series.settled_s
+    if drift_s is None or settled_s is None or drift_s.low <= 0.0 <= drift_s.high:
+        return None
+    total_s = drift_s.slope * (series.cycles[-1] - series.cycles[-len(series.later_boot_s)])
+    return drift_s if abs(total_s) > _DRIFT * settled_s else None
+
+
+def _say_trend(trend: stats.Trend, series: Series) -> str:
+    """`+0.200 s (+0.150 to +0.250)`, the interval with 95 % confidence.
+
+    Two digits more below a second, as a replay may take milliseconds.
+    """
+    digits = 3 if series.boot_s[-1] >= 1.0 else 5
+    slope, low, high = (f"{each:+.{digits}f}" for each in (trend.slope, trend.low, trend.high))
+    return f"{slope} s ({low} to {high})"
 
 
 def _range(boot_s: Sequence[float]) -> str:
