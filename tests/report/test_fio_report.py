@@ -189,3 +189,5 @@ def test_a_job_of_ones_own_is_not_called_sequential(
     words = words_of(export(one, tmp_path))
     assert "Job with options of its own, MB/s" in words
     assert "Sequential tests" not in words
+    # Tried with fio 3.39: 400 MiB of reads, 1215 MB/s without end_fsync and 547 with it.
+    assert "the rates of both include the flush at the end" in words

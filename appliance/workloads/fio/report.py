@@ -35,8 +35,9 @@ from appliance.workloads.fio.keys import FRESH, USED, FioVariant
 NOTE = (
     "Latencies run from submitting a request until its data have arrived (fio's lat). p99.9: "
     "999 of 1000 requests took no longer; shown from 1000 requests on. Buffered writes end "
-    "in RAM, so they have no latency. If a test ran in rounds, its figure is the mean of its "
-    "last rounds, five at most: the measurement window of SNIA's rules for a steady state."
+    "in RAM, so they have no latency; of a job that reads and writes through the page cache the "
+    "rates of both include the flush at the end. If a test ran in rounds, its figure is the mean "
+    "of its last rounds, five at most: the measurement window of SNIA's rules for a steady state."
 )
 
 _SHORTEST_S = 0.5
