@@ -4,6 +4,7 @@
 import pytest
 
 from appliance.report.boots.findings import Finding, find_findings
+from appliance.report.boots.views import summarise
 from appliance.report.series import Series
 
 PROVEN = ("proven", "the count rose from 1 to 2")
@@ -243,7 +244,9 @@ def test_a_drift_that_a_control_drive_has_too_may_be_the_machines() -> None:
 
 
 def test_a_drift_of_milliseconds_is_not_rounded_away() -> None:
-    said = _find_drifts(_series(*(0.200 + 0.0008 * number for number in range(10))))["A"]
+    series = _series(*(0.200 + 0.0008 * number for number in range(10)))
+    assert summarise(series, [series]).drift == "+0.00080 (+0.00080 to +0.00080)"
+    said = _find_drifts(series)["A"]
     assert said == (
         "still drifts after settling: +0.00080 s (+0.00080 to +0.00080) per boot, +0.006 s in all."
     )

@@ -393,13 +393,16 @@ def _find_drift(series: Series) -> stats.Trend | None:
 
 
 def _say_trend(trend: stats.Trend, series: Series) -> str:
-    """`+0.200 s (+0.150 to +0.250)`, the interval with 95 % confidence.
+    """`+0.200 s (+0.150 to +0.250)`, the interval with 95 % confidence."""
+    slope, low, high = format_trend(trend, series)
+    return f"{slope} s ({low} to {high})"
 
-    Two digits more below a second, as a replay may take milliseconds.
-    """
+
+def format_trend(trend: stats.Trend, series: Series) -> tuple[str, str, str]:
+    """Slope and both ends; two digits more below a second, as a replay may take milliseconds."""
     digits = 3 if series.boot_s[-1] >= 1.0 else 5
     slope, low, high = (f"{each:+.{digits}f}" for each in (trend.slope, trend.low, trend.high))
-    return f"{slope} s ({low} to {high})"
+    return slope, low, high
 
 
 def _range(boot_s: Sequence[float]) -> str:
