@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from appliance.samples.model import Ticket
+from appliance.store import steps as store
 from tests.report.database import Disk, add_campaign, make_boots, make_database
 from tests.report.pages_read import export, words_of
+from tests.report.states import BYPASS
+from tests.report.workloads import add_results, add_step, make_results
 
 _LEARNED = Disk("A", "hybrid", boots=make_boots(27.1, 27.2, 27.0, 27.3, 27.1, 27.2, 27.0, 27.1))
 _LEARNS = Disk("A", "hybrid", boots=make_boots(46.1, 27.2, 27.0, 27.3, 27.1, 27.2, 27.0, 27.1))
@@ -89,3 +93,32 @@ def test_a_drive_knows_reads_that_were_replayed_on_it_before(
     why = "the same reads were replayed on it in an earlier campaign, and the drive may have"
     assert (f"{why} learned then, {_NOT_SHOWN}" in said) == is_known
     assert ("No gain from repeating" in said) == (not is_known)
+
+
+@pytest.mark.parametrize("is_again", [False, True])
+def test_a_lottery_that_was_interrupted_does_not_say_that_a_drive_gains_nothing(
+    tmp_path: Path, *, is_again: bool
+) -> None:
+    connection = make_database(tmp_path / "a.sqlite", disks=[Disk("A", "hybrid")])
+    step = add_step(connection, "lottery", "A", position=0)
+    tickets = []
+    for nth in (1, 2, 3):
+        for number, name in enumerate("abcdefgh"):
+            seq = 8 * (nth - 1) + number + 1
+            tickets.append(Ticket("direct", "bypass", seq, name, nth, 10**7, 0.1, 0, 10**7, 0))
+    for name in "abcdefgh":
+        rows = make_results(f"direct/{name}", BYPASS, app=3e7, rate_bytes_s=1e8)
+        add_results(connection, step, rows)
+    store.insert_tickets(connection, step, tickets)
+    if is_again:
+        with connection:
+            connection.execute(
+                "UPDATE result SET checksum = NULL,"
+                " drive_state = drive_state || ', after an interrupted pass'"
+            )
+    said = _say(connection, tmp_path)
+    assert ("this is the drive's, and no gain" in said) == (not is_again)
+    assert (
+        "The pass had been begun before and was interrupted, so these first touches do not show"
+        " what the drive learns by reading" in said
+    ) == is_again
