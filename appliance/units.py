@@ -45,6 +45,12 @@ def format_seconds(seconds: float | None) -> str:
     return "–" if seconds is None else f"{seconds:.3f}"
 
 
+def format_minutes(seconds: float) -> str:
+    """`3 min 2 s`, to the nearest second."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"
+
+
 def printable(text: str) -> str:
     """`text` with everything a terminal or a log might act on shown as hexadecimal escapes.
 

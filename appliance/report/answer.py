@@ -122,7 +122,8 @@ def _answer_by_boots(all_series: Sequence[Series], chart: ChartView | None) -> A
                 f" {series.settled_from} on, {say_gain(gain)} at its first boot."
             )
         elif finding.kind == "flat":
-            (flat if gain is not None else trained).append(series)
+            is_compared = gain is not None and not series.learned_before
+            (flat if is_compared else trained).append(series)
         else:
             open_.append(series)
     said = list(gains)

@@ -26,13 +26,22 @@ from appliance.report.sides import (
     read_sides,
 )
 from appliance.statistics import stats
-from appliance.statistics.ratio import Ratio, find_paired_ratio, find_quotients, find_ratio
+from appliance.statistics.ratio import (
+    Ratio,
+    find_confidence,
+    find_paired_ratio,
+    find_quotients,
+    find_ratio,
+)
 from appliance.statistics.sample_size import count_more
 from appliance.store.read.campaign import CampaignRows
 from appliance.units import format_drive_size, format_seconds, printable
 
 ALLOWED = ("cache", "seed", "size", "image", "plan")
 """What may be asked to differ. `plan`: any other key of the plan."""
+
+MANY = 4
+"""Of more drives only the fastest and the slowest are held against each other."""
 
 RATIO_RULES = (
     (
@@ -44,6 +53,11 @@ RATIO_RULES = (
         " Of 20 such sentences one is wrong by chance, two where the side with few values varies"
         " more than the other. How many more values would show a difference is Noether's estimate"
         " (1987), for four chances in five to see it."
+    ),
+    (
+        f"Of more than {MANY} drives the fastest is compared with the slowest. Chance alone puts"
+        " these two apart, so their interval is wider: the 95 % hold for all pairs of the drives at"
+        " once (Bonferroni), and it takes more values or pairs."
     ),
     (
         "Values of different places are compared in pairs: the slices of a surface by their"
@@ -72,9 +86,6 @@ _ONE_VALUE = "one value each: no interval"
 
 _WORTH = 100
 """More values than this nobody takes for a comparison."""
-
-_MANY = 4
-"""Of more drives only the fastest and the slowest are held against each other."""
 
 _CACHE_KEYS = frozenset(
     {PAGE_CACHE, COLD_START, "power", "page_cache", "free_ram", "memory_max", "RAM answered"}
@@ -105,6 +116,8 @@ class Beside:
     """What was let pass, as it was asked for."""
     why_not: str = ""
     """Why they were not compared."""
+    picked_from: int = 2
+    """Of so many drives they are the fastest and the slowest."""
 
     @property
     def subject(self) -> str:
@@ -192,7 +205,9 @@ def _find_allowance(key: str) -> str:
     return "size" if "size" in key or key == "boot_set" else "plan"
 
 
-def _compare(one: Samples, other: Samples, although: Collection[str]) -> Beside:
+def _compare(
+    one: Samples, other: Samples, although: Collection[str], *, picked_from: int = 2
+) -> Beside:
     missing = "; ".join(filter(None, (one.missing, other.missing)))
     if missing:
         return Beside(one, other, why_not=f"not compared: {missing}.")
@@ -202,16 +217,18 @@ def _compare(one: Samples, other: Samples, although: Collection[str]) -> Beside:
         words = ", ".join(dict.fromkeys(each.allowance for each in refused))
         told = "; ".join(each.text for each in refused)
         return Beside(one, other, why_not=f"not compared for the sake of {words}: {told}.")
+    confidence = find_confidence(picked_from)
     if one.places is None:
-        ratio = find_ratio(one.values, other.values)
+        ratio = find_ratio(one.values, other.values, confidence=confidence)
         if ratio is None:
             return Beside(one, other, why_not="not compared: a value is not positive.")
         speeds = ratio.inverse if one.unit == "s" else ratio
-        return Beside(one, other, speeds, differences=differences)
+        return Beside(one, other, speeds, differences=differences, picked_from=picked_from)
     quotients = find_quotients(_pair_places(one, other), together=one.places.together)
     if quotients is None:
         return Beside(one, other, why_not="not compared: they have no place in common.")
-    return Beside(one, other, find_paired_ratio(quotients), quotients, differences)
+    ratio = find_paired_ratio(quotients, confidence=confidence)
+    return Beside(one, other, ratio, quotients, differences, picked_from=picked_from)
 
 
 def _pair_places(one: Samples, other: Samples) -> list[tuple[float, float]]:
@@ -235,6 +252,7 @@ def say_beside(beside: Beside) -> str:
         return beside.why_not
     details = [
         f"{_say_median(one)} against {_say_median(other)}",
+        *([f"the fastest and the slowest of {beside.picked_from}"] * (beside.picked_from > 2)),
         beside.counted,
         *_say_state(one, other),
         *(f"although {each.text}" for each in beside.differences),
@@ -250,7 +268,8 @@ def _say_more(beside: Beside, ratio: Ratio) -> str:
     one, other = beside.one, beside.other
     if one.places or ratio.is_seen or (ratio.hidden is not None and ratio.hidden <= KNOWN_TO):
         return ""
-    more = count_more(one.values, other.values, ratio=1.0 + KNOWN_TO)
+    confidence = find_confidence(beside.picked_from)
+    more = count_more(one.values, other.values, ratio=1.0 + KNOWN_TO, confidence=confidence)
     if not more:
         return ""
     named = "boots" if one.subject == BOOTS else "values"
@@ -402,11 +421,12 @@ def find_besides(sides: Sequence[Side]) -> tuple[tuple[Side, Side, Beside], ...]
             if samples.subject == subject and samples.values
         ]
         own.sort(key=lambda each: _find_speed(each[1]), reverse=True)
-        for side, samples in own[-1:] if len(own) > _MANY else own[1:]:
+        is_many = len(own) > MANY
+        for side, samples in own[-1:] if is_many else own[1:]:
             best_side, best = next(
                 each for each in own if each[1] is samples or not find_differences(each[1], samples)
             )
-            beside = _compare(best, samples, ())
+            beside = _compare(best, samples, (), picked_from=len(own) if is_many else 2)
             if side is not best_side and beside.ratio is not None:
                 found.append((best_side, side, beside))
     return tuple(found)

@@ -41,6 +41,8 @@ class Series:
     """none | proven | unproven: whether the drive had been made to forget before each of them."""
     trained: int = 0
     """Untimed boots that were made before these."""
+    learned_before: str = ""
+    """How the drive may have learned before its first timed boot, a clause; empty: in no way."""
     drive_id: int = 0
     drive_label: str = ""
     """Without the power, where that is in `label`: the drive has another series then."""
@@ -190,9 +192,26 @@ def _make_series(drive: DriveRow, timed: Sequence[BootRow], *, label: str, train
         powers=tuple(boot.power for boot, _ in valid),
         coolings=tuple(boot.cooling for boot, _ in valid),
         trained=trained,
+        learned_before=_find_learned_before(timed[0]) if timed else "",
         drive_id=drive.id,
         drive_label=label_booted(drive),
     )
+
+
+def _find_learned_before(first: BootRow) -> str:
+    if first.path == "installed":
+        return "its own system was started before the campaign, and the drive may have learned then"
+    if first.is_known:
+        return (
+            "the same reads were replayed on it in an earlier campaign, and the drive may have"
+            " learned then"
+        )
+    if first.attempts > 1:
+        return (
+            f"its first boot was tried {first.attempts} times, and the drive may have learned by"
+            " the ones before"
+        )
+    return ""
 
 
 def label_booted(drive: DriveRow) -> str:

@@ -14,6 +14,10 @@ from math import comb, floor, sqrt
 from appliance.statistics import stats
 from appliance.statistics.sample_size import LEAST
 
+_LARGEST_TAIL = 0.025
+"""By a smaller one, as for `find_confidence`, the normal distribution of nine values on each side
+has no interval at all."""
+
 _EXACT = 40
 """Up to so many values on each side chance is counted out; beyond, it is as good as normal."""
 
@@ -48,6 +52,16 @@ class Ratio:
         return max(self.interval.high, 1.0 / self.interval.low) - 1.0
 
 
+def find_confidence(picked_from: int) -> float:
+    """With which confidence the two that are furthest apart of so many series are told apart.
+
+    So that of series that do not differ any two are by 5 % at most: each pair may by 5 % divided by
+    the number of pairs (Bonferroni; Dunn, Journal of the American Statistical Association 56 (1961)
+    52). Simulated with 24 series of 9 values, at 95 % they are in 39 % of the cases.
+    """
+    return 1.0 - 0.05 / comb(picked_from, 2)
+
+
 def find_ratio(
     ones: Sequence[float], others: Sequence[float], *, confidence: float = 0.95
 ) -> Ratio | None:
@@ -69,7 +83,7 @@ def find_ratio(
         return None
     tail = (1.0 - confidence) / 2.0
     left_out, reached = _find_left_out(len(ones), len(others), tail)
-    unlike = _count_unlike([each / value for each in ones], others, tail)
+    unlike = _count_unlike([each / value for each in ones], others, max(tail, _LARGEST_TAIL))
     if left_out is None or unlike < 0 or min(len(ones), len(others)) < LEAST:
         return Ratio(value, None)
     if unlike < left_out:

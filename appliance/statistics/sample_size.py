@@ -40,7 +40,12 @@ def count_for_ratio(
 
 
 def count_more(
-    ones: Sequence[float], others: Sequence[float], *, ratio: float, power: float = POWER
+    ones: Sequence[float],
+    others: Sequence[float],
+    *,
+    ratio: float,
+    confidence: float = 0.95,
+    power: float = POWER,
 ) -> int | None:
     """About how many values each side still lacks to show `ratio`; 0 where it lacks none.
 
@@ -51,5 +56,5 @@ def count_more(
     known = [each for each in deviations if each is not None]
     if len(known) < len(deviations):
         return None
-    wanted = count_for_ratio(max(known), ratio=ratio, power=power)
+    wanted = count_for_ratio(max(known), ratio=ratio, confidence=confidence, power=power)
     return max(0, wanted - min(len(ones), len(others)))

@@ -387,7 +387,7 @@ def _gather_boots(boots: BootCounts) -> dict[str, Figure]:
     tried = boots.done + boots.failed + boots.excused
     if not tried and not boots.skipped:
         return {}
-    settled_from = stats.find_course(range(len(boots.boot_s)), boots.boot_s).settled_from
+    settled_from = stats.find_course(boots.cycles, boots.boot_s).settled_from
     settled = () if settled_from is None else boots.boot_s[settled_from:]
     skipped = f"{boots.skipped} skipped by a person" if boots.skipped else ""
     excuses = (f"{boots.excused} more, {boots.excuse}" if boots.excused else "", skipped)

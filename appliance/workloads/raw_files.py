@@ -47,6 +47,15 @@ def keep(path: Path, text: str) -> None:
         write_durably(path, text)
 
 
+def read_list(path: Path) -> list[Any]:
+    """What a step remembers as a JSON list; empty where it does not."""
+    try:
+        content = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return []
+    return content if isinstance(content, list) else []
+
+
 def write_durably(path: Path, content: str | bytes) -> None:
     """Replace the file so that after power loss there is the old content or the new one.
 

@@ -84,6 +84,7 @@ def test_the_array_stands_between_its_drives_and_says_what_ram_answered(
     ("totals", "said", "kind"),
     [
         ((100, 200, 150), "between the cache drive alone", "gain"),
+        ((100, 200, 119.7), "the array took 2 min 0 s, between", "gain"),
         ((100, 200, 95), "about as fast as the cache drive alone (LAB-SSD-1, 1 min 40 s)", "gain"),
         ((100, 200, 80), "better than the cache drive alone", "remark"),
         ((100, 200, 210), "about as fast as the backing drive alone", "flat"),

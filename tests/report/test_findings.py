@@ -4,6 +4,7 @@
 import pytest
 
 from appliance.report.boots.findings import Finding, find_findings
+from appliance.report.boots.views import summarise
 from appliance.report.series import Series
 
 PROVEN = ("proven", "the count rose from 1 to 2")
@@ -224,6 +225,31 @@ def test_a_gain_without_control_says_so() -> None:
 
 def test_gains_come_first() -> None:
     assert find_findings([CONTROL, _series(*HYBRID)])[0].subject == "A"
+
+
+def _find_drifts(*all_series: Series) -> dict[str, str]:
+    return {each.subject: each.text for each in find_findings(all_series) if "drifts" in each.text}
+
+
+def test_a_drift_that_a_control_drive_has_too_may_be_the_machines() -> None:
+    rising = tuple(20.0 + 0.1 * number for number in range(10))
+    falling = tuple(reversed(rising))
+    alone = _find_drifts(_series(*rising))["A"]
+    both = _find_drifts(_series(*rising), _series(*rising, label="C", role="control"))
+    assert both["A"] == f"{alone} A control drive does too, so this may be the machine."
+    assert both["C"] == f"{alone} It is a control drive, so this may be the machine."
+    assert _find_drifts(_series(*rising), CONTROL) == {"A": alone}
+    other = _series(*falling, label="C", role="control")
+    assert _find_drifts(_series(*rising), other)["A"] == alone
+
+
+def test_a_drift_of_milliseconds_is_not_rounded_away() -> None:
+    series = _series(*(0.200 + 0.0008 * number for number in range(10)))
+    assert summarise(series, [series]).drift == "+0.00080 (+0.00080 to +0.00080)"
+    said = _find_drifts(series)["A"]
+    assert said == (
+        "still drifts after settling: +0.00080 s (+0.00080 to +0.00080) per boot, +0.006 s in all."
+    )
 
 
 def test_drift_is_told_where_it_is_no_chance_and_adds_up() -> None:

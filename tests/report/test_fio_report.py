@@ -173,3 +173,21 @@ def test_what_later_rounds_on_the_same_blocks_gain_is_told(
         "A: 12.0 MB/s (last 5 of 6 rounds of the same blocks; the first was 1.2 times as slow);"
     )
     assert "Every round moved the same blocks" in words_of(export(one, tmp_path))
+
+
+def test_a_job_of_ones_own_is_not_called_sequential(
+    one: sqlite3.Connection, tmp_path: Path
+) -> None:
+    """It may jump: what it does stands in the plan."""
+    step = add_step(one, "fio", "A", position=0)
+    rows = [
+        row
+        for name in ("custom", "custom/read", "custom/write")
+        for row in make_results(name, BYPASS, bw_bytes_s=4e5, iops=100.0)
+    ]
+    add_results(one, step, rows)
+    words = words_of(export(one, tmp_path))
+    assert "Job with options of its own, MB/s" in words
+    assert "Sequential tests" not in words
+    # Tried with fio 3.39: 400 MiB of reads, 1215 MB/s without end_fsync and 547 with it.
+    assert "the rates of both include the flush at the end" in words

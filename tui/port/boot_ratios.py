@@ -7,12 +7,10 @@ the same on both sides.
 
 from collections.abc import Sequence
 
+from appliance.report.ratios import MANY
 from appliance.statistics import stats
-from appliance.statistics.ratio import find_ratio
+from appliance.statistics.ratio import find_confidence, find_ratio
 from tui.model.campaigns import BootRatio, CampaignDrive
-
-_MANY = 4
-"""Of more drives only the slowest is held against the fastest, as the report does."""
 
 
 def find_boot_ratios(
@@ -24,10 +22,12 @@ def find_boot_ratios(
     if len(booted) < 2 or not settled:
         return (), ()
     settled.sort(key=lambda each: stats.find_median(each[1]) or 0.0)
-    others = settled[-1:] if len(settled) > _MANY else settled[1:]
+    is_many = len(settled) > MANY
+    others = settled[-1:] if is_many else settled[1:]
+    confidence = find_confidence(len(settled) if is_many else 2)
     known = {drive.booted for drive, _boot_s in settled}
     return (
-        tuple(_compare(settled[0], other) for other in others),
+        tuple(_compare(settled[0], other, confidence=confidence) for other in others),
         tuple(drive.booted for drive in booted if drive.booted not in known),
     )
 
@@ -39,10 +39,14 @@ def _find_settled_s(drive: CampaignDrive) -> tuple[float, ...]:
 
 
 def _compare(
-    one: tuple[CampaignDrive, tuple[float, ...]], other: tuple[CampaignDrive, tuple[float, ...]]
+    one: tuple[CampaignDrive, tuple[float, ...]],
+    other: tuple[CampaignDrive, tuple[float, ...]],
+    *,
+    confidence: float,
 ) -> BootRatio:
     proofs = (_find_proofs(one[0]), _find_proofs(other[0]))
-    ratio = find_ratio(other[1], one[1]) if proofs[0] == proofs[1] else None
+    is_alike = proofs[0] == proofs[1]
+    ratio = find_ratio(other[1], one[1], confidence=confidence) if is_alike else None
     interval = ratio and ratio.interval
     return BootRatio(
         one=one[0].booted,

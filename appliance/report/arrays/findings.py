@@ -23,6 +23,7 @@ from appliance.report.boots.findings import Finding
 from appliance.report.figures import ARRAY, Figure, StepFigures, Workload
 from appliance.report.section import name_kind
 from appliance.statistics import stats
+from appliance.units import format_minutes
 from appliance.workloads.sweep import report as sweep
 
 _GAIN = 1.0 + stats.TOLERANCE
@@ -129,7 +130,7 @@ def _say_place(workload: Workload, one: Comparison, place: str) -> str:
 def _say_value(one: Comparison, place: str) -> str:
     value = one.places[place].value
     if one.unit == "s" and value >= 60:
-        return f"{int(value) // 60} min {int(value) % 60} s"
+        return format_minutes(value)
     return f"{one.format(place)} {one.unit}"
 
 

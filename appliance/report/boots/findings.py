@@ -34,12 +34,14 @@ RULES = (
         f" is called faster or slower from a factor of {_GAIN:.1f} on, if its interval does not"
         f" hold 1, and no gain where the interval lies below {_EXCLUDED:.2f}; and it is the drive's"
         " own only if it is shown to be larger than the largest distance of any boot of a control"
-        " drive from that drive's median."
+        " drive from that drive's median. That there is none is not said of a drive that may"
+        " have learned before its first timed boot."
     ),
     (
         "Drift: Theil-Sen slope of the settled boots but the first of all, which the gain is about;"
         " mentioned if its 95 % interval (Sen, by Kendall's exact distribution) does not hold 0 and"
-        f" it adds up to more than {_DRIFT * 100:.0f} % of the median."
+        f" it adds up to more than {_DRIFT * 100:.0f} % of the median. The interval assumes"
+        " that each boot varies by itself: a room that slowly warms and cools makes a drift, too."
     ),
     "Cold is called proven only where the drive's own power-cycle count rose between two boots.",
     "Failed, doubtful, charted and untimed boots are in none of these figures.",
@@ -65,7 +67,7 @@ def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[
     found = [judge_learning(series, all_series) for series in all_series if timed]
     # What the stick was made to find comes first.
     found.sort(key=lambda finding: finding.kind != "gain")
-    found += [finding for series in all_series for finding in _judge_drift(series)]
+    found += [finding for series in all_series for finding in _judge_drift(series, all_series)]
     found += _compare_powers(all_series)
     found += _judge_coldness(all_series)
     found += [_judge_cooling(series) for series in all_series if series.is_cooled]
@@ -195,7 +197,14 @@ def judge_learning(series: Series, all_series: Sequence[Series]) -> Finding:
             f"settled from boot {series.settled_from} on at {say_boot_s(series.settled_s)} s;"
             f" {no_gain}.",
         )
-    return _judge_gain(series, all_series, gain=gain)
+    found = _judge_gain(series, all_series, gain=gain)
+    if found.kind == "flat" and series.learned_before:
+        text = (
+            f"settled from boot {series.settled_from} on at {say_boot_s(series.settled_s)} s;"
+            f" {series.learned_before}, so that it gains nothing by repeating is not shown."
+        )
+        return Finding("flat", label, text)
+    return found
 
 
 def _say_unsettled(series: Series) -> str:
@@ -208,8 +217,8 @@ def _say_unsettled(series: Series) -> str:
     if trend is not None and (trend.high < 0.0 or trend.low > 0.0):
         moves = "still learning" if trend.high < 0.0 else "not settled"
         return (
-            f"{moves}: from boot {from_boot} on the time changes by {_say_trend(trend)} per boot"
-            f" ({_range(near)}). More boots are needed."
+            f"{moves}: from boot {from_boot} on the time changes by {_say_trend(trend, series)}"
+            f" per boot ({_range(near)}). More boots are needed."
         )
     deviation = stats.find_deviation(near) or 0.0
     wanted = stats.count_to_settle(deviation)
@@ -353,26 +362,48 @@ def _weigh(series: Series, gain: stats.Gain, all_series: Sequence[Series]) -> tu
     return (f"{name} moved by up to ±{most}, so this may be the machine and not the drive."), False
 
 
-def _judge_drift(series: Series) -> tuple[Finding, ...]:
-    drift_s, settled_s = series.drift_s, series.settled_s
-    if drift_s is None or settled_s is None:
+def _judge_drift(series: Series, all_series: Sequence[Series]) -> tuple[Finding, ...]:
+    drift_s = _find_drift(series)
+    if drift_s is None:
         return ()
     total_s = drift_s.slope * (series.cycles[-1] - series.cycles[-len(series.later_boot_s)])
-    if drift_s.low <= 0.0 <= drift_s.high or abs(total_s) <= _DRIFT * settled_s:
-        return ()
+    digits = 1 if series.boot_s[-1] >= 1.0 else 3
+    control_drifts = [_find_drift(other) for other in find_controls(all_series, series.power)]
+    weighed = ""
+    if series.role == "control":
+        weighed = " It is a control drive, so this may be the machine."
+    elif any(each is not None and each.slope * total_s > 0.0 for each in control_drifts):
+        weighed = " A control drive does too, so this may be the machine."
     return (
         Finding(
             "remark",
             series.label,
-            f"still drifts after settling: {_say_trend(drift_s)} per boot, {total_s:+.1f} s in"
-            " all.",
+            f"still drifts after settling: {_say_trend(drift_s, series)} per boot,"
+            f" {total_s:+.{digits}f} s in all.{weighed}",
         ),
     )
 
 
-def _say_trend(trend: stats.Trend) -> str:
+def _find_drift(series: Series) -> stats.Trend | None:
+    """One that is no chance and adds up."""
+    drift_s, settled_s = series.drift_s, series.settled_s
+    if drift_s is None or settled_s is None or drift_s.low <= 0.0 <= drift_s.high:
+        return None
+    total_s = drift_s.slope * (series.cycles[-1] - series.cycles[-len(series.later_boot_s)])
+    return drift_s if abs(total_s) > _DRIFT * settled_s else None
+
+
+def _say_trend(trend: stats.Trend, series: Series) -> str:
     """`+0.200 s (+0.150 to +0.250)`, the interval with 95 % confidence."""
-    return f"{trend.slope:+.3f} s ({trend.low:+.3f} to {trend.high:+.3f})"
+    slope, low, high = format_trend(trend, series)
+    return f"{slope} s ({low} to {high})"
+
+
+def format_trend(trend: stats.Trend, series: Series) -> tuple[str, str, str]:
+    """Slope and both ends; two digits more below a second, as a replay may take milliseconds."""
+    digits = 3 if series.boot_s[-1] >= 1.0 else 5
+    slope, low, high = (f"{each:+.{digits}f}" for each in (trend.slope, trend.low, trend.high))
+    return slope, low, high
 
 
 def _range(boot_s: Sequence[float]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from appliance.report.boots.doubts import say_doubts
+from appliance.report.boots.findings import format_trend
 from appliance.report.series import Series, label_booted
 from appliance.report.steps import format_time
 from appliance.store.read.campaign import BootRow, DriveRow
@@ -253,7 +254,7 @@ def make_grid(
 
 def summarise(series: Series, all_series: Sequence[Series]) -> SummaryView:
     """A drive's figures over its timed boots; `all_series` has those of the control drives too."""
-    interval, gain, drift_s = series.interval_s, series.find_gain(all_series), series.drift_s
+    interval, gain = series.interval_s, series.find_gain(all_series)
     proofs = {proof for proof, _ in series.proofs}
     return SummaryView(
         label=series.label,
@@ -267,11 +268,14 @@ def summarise(series: Series, all_series: Sequence[Series]) -> SummaryView:
         last=format_seconds(series.boot_s[-1] if series.boot_s else None),
         settled="not" if series.settled_from is None else f"boot {series.settled_from}",
         gain=f"{gain.ratio:.2f} ({gain.low:.2f} to {gain.high:.2f})" if gain else _DASH,
-        drift=(
-            f"{drift_s.slope:+.3f} ({drift_s.low:+.3f} to {drift_s.high:+.3f})"
-            if drift_s
-            else _DASH
-        ),
+        drift=_format_drift(series),
         page_cache=", ".join(sorted(set(series.page_caches))) or _DASH,
         proof=", ".join(sorted(proofs)) or _DASH,
     )
+
+
+def _format_drift(series: Series) -> str:
+    if series.drift_s is None:
+        return _DASH
+    slope, low, high = format_trend(series.drift_s, series)
+    return f"{slope} ({low} to {high})"

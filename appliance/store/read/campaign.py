@@ -60,7 +60,12 @@ _BOOTS = """
            coalesce(s.path, c.path) AS path, s.session_wait_s, s.off_s,
            iif(p.cool = 'none', 'none', coalesce(
                (SELECT iif(k.id IN {coolings}, 'unproven', k.proof) FROM cooling k
-                WHERE k.cycle_id = c.id ORDER BY k.id DESC LIMIT 1), 'unproven')) AS cooling
+                WHERE k.cycle_id = c.id ORDER BY k.id DESC LIMIT 1), 'unproven')) AS cooling,
+           c.cycle = 1 AND EXISTS (
+               SELECT 1 FROM replay own JOIN replay r ON r.list_sha256 = own.list_sha256
+               JOIN cycle o ON o.id = r.cycle_id
+               WHERE own.cycle_id = c.id AND o.drive_id = c.drive_id
+                   AND o.campaign_id < c.campaign_id) AS is_known
     FROM cycle c JOIN campaign p ON p.id = c.campaign_id
     LEFT JOIN boot_sample s ON s.cycle_id = c.id
     WHERE c.campaign_id = ? ORDER BY c.position
@@ -179,11 +184,13 @@ class BootRow:
     cpu_celsius: float | None
     kernel_errors: str
     path: str
-    """stick | drive: whose loader, kernel and initrds it was started with."""
+    """stick | drive: whose loader, kernel and initrds it was started with; installed."""
     cooling: str
     """none | proven | unproven: whether the drive was made to forget before it."""
     session_wait_s: float | None
     off_s: float | None
+    is_known: int
+    """Whether the same reads were replayed on its drive before the campaign; of a first boot."""
 
     @property
     def is_timed(self) -> bool:

@@ -39,6 +39,8 @@ class BootCounts:
 
     boot_s: tuple[float, ...]
     """Of the valid ones, in their order; of a drive booted cold and warm the cold ones."""
+    cycles: tuple[int, ...]
+    """Which boots these are: where one failed there is a gap."""
     power: str
     """How these were begun, cold | warm; empty without a boot."""
     coolings: frozenset[str]
@@ -124,7 +126,7 @@ def select_boot_counts(
         """
         SELECT c.state, s.boot_s, coalesce(s.valid, 0), c.blame, c.reason, c.power,
             iif(p.cool = 'none', 'none', coalesce((SELECT k.proof FROM cooling k
-                WHERE k.cycle_id = c.id ORDER BY k.id DESC LIMIT 1), 'unproven'))
+                WHERE k.cycle_id = c.id ORDER BY k.id DESC LIMIT 1), 'unproven')), c.cycle
         FROM cycle c
         JOIN campaign p ON p.id = c.campaign_id
         JOIN campaign_drive cd ON cd.campaign_id = c.campaign_id AND cd.drive_id = c.drive_id
@@ -140,6 +142,7 @@ def select_boot_counts(
     counted = [row for row in rows if row[1] is not None and row[2] and row[5] == power]
     return BootCounts(
         boot_s=tuple(row[1] for row in counted),
+        cycles=tuple(row[7] for row in counted),
         power=power,
         coolings=frozenset(row[6] for row in counted),
         done=sum(row[0] == "done" for row in rows),

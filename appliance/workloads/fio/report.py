@@ -35,8 +35,9 @@ from appliance.workloads.fio.keys import FRESH, USED, FioVariant
 NOTE = (
     "Latencies run from submitting a request until its data have arrived (fio's lat). p99.9: "
     "999 of 1000 requests took no longer; shown from 1000 requests on. Buffered writes end "
-    "in RAM, so they have no latency. If a test ran in rounds, its figure is the mean of its "
-    "last rounds, five at most: the measurement window of SNIA's rules for a steady state."
+    "in RAM, so they have no latency; of a job that reads and writes through the page cache the "
+    "rates of both include the flush at the end. If a test ran in rounds, its figure is the mean "
+    "of its last rounds, five at most: the measurement window of SNIA's rules for a steady state."
 )
 
 _SHORTEST_S = 0.5
@@ -152,12 +153,14 @@ type _Series = list[tuple[LegendView, tuple[Test, ...]]]
 
 
 def make_block(workload: Workload) -> BlockView:
-    """Sequential tests in MB/s, random ones in IOPS."""
+    """Sequential tests and jobs with options of their own in MB/s, random tests in IOPS."""
     series = find_series(workload)
+    is_own = "custom" in _name_tests(series)
+    rates = "Job with options of its own, MB/s" if is_own else "Sequential tests, MB/s"
     return BlockView(
         planned=workload.planned,
         charts=(
-            *_draw(series, workload.index, metric="bw_bytes_s", title="Sequential tests, MB/s"),
+            *_draw(series, workload.index, metric="bw_bytes_s", title=rates),
             *_draw(series, workload.index, metric="iops", title="Random tests, IOPS"),
             *_draw_latencies(series, workload.index),
             *_draw_rounds(series, workload),

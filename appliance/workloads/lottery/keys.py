@@ -24,6 +24,11 @@ _MAX_TICKETS = 10_000
 _TICKETS = {"a": 4, "b": 6, "c": 8, "d": 10, "e": 12, "f": 24, "g": 18, "h": 10, "i": 6, "j": 2}
 
 
+AFTER_INTERRUPTED = "after an interrupted pass"
+"""How the drive's state ends where a pass was begun again: what the drive has learned from reads
+that were not stored nothing takes back."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LotteryVariant(Variant):
     """A pass, or one of its files."""

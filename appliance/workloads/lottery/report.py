@@ -34,7 +34,7 @@ from appliance.report.section import Row, Section, Values, say_times
 from appliance.samples.first_touch import Chance, find_first_chance, pair_touches
 from appliance.statistics import stats
 from appliance.store.read.workloads import TicketRow
-from appliance.workloads.lottery.keys import LotteryVariant
+from appliance.workloads.lottery.keys import AFTER_INTERRUPTED, LotteryVariant
 
 NOTE = (
     "Each ticket names a file; tickets are drawn without replacement and the named file is "
@@ -82,6 +82,12 @@ class Pass:
         return tuple(self.files.values())
 
     @property
+    def is_again(self) -> bool:
+        """Whether it was begun before: the drive may have learned from reads that none stored."""
+        states = (cache.drive_state for figure in self.figures for cache in figure.caches)
+        return any(state.endswith(AFTER_INTERRUPTED) for state in states)
+
+    @property
     def label(self) -> str:
         """`direct`, or `direct, repetition 2`."""
         return self.name if self.repetition == 1 else f"{self.name}, repetition {self.repetition}"
@@ -101,7 +107,10 @@ class Touches:
     repeat_ram_share: float
     """Of the repeats' bytes, how much the device did not serve, 0 to 1."""
     served_before_share: float
-    """Of the first touches' bytes, how much the drive had served in earlier passes, 0 to 1."""
+    """Of the first touches' bytes, how much the drive had served in earlier passes, 0 to 1.
+
+    1 of a pass that was interrupted before, of which nobody knows how much.
+    """
     files_bytes: int
     """Of all files together."""
     first_faults: int
@@ -173,6 +182,7 @@ def find_touches(one: Pass) -> Touches | None:
     asked = sum(ticket.bytes for ticket in repeats)
     served = sum(ticket.device_read_bytes for ticket in repeats)
     first_faults = sum(ticket.major_faults for ticket in firsts)
+    first_bytes = sum(ticket.bytes for ticket in firsts)
     known = sum(min(one.served_before.get(ticket.file, 0), ticket.bytes) for ticket in firsts)
     return Touches(
         firsts=len(firsts),
@@ -181,8 +191,8 @@ def find_touches(one: Pass) -> Touches | None:
         repeat_bytes_s=repeat_bytes_s,
         chance=find_first_chance([(each.seconds, *later[each.file]) for each in firsts]),
         repeat_ram_share=max(0.0, 1.0 - served / asked),
-        served_before_share=known / sum(ticket.bytes for ticket in firsts),
-        files_bytes=sum(ticket.bytes for ticket in firsts),
+        served_before_share=1.0 if one.is_again else known / first_bytes,
+        files_bytes=first_bytes,
         first_faults=first_faults,
         later_faults=sum(ticket.major_faults for ticket in one.tickets) - first_faults,
         proven=all(
@@ -414,6 +424,12 @@ def _judge_pass(
         return Finding("flat", label, f"{text}, so this does not show the drive.", is_aside=True)
     if touches.is_of_drive:
         return _judge_times(label, text, times, touches.chance, of_bytes=touches.files_bytes)
+    if one.is_again:
+        text += (
+            ". The pass had been begun before and was interrupted, so these first touches do not"
+            " show what the drive learns by reading."
+        )
+        return Finding("flat", label, text)
     text = (
         f"{text}. The drive had served {format_share(touches.served_before_share)} of the files"
         " before, so these first touches do not show what it learns by reading"

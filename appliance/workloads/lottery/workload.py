@@ -6,6 +6,7 @@ that was not looked at, and never read a file but for a ticket or to warm it. An
 before each pass: even a warm one asks the drive for what does not fit into RAM.
 """
 
+import json
 import resource
 import time
 from collections.abc import Mapping, Sequence
@@ -24,9 +25,11 @@ from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.idle_wait import rest_array
 from appliance.workloads.lottery.draw import Draw, LotteryFile, PassPart, draw_tickets, list_parts
 from appliance.workloads.lottery.files import prepare_files
-from appliance.workloads.lottery.keys import LotteryPass, LotteryPlan
+from appliance.workloads.lottery.keys import AFTER_INTERRUPTED, LotteryPass, LotteryPlan
 from appliance.workloads.lottery.passes import Pulse, Reader, make_reader
+from appliance.workloads.raw_files import keep, read_list
 
+_BEGUN = "passes-begun.json"
 _WISHED: dict[LotteryPass, PageCache] = {
     "cold": "cold",
     "warm": "warm",
@@ -60,6 +63,9 @@ class LotteryWorkload(Workload):
         """Draw every ticket of one pass. Raises StepFailedError."""
         this = self._parts[part]
         bench, remarks = rest_array(bench)
+        memory = bench.raw / _BEGUN
+        begun = read_list(memory)
+        keep(memory, json.dumps([*begun, part]))
         targets = self._targets(bench)
         # The kernel forgets a bare drive's pages when nobody has it open any more.
         with kept_open(targets):
@@ -77,6 +83,7 @@ class LotteryWorkload(Workload):
             reason=reason,
             drive_state=bench.drive_state,
             served_before=self._count_served(bench, this, finished),
+            is_again=part in begun,
         )
         return PartResult(
             rows.of_files(tickets) + rows.of_pass(tickets),
@@ -195,12 +202,14 @@ class _Rows:
         reason: str,
         drive_state: str,
         served_before: Mapping[str, int],
+        is_again: bool,
     ) -> None:
         self._part = part
         self._proven = proven
         self._reason = reason
         self._drive_state = drive_state
         self._served_before = served_before
+        self._is_again = is_again
 
     def of_files(self, tickets: Sequence[Ticket]) -> tuple[Result, ...]:
         """Per file: its mean rate, and who answered."""
@@ -241,6 +250,7 @@ class _Rows:
         words = [self._drive_state]
         if served:
             words.append(f"trained {served / sum(files.values()):.3g} times")
+        words.append(AFTER_INTERRUPTED * self._is_again)
         return judge_reads(
             wished=_WISHED[self._part.kind],
             proven_before=self._proven,

@@ -19,7 +19,7 @@ from appliance.report.charts.draw import Bars, draw_stacks
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.section import Row, Section, all_tellable, compare
 from appliance.samples.variants import TOTAL
-from appliance.units import format_seconds
+from appliance.units import format_minutes, format_seconds
 
 PHASES = {
     "recovery": "recovery from dump",
@@ -131,7 +131,7 @@ def _judge(workload: Workload) -> Iterable[Finding]:
         figures = find_phases(step)
         total = find_seconds(step)["total"]
         if total is not None and len(figures) == len(PHASES) and all_tellable(figures):
-            minutes = f" ({int(total) // 60} min {int(total) % 60} s)" if total >= 60 else ""
+            minutes = f" ({format_minutes(total)})" if total >= 60 else ""
             told.append((f"{step.label}: {total:.1f} s{minutes}", figures))
     if told:
         yield compare("SQL, all phases", told)

@@ -38,7 +38,7 @@ from appliance.workloads.fio.job import (
 )
 from appliance.workloads.fio.run import judge, make_results, run_fio
 from appliance.workloads.idle_wait import rest_array, wait_idle
-from appliance.workloads.raw_files import keep
+from appliance.workloads.raw_files import keep, read_list
 from appliance.workloads.sweep.keys import AFTER_INTERRUPTED, WARM_UP, SweepPlan, SweepVariant
 
 _FILE = "sweep.dat"
@@ -143,7 +143,7 @@ class SweepWorkload(Workload):
         self._lay_out(bench, set_bytes, target, reads=True)
         bench, notes = rest_array(bench)
         memory = bench.raw / _BEGUN
-        begun = _read_list(memory)
+        begun = read_list(memory)
         # What it has learned from reads that were not stored nothing takes back.
         again = AFTER_INTERRUPTED * (set_bytes in begun)
         keep(memory, json.dumps([*begun, set_bytes]))
@@ -203,7 +203,7 @@ class SweepWorkload(Workload):
         A set that was laid out before an interruption is not written again: the drive knows it.
         """
         memory = bench.raw / _LAID_OUT
-        laid_out: list[int] = _read_list(memory)
+        laid_out: list[int] = read_list(memory)
         short = bench.folder is not None and (
             not target.exists() or target.stat().st_size < set_bytes
         )
@@ -244,13 +244,6 @@ def _variants(plan: SweepPlan, test: FioTest) -> list[tuple[Options, str]]:
             else:
                 found.append((common, "randommap"))
     return found
-
-
-def _read_list(path: Path) -> list[int]:
-    try:
-        return [int(each) for each in json.loads(path.read_text())]
-    except (OSError, ValueError, TypeError):
-        return []
 
 
 make_workload = SweepWorkload

@@ -168,6 +168,7 @@ def test_how_often_the_drive_has_served_a_file_is_counted_by_its_bytes(bench: Be
     workload.prepare(bench)
 
     def states(part: str, finished: Mapping[str, int], served: Mapping[str, int]) -> dict[str, str]:
+        (bench.raw / "passes-begun.json").unlink(missing_ok=True)
         done = workload.run_part(
             replace(bench, served_before=served), part, finished=dict(finished)
         )
@@ -266,3 +267,13 @@ def test_an_array_rests_before_each_pass(bench: Bench, machine: Machine, kind: L
     assert array.happened == ["array rest"]
     assert done.notes == ("array not clean after 600 s: 12 MiB dirty",)
     assert all("array not clean" in result.cache.drive_state for result in done.results)
+
+
+def test_a_pass_that_was_interrupted_does_not_begin_with_first_touches(bench: Bench) -> None:
+    """The drive may have learned from the reads that were not stored."""
+    for expected in ("first step on it", "first step on it, after an interrupted pass"):
+        workload = LotteryWorkload(PLAN)
+        workload.prepare(bench)
+        # And power goes before it is stored.
+        done = workload.run_part(bench, "cold", finished={})
+        assert {r.cache.drive_state for r in done.results} == {expected}

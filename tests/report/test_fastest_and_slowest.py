@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Of many drives the fastest and the slowest are picked: what is said of two that chance picked."""
+
+import random
+from math import exp
+
+import pytest
+
+from appliance.report.ratios import Beside, find_besides, say_beside
+from appliance.report.sides import BOOTS, Samples, Side
+from tests.tui.test_boot_ratios import booted
+from tui.port.boot_ratios import find_boot_ratios
+
+_CAMPAIGNS = 200
+_NOISE = 0.02
+"""Of a real disk's boots: see test_told_of_simulated_drives.py."""
+
+
+def _draw(seed: int, drives: int, boots: int) -> list[tuple[float, ...]]:
+    chance = random.Random(f"{seed}/{drives}/{boots}")
+    return [tuple(20 * exp(chance.gauss(0, _NOISE)) for _ in range(boots)) for _ in range(drives)]
+
+
+def _compare(series: list[tuple[float, ...]]) -> list[Beside]:
+    sides = [
+        Side(1, str(number), str(number), (Samples(BOOTS, "s", boot_s, {}),))
+        for number, boot_s in enumerate(series)
+    ]
+    return [each for _, _, each in find_besides(sides)]
+
+
+@pytest.mark.parametrize("drives", [5, 8, 24])
+@pytest.mark.parametrize("boots", [5, 9, 20])
+def test_drives_that_do_not_differ_are_seldom_said_to(drives: int, boots: int) -> None:
+    """In one of 20 campaigns, as any other such sentence."""
+    found = [_compare(_draw(seed, drives, boots)) for seed in range(_CAMPAIGNS)]
+    assert all(len(each) == 1 for each in found), "the slowest against the fastest"
+    wrong = sum(each.ratio is not None and each.ratio.is_seen for (each,) in found)
+    assert wrong <= 0.05 * _CAMPAIGNS, wrong
+
+
+def test_a_drive_that_differs_is_found_among_many() -> None:
+    found = 0
+    for seed in range(_CAMPAIGNS):
+        *others, last = _draw(seed, 24, 9)
+        (each,) = _compare([*others, tuple(1.15 * boot_s for boot_s in last)])
+        found += each.ratio is not None and each.ratio.is_seen
+        assert "the fastest and the slowest of 24" in say_beside(each)
+    assert found >= 0.95 * _CAMPAIGNS
+
+
+def test_of_few_drives_each_is_a_sentence_of_its_own() -> None:
+    for each in _compare(_draw(1, 4, 9)):
+        assert each.ratio is not None
+        assert each.ratio.interval is not None
+        assert 0.95 <= each.ratio.interval.confidence < 0.97
+        assert "slowest" not in say_beside(each)
+
+
+def test_the_page_results_has_the_same_interval() -> None:
+    for drives in (4, 8):
+        series = [
+            tuple(boot_s * 1.2**number for boot_s in each)
+            for number, each in enumerate(_draw(1, drives, 10))
+        ]
+        ratios, _ = find_boot_ratios(
+            [booted(str(number), *boot_s) for number, boot_s in enumerate(series)]
+        )
+        told = [each.ratio.interval for each in _compare(series) if each.ratio]
+        assert all(told)
+        assert [each.interval for each in ratios] == [
+            pytest.approx((interval.low, interval.high)) for interval in told if interval
+        ]
