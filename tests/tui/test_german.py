@@ -47,6 +47,7 @@ _OTHERS = (
     *("results-databases", "results-take-over", "results-unusable"),
     *("run-shelf-sorted", "run-shelf-drive", "run-shelf-alone"),
     *("run-accepted", "run-quick-look", "run-judged-one"),
+    *("drives-shelf", "drives-inspect-shelf", "results-rejected"),
 )
 
 
@@ -62,8 +63,8 @@ def find_cut(pilot: Pilot[Any]) -> list[str]:
     """The texts of one line that have less room than they need."""
     cut = []
     for widget in pilot.app.screen.query("Line, Choice"):
-        stands_beside = isinstance(widget.parent, Horizontal)
-        if not widget.display or not (stands_beside or widget.id in {"keys", "modes", "header"}):
+        beside = widget.parent if isinstance(widget.parent, Horizontal) else None
+        if not widget.display or not (beside or widget.id in {"keys", "modes", "header"}):
             continue
         if isinstance(widget, Choice):
             text = str(widget.render())
@@ -71,7 +72,8 @@ def find_cut(pilot: Pilot[Any]) -> list[str]:
             assert isinstance(widget, Line)
             text = widget.text
         shown = widget.content_region
-        room = min(shown.right, _SIZE[0] - 1) - shown.x
+        right = beside.content_region.right if beside else _SIZE[0] - 1
+        room = min(shown.right, right) - shown.x
         if widget.region and "\n" not in text and len(text.rstrip()) > room:
             cut.append(text)
     return cut
