@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
 from tests.tui.scenes import SCENES, play
-from tests.tui.steps import drawn, press, settle
+from tests.tui.steps import drawn, press, settle, text_of
 from tui import language
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED
@@ -131,3 +131,12 @@ async def test_how_far_a_campaign_is_breaks_between_its_counts(german: FakeEngin
         "2 von 2 Boots (2 fertig, 0 Fehler),",
         "1 von 1 Schritten (1 fertig, 0 Fehler)",
     ]
+
+
+async def test_what_the_engine_says_of_an_array_is_german(german: FakeEngine) -> None:
+    SCENES["drives-array"].prepare(german)
+    async with KaltstartApp(german.port()).run_test(size=(120, 40)) as pilot:
+        await play("drives-array", pilot, german)
+        told = " ".join(text_of(pilot, "#details").split())
+        assert f"Backing-Laufwerk des Arrays aus {HDD.serial} und dem Cache" in told
+        assert "von Kampagne 3, übrig geblieben: hier auflösen" in told
