@@ -16,6 +16,8 @@ BARS = "▁▂▃▄▅▆▇" + BLOCK
 HALVES = "▀▌▐"
 # From emptiest to fullest: the end of a bar, drawn to the right.
 ENDS = "▏▎▍▌▋▊▉"
+_ENDING = 6
+"""Characters of a name that stay at its end where it is cut: as many as a release asks for."""
 ALLOWED = frozenset(
     {*map(chr, range(0x20, 0x7F)), *map(chr, range(0xA1, 0xAD)), *map(chr, range(0xAE, 0x100))}
     | {*BOX, *BARS, *HALVES, *ENDS}
@@ -56,6 +58,17 @@ def shorten(text: str, width: int) -> str:
     """`text` as it is drawn in `width` columns at most, the cut shown by `~`, in every font."""
     text = drawable(text)
     return text if len(text) <= width else text[: max(0, width - 1)] + "~"
+
+
+def shorten_name(text: str, width: int) -> str:
+    """A serial number or another name, cut in its middle: drives of one delivery differ at the end.
+
+    A release asks for that end, too.
+    """
+    text = drawable(text)
+    if len(text) <= width or width < 2 * _ENDING:
+        return shorten(text, width)
+    return f"{text[: width - _ENDING - 1]}~{text[-_ENDING:]}"
 
 
 def _escape(character: str) -> str:

@@ -8,9 +8,10 @@ the same ones: `results.json` tells whose a report is.
 import fcntl
 import json
 import os
+import re
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -70,6 +71,16 @@ def _lock(descriptor: int) -> bool:
             return False
     return True
 
+type _Whose = tuple[str, str, tuple[str, ...]]
+"""When the campaign was made, the hash of its plan, and its last line: boot, time and event.
+
+That is empty without any.
+"""
+
+_DECODER = json.JSONDecoder()
+_HEAD = re.compile(r'\{\s*"version": [0-9]+,\s*"campaign": (?=\{)')
+_END_BYTES = 16 << 10
+
 
 def find_report(
     connection: sqlite3.Connection, reports: Path, campaign: CampaignRow
@@ -114,13 +125,34 @@ def _is_report_of(connection: sqlite3.Connection, folder: Path, campaign: Campai
     )
 
 
-@lru_cache
-def _read_campaign(path: Path, _mtime_ns: int, _size: int) -> tuple[str, str, tuple[str, ...]]:
-    """When the campaign of this `results.json` was made, of which plan, and its last line.
+@lru_cache(maxsize=4096)
+def _read_campaign(path: Path, _mtime_ns: int, size_bytes: int) -> _Whose:
+    """Whose report this `results.json` is of. Read once.
 
-    That by boot, time and event; empty without any. Read once.
+    It may have megabytes, and a stick hundreds of them: of one as `render_json` lays it out, only
+    its ends are read. OSError, ValueError, KeyError, TypeError where it cannot be read as one.
     """
+    with suppress(ValueError, KeyError, TypeError), path.open("rb") as file:
+        begin = file.read(_END_BYTES).decode("ascii")
+        file.seek(max(0, size_bytes - _END_BYTES))
+        return _find_in_ends(begin, file.read().decode("ascii"))
     found = json.loads(path.read_text(encoding="utf-8"))
-    campaign, events = found["campaign"], found.get("events", ())
-    last = tuple(str(events[-1][name]) for name in ("boot_id", "at", "event")) if events else ()
-    return campaign["created_at"], campaign["plan_sha256"], last
+    return _name_campaign(found["campaign"], found.get("events", ())[-1:])
+
+
+def _find_in_ends(begin: str, end: str) -> _Whose:
+    """ValueError or KeyError where the campaign, or the last event, is not whole in them."""
+    head = _HEAD.match(begin)
+    at = end.rfind("\n  {\n")
+    if head is None or at < 0:
+        raise ValueError("not as it is written here")
+    campaign, _ = _DECODER.raw_decode(begin, head.end())
+    event, rest = _DECODER.raw_decode(end, at + len("\n  "))
+    if end[rest:] != "\n ]\n}\n":
+        raise ValueError("it does not end with an event")
+    return _name_campaign(campaign, (event,))
+
+
+def _name_campaign(campaign: Mapping[str, str], last: Sequence[Mapping[str, object]]) -> _Whose:
+    line = tuple(str(event[name]) for event in last for name in ("boot_id", "at", "event"))
+    return campaign["created_at"], campaign["plan_sha256"], line

@@ -82,6 +82,26 @@ def test_it_is_written_by_root_without_roots_path(folder: Path) -> None:
     assert (folder / "sdz").read_bytes() == b"image" * 1000
 
 
+def test_who_may_not_write_to_it_is_told_before_any_question(folder: Path) -> None:
+    for each in folder.parents:
+        if not each.stat().st_mode & 0o001:
+            each.chmod(each.stat().st_mode | 0o011)
+    folder.chmod(0o755)
+    (folder / "sdz").chmod(0o644)
+    done = subprocess.run(
+        ["bash", folder / "ci/write", folder / "sdz"],
+        env={"PATH": f"{folder}/tools:/usr/bin:/bin"},
+        user=65534,
+        group=65534,
+        extra_groups=[],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "sudo" in done.stderr
+
+
 @pytest.mark.parametrize("answers", [("sdz",), ("", "STICK-1"), ("{}", ""), ("{}", "STICK-2")])
 def test_nothing_is_written_without_both(folder: Path, answers: tuple[str, ...]) -> None:
     done = _write(folder, *(answer.format(folder / "sdz") for answer in answers))

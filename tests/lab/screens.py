@@ -20,6 +20,7 @@ from tests.lab.psf import ConsoleFont, parse_psf
 from tests.lab.qmp import QmpError
 from tests.lab.stick import StickError, make_stick, put_file
 from tests.lab.terminal import Terminal
+from tests.lab.timing import Zones
 from tests.lab.views import ScreenView, TerminalView, View
 
 _READY_S = 600
@@ -51,6 +52,22 @@ CONSOLES = {
     "serial-80x24": Console("uefi", "", on_line=True),
 }
 
+_PLATTER = Zones(outer_bytes_s=18_000_000, inner_bytes_s=9_000_000)
+_CABLE_BYTES_S = 50_000_000
+"""A tenth of what disks and SSDs do: the quickest that an emulated machine sees undisturbed."""
+DRIVES = tuple(
+    replace(
+        drive,
+        timing=replace(
+            drive.timing,
+            rate_bytes_s=_CABLE_BYTES_S,
+            zones=None if drive.model == "ssd" else _PLATTER,
+        ),
+    )
+    for drive in DEFAULT_DRIVES
+)
+"""In the pictures no drive is quicker than drives are."""
+
 
 def make_sticks(out: Path) -> Path:
     """A stick with a finished campaign, the plan of one that can be started, and a kept plan."""
@@ -58,7 +75,9 @@ def make_sticks(out: Path) -> Path:
     stick = campaign / "stick.raw"
     if not stick.exists() or not (campaign / "report").exists() or _is_older(stick, IMAGE):
         limits = replace(Limits(), total_s=2400)
-        result = run_campaign(Trial(out=campaign, plan=FINISHED, processors=2, limits=limits))
+        result = run_campaign(
+            Trial(out=campaign, plan=FINISHED, drives=DRIVES, processors=2, limits=limits)
+        )
         if not result.ok:
             raise LabTimeoutError(
                 f"the campaign is {result.outcome} {result.reason}; see {campaign}/serial.log"
@@ -88,7 +107,7 @@ def photograph(name: str, finished: Path, out: Path) -> None:
         interface=True,
     )
     with (
-        DriveBay(DEFAULT_DRIVES, folder=folder / "drives") as bay,
+        DriveBay(DRIVES, folder=folder / "drives") as bay,
         Machine(setup, drives=bay.attached(power_on=1)) as machine,
         _terminal(machine) as terminal,
     ):

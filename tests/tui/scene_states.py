@@ -3,6 +3,7 @@
 
 from dataclasses import replace
 
+from appliance.campaign.drives.leftover_arrays import _FOREIGN, _OURS
 from appliance.drives.model import Drive
 from appliance.phrases import N_, Phrase
 from appliance.store.pause_and_skip import update_pause_asked
@@ -196,28 +197,30 @@ def show_steps(engine: FakeEngine) -> None:
     add_steps(engine)
 
 
+def _left_behind(kind: str) -> Phrase:
+    whose = Phrase(_OURS[kind], backing=HDD.serial, cache=NO_SERIAL.wwn, id=3)
+    return Phrase(N_("{what}, left behind: dismantle it here"), what=whose)
+
+
 OURS: dict[str, object] = {
     "set_uuid": "6b616c74-0000-4000-8000-0000000000aa",
     "role": "backing",
     "ours": True,
     "campaign_id": 3,
-    "explanation": "backing drive of the array WD-WX41A47H2291 with the cache "
-    "eui.0025385b71b0a1c2 of campaign 3, left behind: take it apart here",
+    "explanation": _left_behind("backing"),
 }
 FOREIGN: dict[str, object] = {
     "set_uuid": "11111111-2222-4333-8444-555555555555",
     "role": "cache",
     "ours": False,
     "campaign_id": None,
-    "explanation": "cache drive of a bcache array that was not made here: "
-    "left alone unless you release this drive for erasing",
+    "explanation": Phrase(_FOREIGN["cache"]),
 }
 
 
 def show_left_behind(engine: FakeEngine) -> None:
     """An array of ours on two drives, and half of a foreign one."""
-    words = str(OURS["explanation"]).replace("backing drive", "cache drive")
-    cache: dict[str, object] = {"role": "cache", "explanation": words}
+    cache: dict[str, object] = {"role": "cache", "explanation": _left_behind("cache")}
     engine.show_drives(
         HDD, SSHD, NO_SERIAL, arrays={HDD: OURS, NO_SERIAL: OURS | cache, SSHD: FOREIGN}
     )

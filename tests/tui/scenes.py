@@ -59,6 +59,7 @@ from tests.tui.scene_steps import (
 from tests.tui.shelf_scenes import (
     accept_shelf,
     judge_one,
+    list_shelf,
     look_quickly,
     open_drive,
     read_shelf,
@@ -136,6 +137,9 @@ SCENES = {
     "run-shelf-sorted": Scene(run_large_shelf, sort_shelf),
     "run-shelf-drive": Scene(run_shelf, open_drive),
     "run-shelf-alone": Scene(run_shelf_alone, read_shelf),
+    "drives-shelf": Scene(list_shelf, do_nothing),
+    "drives-inspect-shelf": Scene(list_shelf, offer_inspection),
+    "results-rejected": Scene(reject_some, press_keys("4")),
     "run-accepted": Scene(accept_shelf, press_keys("3")),
     "run-rejected": Scene(reject_some, press_keys("3")),
     "run-quick-look": Scene(look_quickly, press_keys("3")),

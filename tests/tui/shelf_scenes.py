@@ -35,6 +35,12 @@ def make_drives(count: int) -> list[Drive]:
     ]
 
 
+def list_shelf(engine: FakeEngine) -> None:
+    """Drives and nothing else."""
+    engine.show_drives(*make_drives(60), looking=False)
+    engine.say()
+
+
 def name_device(number: int) -> str:
     """`sda` to `sdz`, `sdaa`."""
     letters = "abcdefghijklmnopqrstuvwxyz"

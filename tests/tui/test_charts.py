@@ -109,7 +109,7 @@ def test_bars_have_their_figures_beside_them() -> None:
     ]
     assert draw_bars(bars, width=60) == picture("""
         |  WD-1                 ███████████████████   98.4 MB/s  cold
-        |  SERIAL-OF-30-CHARA~  ▏                      0.0 MB/s  cold
+        |  SERIAL-OF-30~000001  ▏                      0.0 MB/s  cold
         |  gone                                      0.0 MB/s  bypass
         """).replace("|", "")
 

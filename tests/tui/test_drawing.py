@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tui.charset import ALLOWED, drawable, shorten
+from tui.charset import ALLOWED, drawable, shorten, shorten_name
 from tui.widgets.figures import draw_bar, draw_progress
 
 TUI = Path(__file__).resolve().parents[2] / "tui"
@@ -50,6 +50,12 @@ def test_what_the_interface_says_itself_is_in_the_set(path: Path) -> None:
 def test_texts_are_cut_with_a_sign() -> None:
     assert shorten("abcdef", 6) == "abcdef"
     assert shorten("abcdef", 5) == "abcd~"
+
+
+def test_a_name_is_cut_where_drives_of_one_delivery_are_the_same() -> None:
+    assert shorten_name("S3Z8NB0K123456789", 17) == "S3Z8NB0K123456789"
+    assert shorten_name("S3Z8NB0K123456789", 14) == "S3Z8NB0~456789"
+    assert shorten_name("S3Z8NB0K123456789", 11) == "S3Z8NB0K12~"
 
 
 def test_bars_are_proportional_and_never_vanish() -> None:

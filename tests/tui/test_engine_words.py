@@ -49,7 +49,7 @@ def _done(**fields: object) -> Event:
 def test_an_event_is_told_from_its_fields_and_what_is_not_known_of_it_in_english() -> None:
     assert say_event(_done()) == "cycle-done A cycle 3: 28.200 s"
     language.use("de")
-    assert say_event(_done()) == "Zyklus fertig: A Zyklus 3: 28.200 s"
+    assert say_event(_done()) == "Zyklus fertig: A Zyklus 3: 28,200 s"
     assert say_event(replace(_done(), fields=None)) == "Zyklus fertig: A cycle 3: 28.200 s"
     step = {"kind": "fio", "device": "array", "what": "by a person"}
     words = "{kind} on {device}: {what}"

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
 from tests.tui.scenes import SCENES, play
-from tests.tui.steps import drawn, press, settle
+from tests.tui.steps import drawn, press, settle, text_of
 from tui import language
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED
@@ -47,6 +47,7 @@ _OTHERS = (
     *("results-databases", "results-take-over", "results-unusable"),
     *("run-shelf-sorted", "run-shelf-drive", "run-shelf-alone"),
     *("run-accepted", "run-quick-look", "run-judged-one"),
+    *("drives-shelf", "drives-inspect-shelf", "results-rejected"),
 )
 
 
@@ -62,8 +63,8 @@ def find_cut(pilot: Pilot[Any]) -> list[str]:
     """The texts of one line that have less room than they need."""
     cut = []
     for widget in pilot.app.screen.query("Line, Choice"):
-        stands_beside = isinstance(widget.parent, Horizontal)
-        if not widget.display or not (stands_beside or widget.id in {"keys", "modes", "header"}):
+        beside = widget.parent if isinstance(widget.parent, Horizontal) else None
+        if not widget.display or not (beside or widget.id in {"keys", "modes", "header"}):
             continue
         if isinstance(widget, Choice):
             text = str(widget.render())
@@ -71,7 +72,8 @@ def find_cut(pilot: Pilot[Any]) -> list[str]:
             assert isinstance(widget, Line)
             text = widget.text
         shown = widget.content_region
-        room = min(shown.right, _SIZE[0] - 1) - shown.x
+        right = beside.content_region.right if beside else _SIZE[0] - 1
+        room = min(shown.right, right) - shown.x
         if widget.region and "\n" not in text and len(text.rstrip()) > room:
             cut.append(text)
     return cut
@@ -129,3 +131,12 @@ async def test_how_far_a_campaign_is_breaks_between_its_counts(german: FakeEngin
         "2 von 2 Boots (2 fertig, 0 Fehler),",
         "1 von 1 Schritten (1 fertig, 0 Fehler)",
     ]
+
+
+async def test_what_the_engine_says_of_an_array_is_german(german: FakeEngine) -> None:
+    SCENES["drives-array"].prepare(german)
+    async with KaltstartApp(german.port()).run_test(size=(120, 40)) as pilot:
+        await play("drives-array", pilot, german)
+        told = " ".join(text_of(pilot, "#details").split())
+        assert f"Backing-Laufwerk des Arrays aus {HDD.serial} und dem Cache" in told
+        assert "von Kampagne 3, übrig geblieben: hier auflösen" in told

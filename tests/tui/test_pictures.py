@@ -22,7 +22,7 @@ LARGE_TOO = (
     *("drives", "compose-all-tests", "release", "run-running", "run-countdown", "run-step"),
     *("results", "results-steps", "compose-array", "array"),
     *("run-shelf", "run-shelf-sorted", "run-accepted", "run-rejected", "run-quick-look"),
-    *("drives-array", "run-array", "results-array", "further-mistakes"),
+    *("drives-array", "run-array", "results-array", "further-mistakes", "drives-shelf"),
     *(
         "drives-asked",
         "drives-known",

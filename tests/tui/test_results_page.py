@@ -75,11 +75,11 @@ async def test_each_drive_has_its_verdict_with_reasons_and_its_field_tests(
         verdicts, steps = results.split("\n\n")
         assert verdicts.splitlines() == [
             "Verdicts",
-            "  ! WD-WX41A47H2291       accept with remarks, surface read",
-            "    crc_errors: 1203, more than 100",
             "  × W761CPRN              REJECT, surface read",
             "    verify: 8,192 bytes came back wrong after a power-off, 0 allowed",
             "    surface: 4,096 unreadable bytes, 0 allowed",
+            "  ! WD-WX41A47H2291       accept with remarks, surface read",
+            "    crc_errors: 1203, more than 100",
             "  + eui.0025385b71b0a1c2  accept, surface read",
         ]
         found = [" ".join(line.split()) for line in steps.splitlines()]

@@ -203,10 +203,13 @@ async def test_how_many_are_accepted_is_said_in_large_letters(
         await press(pilot, "3")
         rejected = "\n".join(map(str.rstrip, text_of(pilot, "#rejected").splitlines()))
         assert rejected == draw_words("× 1 REJECT", width=size[0] - 4)
-        assert text_of(pilot, "#accepted") == draw_words("+ 3 ACCEPT", width=size[0] - 4)
+        # On a small screen the drives themselves need the room.
+        large = draw_words("+ 3 ACCEPT", width=size[0] - 4) if size[1] > 24 else ""
+        assert text_of(pilot, "#accepted") == large
+        assert ("+ 3 ACCEPT" in text_of(pilot, "#judged")) == (not large)
         assert not pilot.app.screen.query_one("#accepted").has_class("clean")
         screen = drawn(pilot)
-        assert screen.count("█") > 80
+        assert screen.count("█") > 60
         assert set(screen) <= ALLOWED | {"\n"}
         assert "REJECT" in lines_of(screen)[0], "what is to be taken out comes first"
 
@@ -245,8 +248,8 @@ async def test_what_has_no_verdict_is_counted_and_keeps_the_frame_away(engine: F
     async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await press(pilot, "3")
-        assert text_of(pilot, "#judged") == "! 1 REMARKS; 1 not judged"
-        assert "not judged" in lines_of(drawn(pilot))[-1] or "bay 14" not in drawn(pilot)
+        assert text_of(pilot, "#judged") == "! 1 REMARKS; + 11 ACCEPT; 1 not judged"
+        assert "bay 12" in drawn(pilot), "the rejected one"
 
 
 @pytest.mark.parametrize("say", [lambda: use("en"), lambda: use("de")], ids=["en", "de"])

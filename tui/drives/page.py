@@ -41,6 +41,8 @@ _FRAME = 4
 """Columns of a panel beside its text: lines and padding."""
 # The details have at least these lines, and more where the table leaves some.
 _DETAIL_LINES = 5
+_NEXT_LINES = 4
+"""Of what to do next, where that is a panel: it is in sight below a shelf of drives too."""
 _LISTED_CAMPAIGNS = 6
 
 
@@ -63,8 +65,8 @@ class DrivesPage(Page):
         "b         its light blinks: it is read for 20 s; any key stops it\n"
         "i         inspect all drives; writes nothing\n"
         "Enter     i, unless the stick has a plan or an unfinished campaign; then d\n"
-        "t         dismantle an array that a campaign of this stick left behind; an array "
-        "that was not made here is left alone"
+        "t         dismantle an array that a campaign of this stick left behind; one that "
+        "was not made here is left alone"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("d", "show_all_details", show=False),
@@ -288,7 +290,8 @@ class DrivesPage(Page):
         is_wide = size.width >= _WIDE
         self.query_one("#drives").set_class(is_wide, "wide")
         self.query_one("#listed").styles.width = self._list_columns()
-        room = place.height - self._unlisted_lines - (0 if is_wide else _DETAIL_LINES + 3)
+        room = place.height - self._unlisted_lines
+        room -= _NEXT_LINES if is_wide else _DETAIL_LINES + 3
         notes = [describe_note(drive, snapshot.campaigns) for drive in drives] if is_wide else ()
         cells = lay_out(drives, self._list_columns() - _FRAME, room - 3, notes)
         self._table_lines = max(4, min(room, len(drives) * cells.lines + 3))

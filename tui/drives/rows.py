@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from tui.charset import drawable, shorten
+from tui.charset import drawable, shorten, shorten_name
 from tui.format import localise, show_number
 from tui.language import N_, _
 from tui.model.drives import DriveRow, Health
@@ -93,13 +93,17 @@ def lay_out(
             cells = (*((text,) for text in texts), healths[number], (offered,))
         rows.append(
             tuple(
-                _make_cell([shorten(text, columns) for text in cell[:lines]])
+                _make_cell([_cut(text, columns, drive) for text in cell[:lines]])
                 for cell, columns in zip(cells, widths.values(), strict=True)
                 if columns
             )
         )
     columns = tuple((title, columns) for title, columns in widths.items() if columns)
     return Cells(columns, tuple(rows), lines)
+
+
+def _cut(text: str, columns: int, drive: DriveRow) -> str:
+    return (shorten_name if text == drive.identity else shorten)(text, columns)
 
 
 def _make_cell(texts: Sequence[str]) -> Text:

@@ -7,7 +7,7 @@ from typing import override
 from rich.text import Text
 from textual import events
 
-from tui.charset import shorten
+from tui.charset import shorten, shorten_name
 from tui.language import _
 from tui.model.drives import DriveRow
 from tui.model.engine_words import measure_roles, name_role
@@ -72,7 +72,7 @@ class DriveTable(Table):
         # As much as the longest word for a role leaves.
         model = 27 - measure_roles()
         text = (
-            f"{mark} {shorten(called, model):{model}} {shorten(drive.identity, 20):20}"
+            f"{mark} {shorten(called, model):{model}} {shorten_name(drive.identity, 20):20}"
             f" {drive.size:>7} {_(drive.kind):5} {shorten(drive.device, 7):7}"
             f" {name_role(role) if role else ''}"
         )

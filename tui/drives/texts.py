@@ -62,7 +62,7 @@ def describe_drive(drive: DriveRow, *, table_columns: int = 0) -> list[str]:
         ),
     ]
     if drive.array is not None:
-        lines.append(_("Array: {explanation}").format(explanation=drive.array.explanation))
+        lines.append(_("Array: {explanation}").format(explanation=say(drive.array.explanation)))
     lines += _describe_answer(drive)
     details, health = drive.details, drive.health
     lines += [_REMARK + say(each) for each in details.findings] if details else []

@@ -6,7 +6,7 @@ No figure stands without the cache state that it was taken under.
 
 from collections.abc import Sequence
 
-from tui.charset import shorten
+from tui.charset import shorten, shorten_name
 from tui.language import _
 from tui.model.campaigns import ARRAY, Campaign, Figure, Step
 from tui.model.engine_words import name_device, name_role
@@ -26,7 +26,9 @@ def describe_comparisons(campaign: Campaign, width: int) -> list[str]:
         for index in indexes
     ]
     return [
-        _compare(steps, [shorten(names.get(step.device, step.device), 15) for step in steps], width)
+        _compare(
+            steps, [shorten_name(names.get(step.device, step.device), 15) for step in steps], width
+        )
         for steps in beside
         if len(steps) > 1 and any(step.on_array for step in steps)
     ]

@@ -11,7 +11,7 @@ from dataclasses import replace
 from appliance.store.read.figures import FigureRow, SampleRow
 from appliance.workloads.fio.keys import FioVariant
 from appliance.workloads.lottery.keys import LotteryVariant
-from tui.charset import one_line, shorten
+from tui.charset import one_line, shorten, shorten_name
 from tui.figures.steps import name_cache
 from tui.format import show_number
 from tui.language import _
@@ -100,7 +100,7 @@ def _draw_group(title: str, own: Sequence[tuple[str, Spread]], width: int) -> st
     lines = [draw_boxes(title, boxes, width=width) if boxes else shorten(title, width)]
     for device, each in own:
         if each.quartiles is None:
-            values = "  ".join(show_number(value, ".2f") for value in each.values)
+            values = "  ".join(show_number(value, ",.2f") for value in each.values)
             lines.append(shorten(f"{_label(device, each)}  {values}", width))
     return "\n".join(lines)
 
@@ -112,4 +112,4 @@ def _make_box(device: str, spread: Spread) -> Box:
 
 
 def _label(device: str, spread: Spread) -> str:
-    return f"{shorten(name_device(device), _DEVICE)} n={len(spread.values)}"
+    return f"{shorten_name(name_device(device), _DEVICE)} n={len(spread.values)}"

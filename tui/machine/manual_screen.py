@@ -2,6 +2,8 @@
 """A page's help, and behind it the manual: a list of chapters, and a chapter to be scrolled."""
 
 import asyncio
+import re
+import textwrap
 from typing import TYPE_CHECKING, ClassVar, override
 
 from textual.binding import Binding, BindingType
@@ -19,7 +21,16 @@ _EVERYWHERE = N_(
     "1 2 3 4 5  the pages     p  power off or restart     m  the manual\n"
     "Ctrl+L  redraw the screen and ask the terminal for its size"
 )
-_COLUMNS = 80
+_COLUMNS, _FRAME = 80, 4
+_KEY = re.compile(r"\S+(?:,? {1,3}\S+)?  +(?=\S)")
+"""Keys at the start of a line of help, one or two, up to what they do."""
+
+
+def _hang(line: str) -> str:
+    """Below its first line, what a key does stays beside the key."""
+    key = _KEY.match(line)
+    indent = " " * len(key[0]) if key else ""
+    return textwrap.fill(line, _COLUMNS - _FRAME, subsequent_indent=indent)
 
 
 class Help(Ask):
@@ -30,7 +41,7 @@ class Help(Ask):
     def __init__(self, title: str, text: str) -> None:
         super().__init__(
             title,
-            f"{text}\n\n{_(_EVERYWHERE)}",
+            "\n".join(_hang(line) for line in f"{text}\n\n{_(_EVERYWHERE)}".split("\n")),
             (("manual", _("Manual")),),
             cancel=_("Close"),
         )

@@ -14,7 +14,7 @@ from tui.language import N_, _
 from tui.model.machine import Lines, Machine
 from tui.model.snapshot import Snapshot
 from tui.page import Page, entitle
-from tui.roles import QUIET, paint, paint_keys
+from tui.roles import QUIET, WARNING, paint, paint_keys
 from tui.widgets.choice import Choice
 from tui.widgets.dialog import Ask, Dialog
 from tui.widgets.field import Field
@@ -37,6 +37,7 @@ _WAKE = N_(
 _TALL = 32
 """Lines of a screen that has room for more than the facts."""
 _NAME = re.compile(r"^[^\s].{14} ?", re.MULTILINE)
+_TROUBLE = re.compile(r"(?<=^.{16})! .*", re.MULTILINE)
 _WAYS = (
     ("k", N_("the keyboard's layout")),
     ("l", N_("the language")),
@@ -51,6 +52,8 @@ type _Flow = Callable[[Machine], Coroutine[Any, Any, None]]
 def _paint_facts(facts: str) -> Text:
     """The names of the facts before the facts."""
     painted = paint(facts)
+    painted.highlight_regex(_TROUBLE, WARNING)
+    painted.highlight_words([_(", WRITE-PROTECTED")], WARNING)
     for match in _NAME.finditer(facts):
         painted.stylize(QUIET, *match.span())
     return painted

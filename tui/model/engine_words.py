@@ -26,7 +26,7 @@ _LONGEST = 20_000
 """Characters of a text, of its words and of a field: far above what the engine says."""
 _SAID = {"what", "before", "after", "first", "rest", "name", "hint", "proof", "verdict", "depth"}
 """What is put in that may be words of the engine's again."""
-_RATES = {"rate", "low", "high"}
+_RATES = {"rate", "low", "high", "seconds", "took_s", "size"}
 """What is put in that are numbers with a decimal point."""
 
 

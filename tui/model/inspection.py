@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tui.charset import shorten
+from tui.charset import shorten, shorten_name
 from tui.language import _
 from tui.model.draft import ComposedCampaign, PlanTable
 from tui.model.drives import DriveRow
@@ -83,5 +83,5 @@ def _find_obstacle(drive: DriveRow) -> str:
 
 
 def _describe(drive: DriveRow) -> str:
-    model, identity = shorten(drive.model, 22), shorten(drive.identity, 20)
+    model, identity = shorten(drive.model, 22), shorten_name(drive.identity, 20)
     return f"{drive.device:8} {model:22} {identity:20} {drive.size:>7}"

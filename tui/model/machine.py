@@ -123,7 +123,7 @@ def _find_clocks(value: dict[str, Any], layouts: Lines, languages: Lines) -> Lin
 
 def _describe_clock(ahead_s: int | None) -> str:
     if ahead_s is None:
-        return _("NONE FOUND: the time is wrong after each power-off")
+        return "! " + _("NONE FOUND: the time is wrong after each power-off")
     if abs(ahead_s) <= _CLOCKS_AGREE_S:
         return _("agrees with the system's time")
     if ahead_s > 0:
@@ -133,12 +133,12 @@ def _describe_clock(ahead_s: int | None) -> str:
 
 def _describe_alarm(value: dict[str, Any]) -> str:
     if not value["can_wake"]:
-        return _("NOT POSSIBLE: switch it on by hand each time")
+        return "! " + _("NOT POSSIBLE: switch it on by hand each time")
     alarm_in_s, wake = value["alarm_in_s"], value["wake"]
     told = _("not tried yet (w)")
     if wake is not None and wake["result"] == "asleep":
         day = wake["ended_at"][:10]
-        told = _("DOES NOT WAKE from power-off (tried {day})").format(day=day)
+        told = "! " + _("DOES NOT WAKE from power-off (tried {day})").format(day=day)
     elif wake is not None:
         told = _(
             "wakes {seconds} s after its alarm; {moved} of {counted} drives lost power"
@@ -176,7 +176,7 @@ def _describe_errors(commands: int | None, remembered: int | None) -> str:
 
 def _describe_space(value: dict[str, Any] | None, *, show_size: Callable[[int], str]) -> str:
     if value is None:
-        return _("CANNOT BE READ")
+        return "! " + _("CANNOT BE READ")
     return _("{free} free of {total}").format(
         free=show_size(value["free_bytes"]), total=show_size(value["total_bytes"])
     )

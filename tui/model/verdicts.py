@@ -20,8 +20,13 @@ def describe_depth(verdict: VerdictRow) -> str:
     """`quick look, 2 % read`, or the depth alone where all was read."""
     if verdict.depth != "quick look":
         return _(verdict.depth)
+    return f"{_('quick look')}, {describe_share(verdict)}"
+
+
+def describe_share(verdict: VerdictRow) -> str:
+    """How much of a drive was read that was looked at quickly: `2 % read`."""
     if not verdict.read_percent:
-        return _("quick look, surface not read")
+        return _("surface not read")
     share = verdict.read_percent
     shown = show_number(share, ".1f") if share < 1 else show_number(min(round(share), 99), "d")
-    return _("quick look, {share} read").format(share=f"{shown} %")
+    return _("{share} read").format(share=f"{shown} %")

@@ -12,7 +12,7 @@ from typing import override
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from tui.charset import shorten
+from tui.charset import shorten, shorten_name
 from tui.language import N_, _
 from tui.model.draft import Mistake, PlanTable
 from tui.model.drives import DriveRow
@@ -263,7 +263,7 @@ class ArrayDialog(FormDialog[ArrayAnswer]):
 
 
 def _describe(what: str, drive: DriveRow) -> str:
-    model, identity = shorten(drive.model, 22), shorten(drive.identity, 20)
+    model, identity = shorten(drive.model, 22), shorten_name(drive.identity, 20)
     return f"{what:15}{model:22} {identity:20} {drive.size} {_(drive.kind)}"
 
 

@@ -38,6 +38,8 @@ from tui.widgets.dialog import FormDialog
 from tui.widgets.field import Field
 from tui.widgets.line import Line
 
+_TALL = 26
+"""Lines of a screen from which the form is in paragraphs."""
 _LOSS_WIDTH = 60
 """For the drives that lose everything: buttons stay in sight, and each release names its drive."""
 
@@ -96,6 +98,10 @@ class CampaignForm(FormDialog[ComposedCampaign]):
                 yield Choice(_("Cancel"), id="cancel")
                 yield Choice(_("Continue"), id="continue")
                 yield Line(_("Tab: next  F2: how long  F3: save  Esc: leave"))
+
+    def on_resize(self) -> None:
+        """On a small screen nothing is empty: the keys of the list must be in sight."""
+        self.set_class(self.app.size.height < _TALL, "dense")
 
     def on_mount(self) -> None:
         """Begin with no drive, or with what a template or a kept plan has."""
@@ -369,8 +375,10 @@ class CampaignForm(FormDialog[ComposedCampaign]):
         text = _("No test is chosen yet.")
         if has_tests:
             text = _("NOTHING IS WRITTEN: these tests only read, so no release is needed.")
-        self.query_one("#writes", Line).show(loss or text)
         only_reads = has_tests and not loss
+        writes = self.query_one("#writes", Line)
+        writes.show(loss or text)
+        writes.set_class(only_reads, "harmless")
         self.query_one("#continue", Choice).relabel(_("Start") if only_reads else _("Continue"))
         self.query_one("#problem", Line).show("")
         boot, hint = self.query_one(BootRow), self.query_one("#hint", Line)

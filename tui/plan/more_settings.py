@@ -48,6 +48,7 @@ class FurtherLine(Line):
             wrong = ", ".join(each.key for each in mistakes)
             told = _("! mistakes in {keys}").format(keys=wrong)
         self.show(_("F5 more settings: {what}").format(what=told))
+        self.set_class(bool(mistakes), "wrong")
 
 
 def is_further(mistake: Mistake) -> bool:

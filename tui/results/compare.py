@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, override
 
-from tui.charset import shorten
+from tui.charset import shorten, shorten_name
 from tui.figures.side_ratios import Comparison, describe_comparison
 from tui.language import _
 from tui.model.campaigns import ARRAY, Campaign
@@ -88,4 +88,5 @@ async def _choose(
 
 def _describe(campaign: Campaign, device: str) -> str:
     at = campaign.created_at[:10]
-    return f"{campaign.id:3}  {at}  {shorten(name_device(device), _NAME):{_NAME}}  {campaign.name}"
+    name = shorten_name(name_device(device), _NAME)
+    return f"{campaign.id:3}  {at}  {name:{_NAME}}  {campaign.name}"

@@ -14,8 +14,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 
 from appliance.store.read.overview import BootRow
+from appliance.store.verdicts import VerdictRow
 from tui import language
-from tui.charset import drawable, shorten
+from tui.charset import drawable, shorten, shorten_name
 from tui.figures.boots import draw_boots
 from tui.figures.comparisons import describe_comparisons, draw_comparisons
 from tui.figures.contention import Said, describe_contention
@@ -26,7 +27,7 @@ from tui.language import N_, _
 from tui.model.campaigns import Campaign, CampaignDrive, Figure, Step
 from tui.model.engine_words import name_device, name_role, say
 from tui.model.snapshot import Snapshot
-from tui.model.verdicts import describe_depth
+from tui.model.verdicts import SIGNS, describe_depth, find_sign
 from tui.page import Page, entitle
 from tui.results.compare import compare
 from tui.results.import_campaigns import take_over
@@ -64,9 +65,6 @@ _OUTCOMES = (
     ("accept", N_("ACCEPT"), GOOD),
 )
 """The worst first: what is written in large letters, and its colour."""
-_SIGNS = {"accept": "+", "accept with remarks": "!", "reject": "×"}
-_QUICK = "¼"
-"""The sign of a drive that is not rejected after a quick look: none of a full acceptance."""
 _DEPTHS = (N_("quick look"), N_("surface read"), N_("written and read back"))
 """As the database has them: how deep a campaign looked at a drive."""
 
@@ -240,7 +238,10 @@ class ResultsPage(Page):
         campaign = self._selected()
         results, report = self.query_one("#results", Line), self.query_one("#report", Line)
         verdict = self.query_one("#verdict", Line)
-        entitle(self.query_one(VerticalScroll), campaign.name if campaign else _("Results"))
+        width = self.app.size.width
+        width = max(40, width - _FRAME - (_LIST_COLUMNS if width >= _WIDE else 0))
+        title = shorten(campaign.name, width - _FRAME) if campaign else _("Results")
+        entitle(self.query_one(VerticalScroll), title)
         if campaign is None:
             results.show(_("No campaign on this stick yet."))
             report.show("")
@@ -251,8 +252,6 @@ class ResultsPage(Page):
         )
         report.show(_("Report: {place}").format(place=where))
         work = _name_work(campaign)
-        width = self.app.size.width
-        width = max(40, width - _FRAME - (_LIST_COLUMNS if width >= _WIDE else 0))
         verdict.show(draw_verdict(campaign, width))
         verdict.display = bool(verdict.text)
         ratios, contention = self._ratios.get(work, ()), self._contention.get(work, ())
@@ -305,8 +304,7 @@ def draw_verdict(campaign: Campaign, width: int) -> Text:
     ]
     for outcome, word, role in _OUTCOMES:
         if count := found.count(outcome):
-            sign = _QUICK if outcome == "quick look" else _SIGNS[outcome]
-            words = draw_words(f"{sign} {count} {_(word)}", width=width, height=3)
+            words = draw_words(f"{SIGNS[outcome]} {count} {_(word)}", width=width, height=3)
             return Text().append(f"{words}\n", role)
     return Text()
 
@@ -372,16 +370,19 @@ def describe_verdicts(campaign: Campaign, width: int) -> str:
         lines += _wrap(
             "! " + _("Not judged: {reason}").format(reason=campaign.judging_problem), width
         )
-    for each in campaign.verdicts:
+    for each in sorted(campaign.verdicts, key=_rank):
         verdict = each.verdict.upper() if each.verdict == "reject" else each.verdict
-        is_quick = each.depth == "quick look" and each.verdict != "reject"
-        sign = _QUICK if is_quick else _SIGNS.get(each.verdict, " ")
-        told = f"{sign} {shorten(each.drive_serial, name):{name}}  {_(verdict)}, "
+        told = f"{find_sign(each)} {shorten_name(each.drive_serial, name):{name}}  {_(verdict)}, "
         told += describe_depth(each) + (f"  {each.label}" if each.label else "")
         lines.append(f"  {shorten(told, width - 2)}")
         for reason in _split_reasons(each.reasons):
             lines += _wrap(reason, width)
     return "\n".join(lines)
+
+
+def _rank(verdict: VerdictRow) -> int:
+    """What somebody has to act on comes first."""
+    return list(SIGNS.values()).index(find_sign(verdict))
 
 
 def _split_reasons(reasons: str) -> list[str]:
@@ -451,7 +452,7 @@ def _describe_matrix(drives: tuple[CampaignDrive, ...], width: int) -> str:
         for drive in booted:
             by_cycle = {boot.cycle: boot for boot in drive.boots if not boot.charted}
             cells = "".join(f"{_show_time(by_cycle.get(cycle)):>{_CELL}}" for cycle in part)
-            lines.append(f"{shorten(drive.booted, name):{name}}  {cells}")
+            lines.append(f"{shorten_name(drive.booted, name):{name}}  {cells}")
         blocks.append("\n".join(lines))
     head = "".join(f"{_(word):>{columns}}" for word, columns in _FIGURES)
     apart = [each for drive in booted for each in drive.by_power]
@@ -462,7 +463,7 @@ def _describe_matrix(drives: tuple[CampaignDrive, ...], width: int) -> str:
             f"{text:>{columns}}"
             for text, (_word, columns) in zip(_sum_up(drive), _FIGURES, strict=True)
         )
-        lines.append(f"{shorten(drive.booted, name):{name}}  {row}")
+        lines.append(f"{shorten_name(drive.booted, name):{name}}  {row}")
     return "\n\n".join([*blocks, "\n".join(lines)])
 
 

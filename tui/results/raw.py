@@ -6,7 +6,7 @@ Everything is read piece by piece in a thread: a file may be long, and the stick
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, override
+from typing import TYPE_CHECKING, ClassVar, override
 
 from tui.charset import shorten
 from tui.format import show_exact
@@ -33,6 +33,8 @@ class RawListDialog(ReadableList):
 
 class RawDialog(Reader):
     """One piece of one of them, as it is."""
+
+    TITLE_COLUMNS: ClassVar[int] = _TITLE + 2
 
     def __init__(self, output: RawOutput, piece: RawPiece) -> None:
         keys = _("Up/Down PgUp/PgDn scroll  n next piece  b back  Esc list")

@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from tui.charset import shorten
+from tui.charset import shorten_name
 from tui.format import show_number
 from tui.language import _
 from tui.model.io_history import Course
@@ -64,6 +64,6 @@ def draw_activity(rates: Sequence[Rate], width: int) -> str:
     for rate in rates:
         read = show_number(rate.read_bytes_s / 1e6, "9.1f")
         moved = f"{read}  {show_number(rate.write_bytes_s / 1e6, '10.1f')}"
-        line = f"{shorten(rate.name, name):{name}}  {moved}  {rate.busy * 100:3.0f} %"
+        line = f"{shorten_name(rate.name, name):{name}}  {moved}  {rate.busy * 100:3.0f} %"
         lines.append(f"{line}  {draw_bar(rate.busy, 1.0, space)}".rstrip())
     return "\n".join(lines)

@@ -73,5 +73,10 @@ def draw_judged(campaign: Campaign | None, *, width: int, height: int) -> Judged
     )
 
 
+def list_ways_on(campaign: Campaign | None) -> list[tuple[str, str]]:
+    """The key to what a campaign that has ended has measured, and its label."""
+    return [("4", _("Results"))] if campaign is not None and campaign.state == "done" else []
+
+
 def _describe(sign: str, count: int) -> str:
     return f"{sign} {count} {_(_WORDS[sign])}"

@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tui.charset import shorten
+from tui.charset import shorten, shorten_name
 from tui.format import show_number
 from tui.language import N_, _
 from tui.model.campaigns import ARRAY, Campaign, CampaignDrive, Step
@@ -64,7 +64,9 @@ def _count(steps: tuple[Step, ...], state: str) -> int:
 class _Subject:
     """A drive, or the array, with what is done on it."""
 
+    identity: str
     name: str
+    """What it begins with, and its label or model."""
     role: str
     steps: tuple[Step, ...]
     booted: CampaignDrive | None
@@ -79,12 +81,12 @@ def _list_subjects(campaign: Campaign) -> list[_Subject]:
         own = tuple(step for step in campaign.steps if step.device == drive.identity)
         name = f"{drive.identity:{serial}} {drive.label or drive.model}"
         if drive.role not in {"backing", "cache"}:
-            subjects.append(_Subject(name, drive.role, own, drive))
+            subjects.append(_Subject(drive.identity, name, drive.role, own, drive))
             continue
-        subjects.append(_Subject(name, drive.role, own, None))
+        subjects.append(_Subject(drive.identity, name, drive.role, own, None))
         if drive.role == "backing":
             on_array = tuple(step for step in campaign.steps if step.on_array)
-            subjects.append(_Subject(drive.booted, ARRAY, on_array, drive))
+            subjects.append(_Subject(drive.booted, drive.booted, ARRAY, on_array, drive))
     return subjects
 
 
@@ -105,7 +107,11 @@ def describe_drives(campaign: Campaign, width: int) -> str:
     for each in subjects:
         boots = each.booted.boots if each.booted else ()
         failed = sum(not boot.valid for boot in boots) + _count(each.steps, "failed")
-        line = f"{shorten(each.name, name):{name}}  {name_role(each.role):{role}}"
+        # Cut as little as possible, and a serial number never at its end.
+        called = shorten_name(each.identity, name)
+        if len(each.identity) < name:
+            called = shorten(each.name, name)
+        line = f"{called:{name}}  {name_role(each.role):{role}}"
         if campaign.steps:
             over = sum(step.state not in {"planned", "running"} for step in each.steps)
             line += f" {f'{over}/{len(each.steps)}' if each.steps else '-':>{steps}}"

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
-from tui.charset import drawable, shorten
+from tui.charset import drawable, shorten, shorten_name
 from tui.figures.boots import draw_boots
 from tui.format import show_iops, show_number, show_rate
 from tui.language import N_, _
@@ -24,7 +24,7 @@ from tui.roles import paint
 from tui.run.charts import draw_activity, draw_course
 from tui.run.drive_dialog import DriveDialog
 from tui.run.events import describe_events
-from tui.run.judged import draw_judged
+from tui.run.judged import draw_judged, list_ways_on
 from tui.run.lines import describe_campaign, describe_drives
 from tui.run.resume import describe_resumption
 from tui.run.shelf import is_shelf
@@ -46,6 +46,9 @@ _WAKE = N_(
     "Or cancel, change the firmware's setup (ErP or deep sleep off; its own RTC alarm off, else "
     "on), and resume the campaign: it tries again."
 )
+
+_BELOW_LETTERS = 15
+"""Lines of a page with large letters that are not theirs, with some for the drives themselves."""
 
 
 class RunPage(Page):
@@ -112,7 +115,7 @@ class RunPage(Page):
         if snapshot.paused:
             wake = [("w", _("choose"))] if snapshot.paused.is_wake_asked else []
             return [*wake, ("r", _("resume")), *skip]
-        return []
+        return list_ways_on(snapshot.current)
 
     @override
     def show(self, snapshot: Snapshot) -> None:
@@ -128,7 +131,7 @@ class RunPage(Page):
             )
         entitle(self.query_one(VerticalScroll), _("Campaign"))
         many = is_shelf(campaign)
-        above = self._show_judged(campaign, width)
+        above = self._show_judged(campaign, width, many=many)
         self.query_one("#campaign", Line).show(about)
         now = self.query_one("#now", Line)
         now.show(paint(describe_now(snapshot, width, many=many)))
@@ -179,9 +182,11 @@ class RunPage(Page):
         if was_many != many or self.focused is None:
             (shelf.query_one(Table) if many else others).focus()
 
-    def _show_judged(self, campaign: Campaign | None, width: int) -> int:
+    def _show_judged(self, campaign: Campaign | None, width: int, *, many: bool) -> int:
         """How many lines it takes."""
-        judged = draw_judged(campaign, width=width, height=self.app.size.height // 2)
+        screen = self.app.size.height
+        height = min(screen // 2, screen - _BELOW_LETTERS) if many else screen // 2
+        judged = draw_judged(campaign, width=width, height=height)
         texts: dict[str, str | Text] = {
             "#rejected": judged.bad if judged else "",
             "#accepted": judged.good if judged else "",
@@ -393,7 +398,9 @@ def describe_steps(
         share = f"{100 * done / total:.0f} %" if total > 0 else ""
         celsius = temperatures.get(step.device)
         warm = "" if celsius is None else f"{celsius:.0f} °C"
-        line = f"{shorten(name, longest):{longest}}  {step.kind:9} {part:>9} {share:>6} {warm:>6}"
+        line = (
+            f"{shorten_name(name, longest):{longest}}  {step.kind:9} {part:>9} {share:>6} {warm:>6}"
+        )
         # What keeps a step from going on has to be seen: a drive that does not answer, for one.
         what = "" if step.part and total > 0 else say(each.progress.label)
         lines.append(shorten(f"{line}  {what}".rstrip(), width))

@@ -4,7 +4,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tui.charset import shorten
+from tui.charset import shorten, shorten_name
 from tui.format import show_number
 from tui.language import N_, _
 from tui.model.campaigns import Campaign, CampaignDrive, Step
@@ -13,7 +13,7 @@ from tui.model.engine_words import say
 from tui.model.estimate import DriveLeft, name_span
 from tui.model.snapshot import Rate, Snapshot
 from tui.model.status import Progress, RunningStep, StepNow
-from tui.model.verdicts import SIGNS, describe_depth, find_sign
+from tui.model.verdicts import SIGNS, describe_depth, describe_share, find_sign
 from tui.widgets.figures import draw_bar
 
 LEAST_DRIVES = 3
@@ -191,7 +191,10 @@ def _describe_verdict(campaign: Campaign, drive_id: int) -> str | None:
         return None
     for verdict in campaign.verdicts:
         if verdict.drive_id == drive_id:
-            return "; ".join(filter(None, (describe_depth(verdict), verdict.reasons)))
+            # Its state names a quick look already, if it is not rejected.
+            is_named = find_sign(verdict) == SIGNS["quick look"]
+            depth = (describe_share if is_named else describe_depth)(verdict)
+            return "; ".join(filter(None, (depth, verdict.reasons)))
     return None
 
 
@@ -320,7 +323,7 @@ def describe_line(line: ShelfLine, layout: Layout) -> str:
     """One drive."""
     head = (
         f"{shorten(line.bay, layout.bay):{layout.bay}} "
-        f"{shorten(line.identity, layout.drive):{layout.drive}} "
+        f"{shorten_name(line.identity, layout.drive):{layout.drive}} "
     )
     if layout.is_over:
         state = shorten(_(line.state), _WORD)

@@ -15,6 +15,7 @@ from tui.model.snapshot import Snapshot
 from tui.page import entitle
 from tui.roles import ACCENT, BAR, SIGNS, paint
 from tui.run.events import describe_events
+from tui.run.judged import list_ways_on
 from tui.run.shelf import (
     ORDERS,
     Layout,
@@ -134,7 +135,7 @@ class Shelf(Vertical):
             keys.append(("r", _("resume all")))
         if self.find_skippable(snapshot):
             keys.append(("k", _("skip step")))
-        return keys
+        return [*keys, *list_ways_on(campaign)]
 
     def find_skippable(self, snapshot: Snapshot) -> tuple[Campaign, Step] | None:
         """The step of the drive under the cursor that can be skipped now, with its campaign."""

@@ -15,6 +15,7 @@ from textual.containers import Horizontal, VerticalScroll
 from tui.charset import drawable
 from tui.language import _
 from tui.model.drives import DriveRow
+from tui.model.engine_words import say
 from tui.widgets.choice import Choice
 from tui.widgets.dialog import ScrolledDialog
 from tui.widgets.field import Field
@@ -85,7 +86,7 @@ def describe_loss(drive: DriveRow) -> str:
         ),
     ]
     if drive.array is not None:
-        lines.append(_name(_("Array"), drive.array.explanation))
+        lines.append(_name(_("Array"), say(drive.array.explanation)))
     if drive.holders:
         lines.append(_name(_("In use by"), ", ".join(drive.holders)))
     if drive.mountpoints:

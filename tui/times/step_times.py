@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
-from tui.charset import shorten
+from tui.charset import shorten_name
 from tui.language import N_, _, ngettext
 from tui.model.campaigns import ARRAY
 from tui.model.drives import DriveRow
@@ -115,14 +115,14 @@ def describe_times(times: Sequence[StepTime]) -> str:
 
 
 def list_times(times: Sequence[StepTime]) -> str:
-    """A line for each step, what it rests on, and the whole."""
+    """The whole, then a line for each step, and what it rests on."""
     lines = [
-        f"{each.kind:9} {shorten(each.device, 18):18} "
+        f"{each.kind:9} {shorten_name(each.device, 18):18} "
         f"{'' if each.seconds is None else show_span(each.seconds):16} {_(_SOURCES[each.source])}"
         for each in times
     ]
     whole = _("In all: {times}").format(times=describe_times(times))
-    return "\n".join([*lines, "", whole])
+    return "\n".join([whole, "", *lines])
 
 
 def show_span(seconds: float) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from math import floor, log10
 
-from tui.charset import BARS, BLOCK, HALVES, shorten
+from tui.charset import BARS, BLOCK, HALVES, shorten, shorten_name
 from tui.format import show_number
 from tui.widgets.figures import draw_bar
 
@@ -120,7 +120,7 @@ def draw_bars(bars: Sequence[Bar], *, width: int, indent: int = 2) -> str:
     largest = max(bar.value for bar in bars)
     lines = []
     for bar in bars:
-        start = f"{'':{indent}}{shorten(bar.label, label):{label}}  "
+        start = f"{'':{indent}}{shorten_name(bar.label, label):{label}}  "
         # The figure is never cut off for its picture.
         drawn = f"{draw_bar(bar.value, largest, space):{space}}  " if space >= 4 else ""
         lines.append(f"{start}{drawn}{bar.text:>{text}}".rstrip())
@@ -145,7 +145,9 @@ def draw_boxes(title: str, boxes: Sequence[Box], *, width: int) -> str:
     lines = [shorten(title, width)]
     for box, figures in zip(boxes, texts, strict=True):
         drawn = _draw_box(box, least, most, space)
-        lines.append(f"{shorten(box.label, label):{label}}  {drawn:{space}}  {figures:>{text}}")
+        lines.append(
+            f"{shorten_name(box.label, label):{label}}  {drawn:{space}}  {figures:>{text}}"
+        )
     if most > least:
         ends = (show_number(least, ".2f"), show_number(most, ".2f"))
         lines.append(_label_ends(ends, label + 2, space, width))

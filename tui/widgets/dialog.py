@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 
-from tui.charset import drawable, shorten
+from tui.charset import shorten
 from tui.language import N_, _
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
@@ -30,6 +30,8 @@ class Dialog[T](ModalScreen[T | None]):
     """A box; dismissed with None when left."""
 
     AUTO_FOCUS = "#cancel"
+    TITLE_COLUMNS: ClassVar[int] = 70
+    """As for `_NOTICE`, of the upper line."""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", show=False),
         # First of all: what is typed right after it belongs to the next field, however slow the
@@ -47,7 +49,7 @@ class Dialog[T](ModalScreen[T | None]):
     @override
     def compose(self) -> ComposeResult:
         with Vertical(id="box") as box:
-            box.border_title = drawable(self._title).strip().replace("[", r"\[")
+            box.border_title = shorten(self._title.strip(), self.TITLE_COLUMNS).replace("[", r"\[")
             yield from self.compose_box()
 
     def on_screen_resume(self, event: events.ScreenResume) -> None:

@@ -8,6 +8,8 @@ from textual import events
 from textual.strip import Strip
 from textual.widgets import Input
 
+from tui.charset import shorten
+
 # Textual hands a key that is bound from the field up to the app, which acts on it then: a letter
 # typed meanwhile, on a slow machine or over a serial line, would be deleted by the key before it.
 _EDITING = {
@@ -48,9 +50,10 @@ class Field(Input):
         strip = super().render_line(y)
         if self.has_focus or self.placeholder:
             return strip
-        length = len(strip.text.rstrip())
-        free = Segment("_" * (strip.cell_length - length), self.rich_style)
-        return Strip.join([strip.crop(0, length), Strip([free])])
+        columns = self.content_size.width
+        # Its begin, which says more than the end that the cursor is at.
+        text = shorten(self.value, columns)
+        return Strip([Segment(f"{text:_<{columns}}", self.rich_style)])
 
     @override
     def _on_paste(self, event: events.Paste) -> None:

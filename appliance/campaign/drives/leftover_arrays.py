@@ -16,6 +16,7 @@ from appliance.campaign.host import Host, ReadSuperblock
 from appliance.campaign.log import record
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, RefusedError, StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.progress import Progress, tell_nobody
 from appliance.stick.partitions import Stick
 from appliance.store.arrays import ArrayRow, select_leftover_arrays, update_array
@@ -26,6 +27,20 @@ from appliance.units import printable
 _MEMBER = "bcache"
 _READ_BYTES = 8192
 """Up to the end of bcache's superblock: SB_START and SB_SIZE of bcache-tools."""
+_FOREIGN = {
+    "backing": N_(
+        "backing drive of a bcache array that was not made here: "
+        "left alone unless you release this drive for erasing"
+    ),
+    "cache": N_(
+        "cache drive of a bcache array that was not made here: "
+        "left alone unless you release this drive for erasing"
+    ),
+}
+_OURS = {
+    "backing": N_("backing drive of the array {backing} with the cache {cache} of campaign {id}"),
+    "cache": N_("cache drive of the array {backing} with the cache {cache} of campaign {id}"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +92,25 @@ def find_array_members(
 
 def _explain(connection: sqlite3.Connection | None, row: ArrayRow | None, kind: str) -> str:
     if row is None or connection is None:
-        return (
-            f"{kind} drive of a bcache array that was not made here: "
-            "left alone unless you release this drive for erasing"
-        )
+        return Phrase(_FOREIGN[kind])
     campaign = select_campaign(connection, row.campaign_id)
     names = {
         each.drive_id: printable(each.identity)
         for each in select_campaign_drives(connection, row.campaign_id)
     }
-    pair = f"{names[row.backing_drive_id]} with the cache {names[row.cache_drive_id]}"
-    whose = f"{kind} drive of the array {pair} of campaign {row.campaign_id}"
+    whose = Phrase(
+        _OURS[kind],
+        backing=names[row.backing_drive_id],
+        cache=names[row.cache_drive_id],
+        id=row.campaign_id,
+    )
     if campaign is not None and campaign.state != "done":
-        return f"{whose}, which is {campaign.state}; it is taken apart at its end, or here"
-    why = f" ({printable(row.reason)})" if row.reason else ""
-    return f"{whose}, left behind{why}: take it apart here"
+        said = N_("{what}, which is not over; it is dismantled at its end, or here")
+        return Phrase(said, what=whose)
+    if row.reason:
+        said = N_("{what}, left behind ({rest}): dismantle it here")
+        return Phrase(said, what=whose, rest=printable(row.reason))
+    return Phrase(N_("{what}, left behind: dismantle it here"), what=whose)
 
 
 def forget_overwritten_arrays(context: CampaignContext, drives: Sequence[Drive]) -> None:

@@ -71,7 +71,7 @@ def test_a_foreign_array_is_told_from_ours(machine: ArrayMachine) -> None:
     assert {each.set_uuid for each in found.values()} == {SET_UUID, machine.carried[OTHER.path]}
     assert found[SSD.path].explanation == (
         "cache drive of the array LAB-HDD-1 with the cache LAB-SSD-1 of campaign 1, "
-        "left behind: take it apart here"
+        "left behind: dismantle it here"
     )
     assert "not made here: left alone" in found[OTHER.path].explanation
 
@@ -93,7 +93,7 @@ def test_an_array_of_a_campaign_that_is_not_done_is_not_called_left_behind(
     found = members(machine, with_bcache(HDD))
     assert found[HDD.path].explanation == (
         "backing drive of the array LAB-HDD-1 with the cache LAB-SSD-1 of campaign 1, "
-        f"which is {state}; it is taken apart at its end, or here"
+        "which is not over; it is dismantled at its end, or here"
     )
 
 
@@ -102,7 +102,7 @@ def test_why_it_was_left_is_said_and_nothing_unprintable(machine: ArrayMachine) 
     update_array(connection, SET_UUID, "parting", reason="no \x1b[2J answer")
     connection.close()
     found = members(machine, with_bcache(HDD))
-    assert "left behind (no \\x1b[2J answer): take it apart here" in found[HDD.path].explanation
+    assert "left behind (no \\x1b[2J answer): dismantle it here" in found[HDD.path].explanation
 
 
 def test_an_array_that_is_apart_is_not_ours_any_more(machine: ArrayMachine) -> None:
