@@ -246,11 +246,9 @@ class FioWorkload(Workload):
                 case "warm":
                     start, end = span_of(job.options, job.size_bytes)
                     stretch = Extent(job.target, start, end - start)
-                    warmed = warm_page_cache((stretch,), progress=bench.progress)
-                    yield warmed.proven, warmed.reason
+                    yield warm_page_cache((stretch,), progress=bench.progress)
                 case "cold":
-                    dropped = drop_page_cache(cached)
-                    yield dropped.proven, dropped.reason
+                    yield drop_page_cache(cached)
                 case "bounded":
                     dropped = drop_page_cache(cached)
                     bound = f"MemoryMax {self._plan.memory_max_bytes} bytes"

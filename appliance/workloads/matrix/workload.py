@@ -215,8 +215,7 @@ class MatrixWorkload(Workload):
     ) -> tuple[PageCache, bool, str]:
         """What the operation will meet, whether that is proven, and by what."""
         if cell.operation in _DROPPED_BEFORE:
-            dropped = drop_page_cache(cached_at(bench, target))
-            return "cold", dropped.proven, dropped.reason
+            return "cold", *drop_page_cache(cached_at(bench, target))
         read_before = str(replace(cell, operation="read"))
         if cell.operation == "reread" and self._previous != read_before:
             # Not directly after `read`, or that was before an interruption: as if it had been.
