@@ -25,9 +25,7 @@ from appliance.caches.cachestat import (
     as_extent,
     is_block_device,
     open_readable,
-    page_stats,
     range_in,
-    resident_bytes,
     target_stats,
 )
 from appliance.caches.mappers import find_mappers, mounted_file_system
@@ -36,21 +34,6 @@ from appliance.errors import StepFailedError
 from appliance.flush import flush
 from appliance.phrases import N_
 from appliance.progress import Progress, tell_nobody
-
-__all__ = [
-    "CacheProof",
-    "Extent",
-    "Pages",
-    "PagesUnknownError",
-    "Target",
-    "drop_caches",
-    "drop_page_cache",
-    "kept_open",
-    "page_stats",
-    "resident_bytes",
-    "warm_page_cache",
-]
-
 
 _DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 _DROP_S = 120.0

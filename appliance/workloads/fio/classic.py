@@ -14,8 +14,9 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import override
 
+from appliance.caches.cachestat import Extent
 from appliance.caches.judge import hit_ratio
-from appliance.caches.page_cache import Extent, drop_page_cache, kept_open, warm_page_cache
+from appliance.caches.page_cache import drop_page_cache, kept_open, warm_page_cache
 from appliance.errors import StepFailedError
 from appliance.samples.fio_output import find_percentiles, merge_bins
 from appliance.samples.model import CacheState, Result

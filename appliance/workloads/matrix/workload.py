@@ -13,14 +13,8 @@ from pathlib import Path
 from typing import get_args, override
 
 from appliance.caches.ballast import ballast, read_memory
-from appliance.caches.page_cache import (
-    Extent,
-    PagesUnknownError,
-    drop_page_cache,
-    kept_open,
-    page_stats,
-    warm_page_cache,
-)
+from appliance.caches.cachestat import Extent, PagesUnknownError, page_stats
+from appliance.caches.page_cache import drop_page_cache, kept_open, warm_page_cache
 from appliance.errors import StepFailedError
 from appliance.samples.model import CacheState, PageCache, Result
 from appliance.samples.variants import parse_part

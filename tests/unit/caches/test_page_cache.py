@@ -10,14 +10,8 @@ import pytest
 
 from appliance import sysfs
 from appliance.caches import page_cache
-from appliance.caches.page_cache import (
-    Extent,
-    Pages,
-    drop_page_cache,
-    judge_drop,
-    kept_open,
-    warm_page_cache,
-)
+from appliance.caches.cachestat import Extent, Pages
+from appliance.caches.page_cache import drop_page_cache, judge_drop, kept_open, warm_page_cache
 from appliance.errors import StepFailedError
 from tests.unit.caches.conftest import PAGE, Kernel, count_open_files
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.caches.page_cache import CacheProof, Extent
+from appliance.caches.cachestat import Extent
+from appliance.caches.page_cache import CacheProof
 from appliance.progress import Progress
 from appliance.run import Finished
 from appliance.samples.diskstats import DiskStats
