@@ -46,8 +46,7 @@ _DRIVES = """
 # The defaults for a boot without a sample are those of the view boot_times.
 _BOOTS = """
     SELECT c.id, c.drive_id, c.position, c.cycle, c.charted, c.power, c.mode, c.state, c.attempts,
-           c.reason,
-           c.power_cycles_before, s.power_cycles_after, coalesce(s.at, c.armed_at) AS at, s.boot_s,
+           c.reason, coalesce(s.at, c.armed_at) AS at, s.boot_s,
            s.firmware_s, s.loader_s, s.kernel_s, s.initrd_s, s.userspace_s, s.session_s,
            s.io_quiet_s, s.read_bytes, s.read_ios, s.wake_skew_s,
            CASE WHEN c.id IN {damaged} THEN 'unproven'
@@ -156,8 +155,6 @@ class BootRow:
     """planned | armed | done | failed | skipped"""
     attempts: int
     reason: str
-    power_cycles_before: int | None
-    power_cycles_after: int | None
     at: str | None
     boot_s: float | None
     firmware_s: float | None
@@ -237,7 +234,6 @@ class StartUpRow:
 class ArrayMadeRow:
     """An array that the campaign made of two of its drives."""
 
-    set_uuid: str
     state: str
     """making | made | parting | apart"""
     reason: str
@@ -356,8 +352,7 @@ def select_campaign(
                 read_rows(
                     connection,
                     ArrayMadeRow,
-                    "SELECT set_uuid, state, reason FROM array_made WHERE campaign_id = ?"
-                    " ORDER BY id",
+                    "SELECT state, reason FROM array_made WHERE campaign_id = ? ORDER BY id",
                     campaign_id,
                 )
             ),
