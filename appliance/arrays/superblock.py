@@ -29,16 +29,12 @@ class Superblock:
     kind: Kind
     whole: bool
     """Its checksum is right: the kernel would take it."""
-    uuid: str
     set_uuid: str
     """Empty on a backing drive that is detached."""
     label: str
     block_bytes: int
-    bucket_bytes: int
     state: str = ""
     """Of a backing drive: detached | clean | dirty | inconsistent."""
-    cache_mode: str = ""
-    """Of a backing drive."""
 
     def belongs_to(self, set_uuid: str) -> bool:
         """Whether the drive is a member of our array with this UUID, attached or not."""
@@ -75,13 +71,10 @@ def parse_super_show(text: str) -> Superblock | None:
     return Superblock(
         kind=kind,
         whole=values.get("sb.csum", "").endswith("[match]"),
-        uuid=values.get("dev.uuid", "").lower(),
         set_uuid="" if set_uuid == _NO_UUID else set_uuid,
         label="" if label == "(empty)" else unquote(label),
         block_bytes=int(values.get("dev.sectors_per_block", "0")) * _SECTOR_BYTES,
-        bucket_bytes=int(values.get("dev.sectors_per_bucket", "0")) * _SECTOR_BYTES,
         state=_chosen(values.get("dev.data.cache_state", "")),
-        cache_mode=_chosen(values.get("dev.data.cache_mode", "")),
     )
 
 

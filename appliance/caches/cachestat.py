@@ -50,13 +50,6 @@ class Pages:
     dirty_bytes: int = 0
     writeback_bytes: int = 0
 
-    def __add__(self, other: "Pages") -> "Pages":
-        return Pages(
-            self.resident_bytes + other.resident_bytes,
-            self.dirty_bytes + other.dirty_bytes,
-            self.writeback_bytes + other.writeback_bytes,
-        )
-
 
 class PagesUnknownError(StepFailedError):
     """The kernel does not say what the page cache holds: nothing can be proven."""

@@ -11,9 +11,9 @@ import stat
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from appliance import sysfs
 from appliance.caches.cachestat import (
@@ -25,9 +25,7 @@ from appliance.caches.cachestat import (
     as_extent,
     is_block_device,
     open_readable,
-    page_stats,
     range_in,
-    resident_bytes,
     target_stats,
 )
 from appliance.caches.mappers import find_mappers, mounted_file_system
@@ -36,22 +34,6 @@ from appliance.errors import StepFailedError
 from appliance.flush import flush
 from appliance.phrases import N_
 from appliance.progress import Progress, tell_nobody
-
-__all__ = [
-    "Dropped",
-    "Extent",
-    "Pages",
-    "PagesUnknownError",
-    "Target",
-    "Warmed",
-    "drop_caches",
-    "drop_page_cache",
-    "kept_open",
-    "page_stats",
-    "resident_bytes",
-    "warm_page_cache",
-]
-
 
 _DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 _DROP_S = 120.0
@@ -64,30 +46,13 @@ _NAMED = 3
 _CHUNK_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """How a drop ended."""
+class CacheProof(NamedTuple):
+    """How a drop or a warm-up ended."""
 
     proven: bool
-    """No page of any target is in RAM."""
+    """No page of any target is in RAM, or every page of every one."""
     reason: str
-    """What proves it, or what remains and who holds it: a sentence for the report."""
-    pages: Pages
-    """What is left of all targets together."""
-
-
-@dataclass(frozen=True, slots=True)
-class Warmed:
-    """How a warm-up ended."""
-
-    proven: bool
-    """Every page of every target is in RAM."""
-    reason: str
-    resident_bytes: int
-    size_bytes: int
-    """What would be resident, rounded to pages."""
-    read_bytes: int
-    """What was read for it: belongs to nobody's measured bytes."""
+    """What proves it, or what remains or is missing: a sentence for the report."""
 
 
 @contextmanager
@@ -141,7 +106,7 @@ def _forget(path: Path) -> None:
             os.close(fd)
 
 
-def drop_page_cache(targets: Sequence[Target]) -> Dropped:
+def drop_page_cache(targets: Sequence[Target]) -> CacheProof:
     """Empty the page cache, then look at every target: name files *and* their block device.
 
     Tries a few times, as pages may be busy for a moment. Of a device with a mounted file system
@@ -160,7 +125,7 @@ def drop_page_cache(targets: Sequence[Target]) -> Dropped:
                 if (pages := target_stats(target)).resident_bytes
             ]
         except PagesUnknownError as error:
-            return Dropped(proven=False, reason=error.message, pages=Pages())
+            return CacheProof(proven=False, reason=error.message)
         if not [each for each in left if not _metadata_owner(*each)]:
             break
     return judge_drop(
@@ -178,29 +143,28 @@ def drop_page_cache(targets: Sequence[Target]) -> Dropped:
     )
 
 
-def judge_drop(*, total: int, left: Sequence[tuple[str, Pages, str, tuple[str, ...]]]) -> Dropped:
+def judge_drop(
+    *, total: int, left: Sequence[tuple[str, Pages, str, tuple[str, ...]]]
+) -> CacheProof:
     """What the targets that kept pages mean. Pure.
 
     `left` has name, pages, the file system whose metadata they are (or nothing), and programs that
     have it mapped.
     """
-    pages = sum((each for _, each, _, _ in left), Pages())
     held = [each for each in left if not each[2]]
     if not total:
-        return Dropped(proven=False, reason="dropped, but nothing was looked at", pages=pages)
+        return CacheProof(proven=False, reason="dropped, but nothing was looked at")
     if not held:
         reason = f"cachestat: no page of {_count(total)} in RAM"
         for name, kept, owner, _ in left:
             reason += f", but {kept.resident_bytes} bytes that {owner} keeps of its own on {name}"
-        return Dropped(proven=True, reason=reason, pages=pages)
+        return CacheProof(proven=True, reason=reason)
     named = "; ".join(
         f"{name}: {_describe(kept, mappers)}" for name, kept, _, mappers in held[:_NAMED]
     )
     more = f"; and {len(held) - _NAMED} more" if len(held) > _NAMED else ""
-    return Dropped(
-        proven=False,
-        reason=f"{len(held)} of {_count(total)} kept pages in RAM: {named}{more}",
-        pages=pages,
+    return CacheProof(
+        proven=False, reason=f"{len(held)} of {_count(total)} kept pages in RAM: {named}{more}"
     )
 
 
@@ -235,7 +199,7 @@ def _mappers(target: Target, pages: Pages) -> tuple[str, ...]:
     return find_mappers(as_extent(target).path)
 
 
-def warm_page_cache(targets: Sequence[Target], *, progress: Progress | None = None) -> Warmed:
+def warm_page_cache(targets: Sequence[Target], *, progress: Progress | None = None) -> CacheProof:
     """Read all `targets` through the page cache, then prove that every page stayed.
 
     A bare drive must be in `kept_open` for as long as it is to stay warm. Raises StepFailedError
@@ -255,9 +219,7 @@ def warm_page_cache(targets: Sequence[Target], *, progress: Progress | None = No
     try:
         resident = [target_stats(target).resident_bytes for target in targets]
     except PagesUnknownError as error:
-        return Warmed(
-            proven=False, reason=error.message, resident_bytes=0, size_bytes=wanted, read_bytes=done
-        )
+        return CacheProof(proven=False, reason=error.message)
     missing = [
         str(target)
         for target, (_, start, end), bytes_ in zip(targets, ranges, resident, strict=True)
@@ -272,13 +234,7 @@ def warm_page_cache(targets: Sequence[Target], *, progress: Progress | None = No
         reason = f"cachestat: all {wanted} bytes of {_count(len(targets))} in RAM"
     else:
         reason = "nothing was read"
-    return Warmed(
-        proven=bool(targets) and not missing,
-        reason=reason,
-        resident_bytes=sum(resident),
-        size_bytes=wanted,
-        read_bytes=done,
-    )
+    return CacheProof(proven=bool(targets) and not missing, reason=reason)
 
 
 def _range_of(extent: Extent) -> tuple[Path, int, int]:

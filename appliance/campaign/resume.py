@@ -33,15 +33,15 @@ def describe_absence(connection: sqlite3.Connection, campaign_id: int, *, boot_i
     with a flat battery does at each power-off, nobody can tell how long it was, and such a machine
     must not need a person after each power cut: what is on the drives is looked at all the same.
     """
-    gap = select_longest_gap(
+    gap_s = select_longest_gap(
         connection,
         campaign_id,
         boot_id=boot_id,
         longer_than_s=LONG_ABSENCE_DAYS * _SECONDS_PER_DAY,
     )
-    if gap is None:
+    if gap_s is None:
         return ""
-    days = int(gap.seconds / _SECONDS_PER_DAY)
+    days = int(gap_s / _SECONDS_PER_DAY)
     return Phrase(
         N_(
             "it was interrupted for {count} days by this machine's clock: examine what is on its "

@@ -22,7 +22,9 @@ from appliance.drives.boot_modules import find_missing_modules
 from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, PlanError, RefusedError, StepFailedError, StickError
-from appliance.plan.read import Plan, find_conflicts, parse_plan
+from appliance.plan.machine_rules import find_conflicts
+from appliance.plan.model import Plan
+from appliance.plan.read import parse_plan
 from appliance.plan.workloads import ARRAY
 from appliance.problem import Problem
 from appliance.reference_os.install import SLOTS, needed_bytes, root_partuuid

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from appliance.campaign.storage_estimate import StorageEstimate, estimate_storage
 from appliance.drives.model import Drive
-from appliance.plan.read import Plan
+from appliance.plan.model import Plan
 from appliance.stick.partitions import DATA, DATABASE, FAT, MIN_FREE_BYTES
 from appliance.store.schema_size import count_used_bytes
 from appliance.units import format_drive_size

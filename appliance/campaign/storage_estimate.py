@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from appliance.drives.model import Drive
-from appliance.plan.model import Boot
-from appliance.plan.read import Plan
+from appliance.plan.model import Boot, Plan
 from appliance.plan.workloads import ARRAY, WorkloadPlan
 from appliance.workloads.base import make_workload
 

@@ -20,7 +20,6 @@ from appliance.units import format_drive_size, printable, show_size
 
 # Partition table, alignment and the file system around the installed system.
 _INSTALL_EXTRA_BYTES = 64 << 20
-# Their files stay on the file system, for what a drive has learned of them; others clear up.
 # What bcache keeps of the backing drive's beginning (BDEV_DATA_START_DEFAULT, bcache.h).
 _ARRAY_START_BYTES = 16 * 512
 

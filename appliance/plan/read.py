@@ -12,31 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from appliance.errors import RefusedError
-from appliance.plan.compose import compose_plan
-from appliance.plan.machine_rules import find_bystanders, find_conflicts
-from appliance.plan.model import ArrayPlan, Boot, Campaign, Plan, PlannedDrive
+from appliance.plan.model import Plan, PlannedDrive
 from appliance.plan.rules import find_contradictions
 from appliance.plan.tables import read_shape
 from appliance.plan.workloads import ARRAY, WorkloadPlan
 from appliance.problem import Problem
 from appliance.toml.values import show_value
 from appliance.toml.write import MAX_BYTES, decode, locate, make_error, parse, tell_problems
-
-__all__ = [
-    "ArrayPlan",
-    "Boot",
-    "Campaign",
-    "Plan",
-    "PlanRefusedError",
-    "PlannedDrive",
-    "compose_plan",
-    "decode_plan",
-    "describe_plan",
-    "find_bystanders",
-    "find_conflicts",
-    "parse_plan",
-    "read_plan",
-]
 
 MAX_PLAN_BYTES = MAX_BYTES
 

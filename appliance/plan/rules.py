@@ -267,30 +267,21 @@ def _check_releases(
 def _describe_unreleased(
     identity: str, index: int, cause: Cause, workloads: Mapping[int, Reading[WorkloadPlan]]
 ) -> Problem:
-    release = f"add erase = {quote(identity)}"
-    match cause:
-        case "boot":
-            return Problem(
-                ("drive", index),
-                f"{show_value(identity)} is not released: a boot test in install mode erases the "
-                f"drive; {release}",
-                kind="release",
-            )
-        case "array":
-            return Problem(
-                ("drive", index),
-                f"{show_value(identity)} is not released: making the array erases the drive; "
-                f"{release}",
-                kind="release",
-            )
-        case _:
-            workload = workloads[cause]
-            return Problem(
-                workload.path,
-                f"the {workload.value.kind} step writes to {show_value(identity)}, which is not "
-                f"released; {_ways_out(workload.value, identity, index + 1)}",
-                kind="release",
-            )
+    if not isinstance(cause, int):
+        what = "a boot test in install mode" if cause == "boot" else "making the array"
+        return Problem(
+            ("drive", index),
+            f"{show_value(identity)} is not released: {what} erases the drive; "
+            f"add erase = {quote(identity)}",
+            kind="release",
+        )
+    workload = workloads[cause]
+    return Problem(
+        workload.path,
+        f"the {workload.value.kind} step writes to {show_value(identity)}, which is not "
+        f"released; {_ways_out(workload.value, identity, index + 1)}",
+        kind="release",
+    )
 
 
 def _find_places(

@@ -195,6 +195,7 @@ def view_caches(figures: Sequence[Figure]) -> CacheView:
     # The reason of what is missing matters more than the reasons of what is there.
     doubts = [cache.reason for cache in caches if cache.proof != "proven" and cache.reason]
     reasons = doubts or [cache.reason for cache in caches if cache.reason]
+    drive_state = _list_some([cache.drive_state for cache in caches if cache.drive_state], limit=1)
     began_cold = figures and all(figure.began_cold for figure in figures)
     start = "began cold (proven), then " if began_cold and proofs != {"proven"} else ""
     return CacheView(
@@ -205,17 +206,7 @@ def view_caches(figures: Sequence[Figure]) -> CacheView:
         ballast=_list(
             format_bytes(cache.ballast_bytes) if cache.ballast_bytes else "none" for cache in caches
         ),
-        drive_state="; ".join(
-            filter(
-                None,
-                (
-                    _list_some(
-                        [cache.drive_state for cache in caches if cache.drive_state], limit=1
-                    ),
-                    describe_beside(figures),
-                ),
-            )
-        ),
+        drive_state="; ".join(filter(None, (drive_state, describe_beside(figures)))),
         array=describe_array(figures),
         dirty=any(figure.dirty_bytes for figure in figures),
     )
@@ -224,8 +215,7 @@ def view_caches(figures: Sequence[Figure]) -> CacheView:
 def describe_beside(figures: Sequence[Figure]) -> str:
     """`tested beside 11 other drives`; empty where the machine tested nothing else meanwhile."""
     beside = max((figure.beside for figure in figures), default=0)
-    others = f"{count(beside, 'other drive')}"
-    return f"tested beside {others}" if beside else ""
+    return f"tested beside {count(beside, 'other drive')}" if beside else ""
 
 
 def describe_array(figures: Sequence[Figure]) -> str:

@@ -23,38 +23,17 @@ _FORMULA = tuple("=+-@\t＝＋－＠")
 
 
 _FIGURE = (
-    "step_id",
-    "device",
-    "workload",
-    "variant",
-    "metric",
-    "unit",
-    "value",
-    "page_cache",
-    "page_cache_proof",
-    "proof_reason",
-    "ballast_bytes",
-    "drive_state",
-    "array_mode",
-    "array_dirty_bytes",
-    "beside",
+    *("step_id", "device", "workload", "variant", "metric", "unit", "value"),
+    *("page_cache", "page_cache_proof", "proof_reason", "ballast_bytes", "drive_state"),
+    *("array_mode", "array_dirty_bytes", "beside"),
 )
 """Columns of a workload's figure that follow those of a boot."""
 
 _DOUBT = "serial_doubt"
 
 _STEP = (
-    "id",
-    "position",
-    "workload_index",
-    "kind",
-    "device",
-    "state",
-    "reason",
-    "attempts",
-    "started_at",
-    "finished_at",
-    "parts",
+    *("id", "position", "workload_index", "kind", "device", "state", "reason", "attempts"),
+    *("started_at", "finished_at", "parts"),
 )
 
 

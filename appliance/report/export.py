@@ -116,8 +116,7 @@ def export_campaign(
             _write(place, {name: writer})
         except (OSError, sqlite3.Error) as error:
             shown = place.relative_to(reports.parent) / name
-            why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-            note(f"{shown} is missing or older than the report: {why}")
+            note(f"{shown} is missing or older than the report: {_explain(error)}")
             return False
         return True
 
@@ -350,17 +349,15 @@ def _explained(reports: Path) -> Iterator[None]:
     """Turn what the operating system or SQLite says into one line for people."""
     try:
         yield
-    except OSError as error:
-        raise _make_trouble(reports, error.strerror or str(error)) from error
-    except sqlite3.Error as error:
-        raise _make_trouble(reports, str(error)) from error
+    except (OSError, sqlite3.Error) as error:
+        raise StickError(
+            f"the report cannot be written to {reports}: {_explain(error)}",
+            hint=(
+                "free space on the partition KALTSTART, or remove the stick's write protection; "
+                "the database is unchanged"
+            ),
+        ) from error
 
 
-def _make_trouble(reports: Path, why: str) -> StickError:
-    return StickError(
-        f"the report cannot be written to {reports}: {why}",
-        hint=(
-            "free space on the partition KALTSTART, or remove the stick's write protection; "
-            "the database is unchanged"
-        ),
-    )
+def _explain(error: OSError | sqlite3.Error) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from appliance import VERSION
 from appliance.report.blocks import DASH
+from appliance.report.boots.views import BUSES
 from appliance.report.conditions import find_locations
 from appliance.report.health import CounterView
 from appliance.report.steps import format_time
@@ -20,7 +21,6 @@ from appliance.units import format_drive_size
 from appliance.verdict.depth import describe_depth
 from appliance.verdict.limits import show_figure, title_of
 
-_BUSES = {"sata": "SATA", "nvme": "NVMe", "scsi": "SCSI", "sas": "SAS", "usb": "USB"}
 _CLASSES = {
     "hdd": "disk",
     "sata-ssd": "SATA SSD",
@@ -151,7 +151,7 @@ def _make_sheet(
         next((each for each in health if each.moment == moment), None)
         for moment in ("before", "after")
     )
-    bus = _BUSES.get(drive.transport, drive.transport)
+    bus = BUSES.get(drive.transport, drive.transport)
     medium = "rotating" if drive.rotational else "not rotating"
     is_quick = row is not None and row.depth == "quick look"
     sign, style = _find_sign(row)

@@ -46,12 +46,6 @@ from appliance.units import format_seconds
 _DASH = format_seconds(None)
 _MAX_EVENTS = 200
 _MAX_DAMAGED = 20
-_STATES = {
-    "preparing": "being prepared",
-    "running": "running",
-    "paused": "paused",
-    "done": "done",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,22 +145,21 @@ def make_report(
     workloads = group_workloads(rows)
     steps = make_steps(workloads, raw_steps=raw_steps)
     has_boots = bool(rows.boots) or not steps
-    drives = tuple(drive for drive in rows.drives if _has_column(drive, rows))
-    all_series = tuple(each for drive in drives for each in make_series(drive, rows.boots))
+    drives = tuple(
+        (drive, view_drive(drive, rows.drives)) for drive in rows.drives if _has_column(drive, rows)
+    )
+    all_series = tuple(each for drive, _ in drives for each in make_series(drive, rows.boots))
     summaries = tuple(summarise(series, all_series) for series in all_series)
     beside = _compare_drives(rows, earlier)
     cycles = max((boot.cycle for boot in rows.boots), default=0)
     timed, charted = (
         tuple(
-            (
-                view_drive(drive, rows.drives),
-                view_boots(drive, rows.boots, charted=wanted, charts=charts, plots=plots),
-            )
-            for drive in drives
+            (view, view_boots(drive, rows.boots, charted=wanted, charts=charts, plots=plots))
+            for drive, view in drives
         )
         for wanted in (0, 1)
     )
-    colors = {drive.id: view.color for drive, (view, _) in zip(drives, timed, strict=True)}
+    colors = {drive.id: view.color for drive, view in drives}
     verdicts = make_verdicts(rows)
     is_judged = _is_judged(verdicts, workloads)
     sections = make_sections(workloads)
@@ -196,7 +189,7 @@ def make_report(
     return ReportView(
         name=campaign.name or f"campaign {campaign.id}",
         number=campaign.id,
-        state=_STATES.get(campaign.state, campaign.state),
+        state="being prepared" if campaign.state == "preparing" else campaign.state,
         reason=campaign.reason,
         created=format_time(campaign.created_at),
         finished=format_time(campaign.finished_at),
@@ -207,7 +200,7 @@ def make_report(
         progress=_describe_progress(rows.boots),
         subject=" and ".join(("boot times",) * has_boots + ("workloads",) * bool(steps)),
         has_boots=has_boots,
-        drives=tuple(drive for drive, _ in timed),
+        drives=tuple(view for _, view in drives),
         grid=make_grid(timed, cycles=cycles),
         timed=timed,
         dot_kinds=frozenset(boot.dot for _, boots in timed for boot in boots),
@@ -225,11 +218,11 @@ def make_report(
             *(list_rules(workloads) if steps else ()),
             *(RATIO_RULES if beside else ()),
         ),
-        recordings=_chart_recordings(rows, timed, recordings),
+        recordings=_chart_recordings(rows, drives, recordings),
         is_replay=any(boot.mode == "replay" for boot in rows.boots),
         is_installed=any(boot.path == "installed" for boot in rows.boots),
-        replays=_view_replays(rows, timed),
-        start_ups=_view_start_ups(rows, timed),
+        replays=_view_replays(rows, drives),
+        start_ups=_view_start_ups(rows, drives),
         steps=steps,
         steps_progress=describe_steps(steps),
         array=make_array(rows, workloads),
@@ -276,14 +269,12 @@ def _chart_boots(
 
 def _chart_recordings(
     rows: CampaignRows,
-    timed: Sequence[tuple[DriveView, tuple[BootView, ...]]],
+    drives: Sequence[tuple[DriveRow, DriveView]],
     recordings: Mapping[int, Bootchart],
 ) -> tuple[tuple[DriveView, tuple[ChartView, ...]], ...]:
     """Per drive the first above the last charted boot; a drive with one of them has it alone."""
     found = []
-    for drive, (view, _) in zip(
-        (d for d in rows.drives if _has_column(d, rows)), timed, strict=True
-    ):
+    for drive, view in drives:
         boots = [
             (f"charted boot {boot.cycle}, {boot.power}", recordings[boot.id])
             for boot in sorted(rows.boots, key=lambda boot: boot.cycle)
@@ -296,23 +287,21 @@ def _chart_recordings(
 
 
 def _view_replays(
-    rows: CampaignRows, timed: Sequence[tuple[DriveView, tuple[BootView, ...]]]
+    rows: CampaignRows, drives: Sequence[tuple[DriveRow, DriveView]]
 ) -> tuple[ReplayView, ...]:
-    drives = [drive for drive in rows.drives if _has_column(drive, rows)]
     return tuple(
         view_replays(view, own)
-        for drive, (view, _) in zip(drives, timed, strict=True)
+        for drive, view in drives
         if (own := [each for each in rows.replays if each.drive_id == drive.id])
     )
 
 
 def _view_start_ups(
-    rows: CampaignRows, timed: Sequence[tuple[DriveView, tuple[BootView, ...]]]
+    rows: CampaignRows, drives: Sequence[tuple[DriveRow, DriveView]]
 ) -> tuple[StartUpView, ...]:
-    drives = [drive for drive in rows.drives if _has_column(drive, rows)]
     return tuple(
         start_up
-        for drive, (view, _) in zip(drives, timed, strict=True)
+        for drive, view in drives
         for start_up in view_start_ups(
             view,
             make_series(drive, rows.boots),

@@ -103,8 +103,8 @@ def _judge_states(workload: Workload) -> Iterable[Finding]:
 def _judge_heat(workload: Workload) -> Iterable[Finding]:
     for step in workload.steps:
         for row in step.throttling:
-            if row.throttling.sentence:
-                yield Finding("remark", step.label, f"{workload.kind}: {row.throttling.sentence}.")
+            if row.sentence:
+                yield Finding("remark", step.label, f"{workload.kind}: {row.sentence}.")
 
 
 def _judge_proofs(workload: Workload) -> Iterable[Finding]:

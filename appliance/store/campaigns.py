@@ -43,8 +43,6 @@ class CampaignRow:
     """none | evict: what is done before each boot, so that the drive forgets."""
     power_on_by: str
     """clock | asked | people: see `schema.sql`"""
-    pause_asked_at: str | None
-    """When a person wanted it to pause at its next safe point."""
     created_at: str
     finished_at: str | None
 

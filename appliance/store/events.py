@@ -4,11 +4,10 @@
 import json
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from appliance.phrases import KeptPhrase, list_phrases
 from appliance.store.clock import timestamp
-from appliance.store.rows import has_row, insert_row, read_row, read_value
+from appliance.store.rows import has_row, insert_row, read_value
 
 
 def insert_event(
@@ -95,19 +94,10 @@ def is_time_set_since(connection: sqlite3.Connection, campaign_id: int | None, e
     return has_row(connection, query, campaign_id, event)
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A time in which nothing was stored of a campaign."""
-
-    since: str
-    """When it began."""
-    seconds: float
-
-
 def select_longest_gap(
     connection: sqlite3.Connection, campaign_id: int, *, boot_id: str, longer_than_s: float
-) -> Gap | None:
-    """The longest time for which a campaign lay still between two starts of the machine.
+) -> float | None:
+    """The longest time in seconds for which a campaign lay still between two starts of the machine.
 
     Since a person resumed it last, up to now in the start `boot_id`; None without one that long. A
     clock that was set back tells nothing of it, nor does a time at whose end a part was stored.
@@ -122,16 +112,16 @@ def select_longest_gap(
             SELECT lag(at) OVER (ORDER BY seq) AS since, at,
                 lag(boot_id) OVER (ORDER BY seq) <> boot_id AS is_start FROM line
         ), gap AS (
-            SELECT since, at, (julianday(at) - julianday(since)) * 86400 AS seconds FROM pair
+            SELECT at, (julianday(at) - julianday(since)) * 86400 AS seconds FROM pair
             WHERE is_start
         )
-        SELECT since, seconds FROM gap WHERE seconds > ?4 AND NOT EXISTS (
+        SELECT seconds FROM gap WHERE seconds > ?4 AND NOT EXISTS (
             SELECT 1 FROM part JOIN step ON step.id = part.step_id
             WHERE step.campaign_id = ?1 AND (julianday(gap.at)
                 - julianday(part.finished_at)) * 86400 BETWEEN 0 AND ?4)
         ORDER BY seconds DESC LIMIT 1
         """
-    return read_row(connection, Gap, query, campaign_id, timestamp(), boot_id, longer_than_s)
+    return read_value(connection, float, query, campaign_id, timestamp(), boot_id, longer_than_s)
 
 
 def knows_earlier_boot(connection: sqlite3.Connection, campaign_id: int, boot_id: str) -> bool:

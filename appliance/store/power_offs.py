@@ -18,8 +18,6 @@ class PowerOffRow:
     """One, before one part of a step."""
 
     id: int
-    step_id: int
-    drive_id: int
     part: str
     manner: str
     boot_id: str
@@ -27,7 +25,6 @@ class PowerOffRow:
     left_at: str | None
     """When power was asked to go; None while somebody can still stop it."""
     power_cycles_before: int | None
-    power_cycles_after: int | None
     cold_proof: str
     """proven | unproven | warm; empty before the next start."""
     cold_reason: str

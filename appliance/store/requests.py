@@ -15,7 +15,7 @@ from appliance.phrases import N_
 from appliance.store.events import keep_phrases
 from appliance.store.rows import insert_row, read_row, read_rows
 
-_COLUMNS = "id, at, boot_id, kind, payload, state, answer, exit_code"
+_COLUMNS = "id, kind, payload, state, answer, exit_code"
 
 
 class Kind(StrEnum):
@@ -62,8 +62,6 @@ class Request:
     """One request and, once `state` is no longer `new`, its answer."""
 
     id: int
-    at: str
-    boot_id: str
     kind: str
     """A `Kind`, where this engine knows it."""
     payload: str

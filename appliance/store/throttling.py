@@ -10,28 +10,12 @@ from appliance.store.checksums import sealing
 from appliance.store.rows import read_rows
 
 
-@dataclass(frozen=True, slots=True)
-class ThrottlingRow:
-    """One drive in one step."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThrottlingRow(Throttling):
+    """Of one drive in one step."""
 
     step_id: int
     drive_serial: str
-    lightly: float
-    lightly_s: float
-    heavily: float
-    heavily_s: float
-    too_hot_minutes: float
-
-    @property
-    def throttling(self) -> Throttling:
-        """Its counts."""
-        return Throttling(
-            lightly=self.lightly,
-            lightly_s=self.lightly_s,
-            heavily=self.heavily,
-            heavily_s=self.heavily_s,
-            too_hot_minutes=self.too_hot_minutes,
-        )
 
 
 def add_throttling(

@@ -266,7 +266,7 @@ def _gather_steps(
         besides = [row.beside for row in rows]
         beside = max(besides, default=0)
         taken |= _set_aside_beside(taken, step, beside)
-        heat = [each.throttling.sentence for each in throttled if each.step_id == step.id]
+        heat = [each.sentence for each in throttled if each.step_id == step.id]
         taken |= _say_heat(taken, "; ".join(filter(None, heat)))
         for name, figure in taken.items():
             origin: frozenset[int | str] = frozenset({step.workload_index})

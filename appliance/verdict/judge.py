@@ -203,7 +203,8 @@ def _say_class(drive: Evidence, drive_class: DriveClass | None) -> list[LimitRow
     elif drive_class == "sata-ssd" and drive.transport != "sata":
         rows.append(_note_nearest(drive, drive_class))
     if drive.hidden_capacity:
-        rows.append(_remark_hidden(drive))
+        hidden = drive.hidden_capacity
+        rows.append(LimitRow(_CAPACITY, "remark", "in part", "all of it tested", hidden))
     return rows
 
 
@@ -230,10 +231,6 @@ def _remark_class(drive: Evidence) -> LimitRow:
         f"a drive behind {printable(drive.transport) or 'an unknown bus'}, {medium}, may be "
         "anything: only the limits of all classes were held against it",
     )
-
-
-def _remark_hidden(drive: Evidence) -> LimitRow:
-    return LimitRow(_CAPACITY, "remark", "in part", "all of it tested", drive.hidden_capacity)
 
 
 def _note_nearest(drive: Evidence, nearest: DriveClass) -> LimitRow:

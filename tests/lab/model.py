@@ -18,7 +18,7 @@ import json
 import os
 import threading
 import time
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import nbdkit
@@ -200,7 +200,6 @@ class _Drive:
 
 
 _drive = _Drive()
-STATS_FIELDS = tuple(f.name for f in fields(Counts))
 
 
 def thread_model() -> int:

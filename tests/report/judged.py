@@ -13,7 +13,8 @@ from pathlib import Path
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.silent_drives import SilentDrives
 from appliance.campaign.verdicts import judge_campaign
-from appliance.drives.facts.health import Counter, Health, parse_health
+from appliance.drives.facts.health import parse_health
+from appliance.samples.health import Counter, Health
 from appliance.samples.model import LbaRange, Result, SliceSample
 from appliance.store.conditions import find_changes, insert_conditions
 from appliance.store.connect import transaction

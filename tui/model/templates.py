@@ -7,6 +7,8 @@ They only fill in the form: what they write to is released like everything else.
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from operator import attrgetter
 
 from tui.language import N_, _
 from tui.model.draft import PlanTable, PlanValue
@@ -19,7 +21,6 @@ type Settings = Mapping[str, PlanValue]
 """Keys of a test's table that differ from what the form offers first."""
 
 _ON_FILES: Settings = {"filesystem": "ext4"}
-_QUICK_LOOK: Mapping[str, Settings] = {"surface": {"sample": SHARE_READ}, "selftest": {}}
 _LONG_SELFTEST: Settings = {"test": "long"}
 _SPEED_CHECK: Settings = {
     "tests": ("seq1m-q8t1", "seq1m-q1t1", "rnd4k-q32t1", "rnd4k-q1t1"),
@@ -48,60 +49,50 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
     """All of them, those with an obstacle too."""
     usable = [each for each in drives if each.releasable and not each.holds_a_system]
     nothing = "" if usable else N_("no drive here can be released")
-    all_targets: dict[str, Role] = {each.raw_identity: "target" for each in usable}
+    targets: dict[str, Role] = {each.raw_identity: "target" for each in usable}
+    on_all = partial(Template, roles=targets, obstacle=nothing)
     return (
-        Template(
+        on_all(
             "boots",
             N_("Boot comparison"),
             N_("a small system booted ten times from each drive, cold"),
-            all_targets,
-            {"boot": {}},
-            nothing,
+            tests={"boot": {}},
         ),
-        Template(
+        on_all(
             "quick-look",
             N_("Quick look"),
             N_("health, short self-test, a surface sample: minutes; writes nothing"),
-            all_targets,
-            _QUICK_LOOK,
-            nothing,
+            tests={"surface": {"sample": SHARE_READ}, "selftest": {}},
         ),
-        Template(
+        on_all(
             "acceptance",
             N_("Acceptance"),
             N_("health, long self-test, the whole surface; writes nothing"),
-            all_targets,
-            {"surface": {}, "selftest": _LONG_SELFTEST},
-            nothing,
+            tests={"surface": {}, "selftest": _LONG_SELFTEST},
         ),
-        Template(
+        on_all(
             "burn-in",
             N_("Burn-in"),
             N_("self-test, verify over a power-off, surface, self-test; health"),
-            all_targets,
-            {
+            tests={
                 "selftest": {**_LONG_SELFTEST, "again": True},
                 "verify": {"power_cycle": True},
                 "surface": {},
             },
-            nothing,
         ),
-        Template(
+        on_all(
             "speed-check",
             N_("Speed check"),
             N_("SEQ1M Q8T1, SEQ1M Q1T1, RND4K Q32T1, RND4K Q1T1; writes nothing"),
-            all_targets,
-            {"fio": _SPEED_CHECK},
-            nothing,
+            tests={"fio": _SPEED_CHECK},
         ),
         _make_hybrid(usable),
         _make_array(usable),
-        Template(
+        on_all(
             "everything",
             N_("Everything"),
             N_("boots, all workloads, surface, verify and self-test"),
-            all_targets,
-            {
+            tests={
                 "boot": {},
                 **dict.fromkeys(("lottery", "fio", "matrix", "sweep", "sql"), _ON_FILES),
                 "surface": {},
@@ -109,7 +100,6 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
                 "selftest": {},
                 "flush": _ON_FILES,
             },
-            nothing,
         ),
     )
 
@@ -158,7 +148,7 @@ def _make_array(usable: Sequence[DriveRow]) -> Template:
     flash = [each for each in usable if not each.rotational]
     roles: dict[str, Role] = {}
     if disks and flash:
-        backing, cache = max(disks, key=_size), max(flash, key=_size)
+        backing, cache = (max(each, key=attrgetter("size_bytes")) for each in (disks, flash))
         roles = {backing.raw_identity: "backing", cache.raw_identity: "cache"}
     return Template(
         "array",
@@ -168,10 +158,6 @@ def _make_array(usable: Sequence[DriveRow]) -> Template:
         {"lottery": _ON_FILES, "fio": _ON_FILES, "sql": _ON_FILES},
         "" if roles else N_("it needs a disk and a flash drive that can be released"),
     )
-
-
-def _size(drive: DriveRow) -> int:
-    return drive.size_bytes
 
 
 @dataclass(frozen=True, slots=True)

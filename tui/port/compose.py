@@ -7,7 +7,8 @@ from appliance.campaign.stick_room import check_room
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError
 from appliance.plan.compose import compose_plan
-from appliance.plan.read import find_conflicts, parse_plan
+from appliance.plan.machine_rules import find_conflicts
+from appliance.plan.read import parse_plan
 from appliance.problem import Problem
 from tui.charset import one_line
 from tui.model.draft import ComposedCampaign, Mistake

@@ -4,7 +4,7 @@
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -34,7 +34,7 @@ from tui.figures.array import describe_array
 from tui.figures.spreads import LEAST_FOR_A_BOX, find_spreads
 from tui.figures.steps import find_figures, is_shown
 from tui.language import _
-from tui.model.campaigns import ARRAY, Campaign, CampaignDrive, Spread, Step
+from tui.model.campaigns import ARRAY, Campaign, CampaignDrive, Step
 from tui.model.snapshot import Answer, Event
 from tui.port.boot_ratios import find_boot_ratios
 from tui.port.watch import learn_phrases, read_stamp
@@ -179,7 +179,7 @@ class StoredReader:
                     ),
                     array=describe_array(results) if row.device == ARRAY else (),
                     spreads=tuple(
-                        _measure(each)
+                        replace(each, quartiles=_find_box(each.values))
                         for each in find_spreads(
                             row.kind, results, select_samples(connection, row.id)
                         )
@@ -201,17 +201,14 @@ class StoredReader:
         verdicts_on_it: tuple[verdicts.VerdictRow, ...],
         judging: verdicts.JudgingRow | None,
     ) -> Campaign:
-        found = tuple(
-            _add_quartiles(
-                CampaignDrive(
-                    **asdict(_draw(drive)),
-                    boots=tuple(
-                        _draw(boot) for boot in boots if boot.drive_serial == drive.identity
-                    ),
-                )
+        booted = (
+            CampaignDrive(
+                **asdict(_draw(drive)),
+                boots=tuple(_draw(boot) for boot in boots if boot.drive_serial == drive.identity),
             )
             for drive in drives
         )
+        found = tuple(replace(each, quartiles_s=_find_box(each.times_s)) for each in booted)
         ratios, unsettled = find_boot_ratios(found)
         return Campaign(
             **asdict(_draw(row)),
@@ -258,18 +255,12 @@ def _draw[T: DataclassInstance](row: T) -> T:
     return replace(row, **{name: one_line(text) for name, text in texts.items()})
 
 
-def _measure(spread: Spread) -> Spread:
-    found = find_quartiles(spread.values)
-    if found is None or len(spread.values) < LEAST_FOR_A_BOX:
-        return spread
-    return replace(spread, quartiles=(found.lower, found.median, found.upper))
-
-
-def _add_quartiles(drive: CampaignDrive) -> CampaignDrive:
-    found = find_quartiles(drive.times_s)
-    if found is None or len(drive.times_s) < LEAST_FOR_A_BOX:
-        return drive
-    return replace(drive, quartiles_s=(found.lower, found.median, found.upper))
+def _find_box(values: Sequence[float]) -> tuple[float, float, float] | None:
+    """Lower quartile, median, upper quartile; None where the values are too few for them."""
+    found = find_quartiles(values)
+    if found is None or len(values) < LEAST_FOR_A_BOX:
+        return None
+    return found.lower, found.median, found.upper
 
 
 def _read_event(row: overview.EventRow) -> Event:

@@ -41,7 +41,8 @@ from appliance.drives.model import Drive
 from appliance.drives.own_loader import OwnLoader
 from appliance.errors import KaltstartError, RefusedError, StepFailedError
 from appliance.phrases import N_, Phrase, join_phrases
-from appliance.plan.read import find_bystanders, parse_plan
+from appliance.plan.machine_rules import find_bystanders
+from appliance.plan.read import parse_plan
 from appliance.reference_os.install import entry_name, esp_partuuid
 from appliance.store.boots import (
     CycleRow,

@@ -17,12 +17,13 @@ from appliance.campaign.host import Host
 from appliance.campaign.log import record
 from appliance.drives.asked_identity import check_asked, parse_identity
 from appliance.drives.facts.farm import ask_farm
-from appliance.drives.facts.health import SMARTCTL, Health, parse_health
+from appliance.drives.facts.health import SMARTCTL, parse_health
 from appliance.drives.facts.hidden_capacity import ask_native_size
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError
 from appliance.phrases import N_
 from appliance.run import run
+from appliance.samples.health import Health
 from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
 from appliance.store.clock import parse_timestamp, timestamp
 from appliance.store.connect import transaction

@@ -17,7 +17,7 @@ from appliance.drives.model import Drive
 from appliance.drives.own_uuid import is_own
 from appliance.errors import StepFailedError
 from appliance.phrases import N_, Phrase
-from appliance.plan.read import Plan
+from appliance.plan.model import Plan
 from appliance.progress import tell_nobody
 from appliance.reference_os.install import SLOTS, root_partuuid
 from appliance.run import StillRunningError

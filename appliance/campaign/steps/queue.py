@@ -30,7 +30,8 @@ from appliance.campaign.steps.side_by_side import SideBySide
 from appliance.campaign.steps.target import ArraySubject, DriveSubject, Subject
 from appliance.drives.facts.selftest import find_blame
 from appliance.errors import KaltstartError, RefusedError, StepFailedError
-from appliance.plan.read import Plan, parse_plan
+from appliance.plan.model import Plan
+from appliance.plan.read import parse_plan
 from appliance.stick.partitions import Stick
 from appliance.store.arrays import select_array
 from appliance.store.campaigns import select_campaign_drives

@@ -12,8 +12,6 @@ from typing import Any
 from appliance.drives.facts.implausible import add_doubts
 from appliance.samples.health import Counter, Health, is_limit
 
-__all__ = ["SMARTCTL", "Counter", "Health", "parse_health"]
-
 SMARTCTL = ["smartctl", "--json=cu", "--xall"]
 """The device's path belongs behind it. Reads only; starts no test and changes no setting.
 

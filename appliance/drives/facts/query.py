@@ -13,18 +13,13 @@ from dataclasses import dataclass, field
 
 from appliance.drives.facts.details import Contents, parse_details
 from appliance.drives.facts.farm import ask_farm
-from appliance.drives.facts.health import (
-    SMARTCTL,
-    Health,
-    find_complaint,
-    parse_answer,
-    parse_health,
-)
+from appliance.drives.facts.health import SMARTCTL, find_complaint, parse_answer, parse_health
 from appliance.drives.facts.hidden_capacity import ask_native_size
 from appliance.drives.facts.kernel import KernelTexts, read_kernel_texts
 from appliance.drives.model import Drive, DriveDetails
 from appliance.errors import KaltstartError
 from appliance.run import StillRunningError, run
+from appliance.samples.health import Health
 
 DEADLINE_S = 15
 """After that a drive is shown as not answering. What it says later still counts."""

@@ -14,11 +14,12 @@ from pathlib import Path
 
 from appliance import sysfs
 from appliance.drives.asked_identity import parse_identity
-from appliance.drives.facts.health import SMARTCTL, Health, parse_answer, parse_health
+from appliance.drives.facts.health import SMARTCTL, parse_answer, parse_health
 from appliance.drives.facts.location import is_pci_address
 from appliance.errors import KaltstartError
 from appliance.phrases import N_, Phrase
 from appliance.run import run
+from appliance.samples.health import Health
 
 _TIMEOUT_S = 50
 """Less than the time after which the list of drives goes on alone (`service/drive_watch`)."""

@@ -13,7 +13,7 @@ from appliance.store.read.campaign import BootRow, DriveRow
 from appliance.units import format_drive_size, format_seconds
 
 _DASH = format_seconds(None)
-_BUSES = {"sata": "SATA", "nvme": "NVMe", "scsi": "SCSI", "sas": "SAS", "usb": "USB"}
+BUSES = {"sata": "SATA", "nvme": "NVMe", "scsi": "SCSI", "sas": "SAS", "usb": "USB"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def view_drive(drive: DriveRow, drives: Sequence[DriveRow]) -> DriveView:
         firmware=drive.firmware or _DASH,
         role=drive.role,
         size=format_drive_size(drive.size_bytes),
-        bus=_BUSES.get(drive.transport, drive.transport),
+        bus=BUSES.get(drive.transport, drive.transport),
         medium="rotating" if drive.rotational else "not rotating",
         failed_reason=drive.failed_reason,
         said=drive.label,

@@ -5,6 +5,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from appliance.errors import PlanError
 from appliance.store import campaigns
@@ -20,6 +21,9 @@ from appliance.store.verdicts import (
     select_limits,
     select_verdicts,
 )
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 BOOT_TIMES = (
     "campaign_id", "drive_serial", "drive_role", "cycle", "power", "cold_proof", "cold_reason",
@@ -46,8 +50,7 @@ _DRIVES = """
 # The defaults for a boot without a sample are those of the view boot_times.
 _BOOTS = """
     SELECT c.id, c.drive_id, c.position, c.cycle, c.charted, c.power, c.mode, c.state, c.attempts,
-           c.reason,
-           c.power_cycles_before, s.power_cycles_after, coalesce(s.at, c.armed_at) AS at, s.boot_s,
+           c.reason, coalesce(s.at, c.armed_at) AS at, s.boot_s,
            s.firmware_s, s.loader_s, s.kernel_s, s.initrd_s, s.userspace_s, s.session_s,
            s.io_quiet_s, s.read_bytes, s.read_ios, s.wake_skew_s,
            CASE WHEN c.id IN {damaged} THEN 'unproven'
@@ -161,8 +164,6 @@ class BootRow:
     """planned | armed | done | failed | skipped"""
     attempts: int
     reason: str
-    power_cycles_before: int | None
-    power_cycles_after: int | None
     at: str | None
     boot_s: float | None
     firmware_s: float | None
@@ -244,7 +245,6 @@ class StartUpRow:
 class ArrayMadeRow:
     """An array that the campaign made of two of its drives."""
 
-    set_uuid: str
     state: str
     """making | made | parting | apart"""
     reason: str
@@ -307,6 +307,10 @@ def select_campaign(
     The recordings of activity and of start-ups may be long; what only holds figures against each
     other needs none.
     """
+
+    def select[T: DataclassInstance](make: type[T], query: str, *before: Cell) -> tuple[T, ...]:
+        return tuple(read_rows(connection, make, query, *before, campaign_id))
+
     # One read transaction: the engine may be adding rows meanwhile.
     connection.execute("BEGIN")
     try:
@@ -316,39 +320,23 @@ def select_campaign(
         tables = SEALED if with_activity else CHECKED
         damaged = find_damaged(connection, campaign_id=campaign_id, tables=tables)
         unsure = list_keys(damaged, "condition")
-        drives = tuple(read_rows(connection, DriveRow, _DRIVES.format(damaged=unsure), campaign_id))
+        drives = select(DriveRow, _DRIVES.format(damaged=unsure))
         verdicts = _select_verdicts(connection, campaign_id, damaged)
         return CampaignRows(
             campaign=campaign,
             drives=drives,
-            boots=tuple(
-                read_rows(
-                    connection,
-                    BootRow,
-                    _BOOTS.format(
-                        damaged=list_keys(damaged, "boot_sample", "cycle"),
-                        coolings=list_keys(damaged, "cooling"),
-                    ),
-                    DAMAGED,
-                    campaign_id,
-                )
+            boots=select(
+                BootRow,
+                _BOOTS.format(
+                    damaged=list_keys(damaged, "boot_sample", "cycle"),
+                    coolings=list_keys(damaged, "cooling"),
+                ),
+                DAMAGED,
             ),
-            replays=tuple(
-                read_rows(
-                    connection,
-                    ReplayRow,
-                    _REPLAYS.format(damaged=list_keys(damaged, "replay", "cycle")),
-                    campaign_id,
-                )
+            replays=select(
+                ReplayRow, _REPLAYS.format(damaged=list_keys(damaged, "replay", "cycle"))
             ),
-            start_ups=tuple(
-                read_rows(
-                    connection,
-                    StartUpRow,
-                    _START_UPS.format(damaged=list_keys(damaged, "start_up")),
-                    campaign_id,
-                )
-            )
+            start_ups=select(StartUpRow, _START_UPS.format(damaged=list_keys(damaged, "start_up")))
             if with_activity
             else (),
             boot_times=_select_boot_times(connection, campaign_id, damaged),
@@ -359,25 +347,16 @@ def select_campaign(
             workloads=select_workloads(
                 connection, campaign_id, damaged=damaged, with_activity=with_activity
             ),
-            arrays=tuple(
-                read_rows(
-                    connection,
-                    ArrayMadeRow,
-                    "SELECT set_uuid, state, reason FROM array_made WHERE campaign_id = ?"
-                    " ORDER BY id",
-                    campaign_id,
-                )
+            arrays=select(
+                ArrayMadeRow,
+                "SELECT state, reason FROM array_made WHERE campaign_id = ? ORDER BY id",
             ),
             verdicts=verdicts,
             health=_select_health_records(connection, campaign_id, verdicts.health),
-            conditions=tuple(
-                read_rows(
-                    connection,
-                    ConditionRow,
-                    "SELECT * FROM conditions WHERE campaign_id = ?"
-                    f" AND seq NOT IN {unsure} ORDER BY seq",
-                    campaign_id,
-                )
+            conditions=select(
+                ConditionRow,
+                f"SELECT * FROM conditions WHERE campaign_id = ? AND seq NOT IN {unsure}"
+                " ORDER BY seq",
             ),
             damaged=damaged,
         )

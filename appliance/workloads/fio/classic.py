@@ -14,8 +14,9 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import override
 
+from appliance.caches.cachestat import Extent
 from appliance.caches.judge import hit_ratio
-from appliance.caches.page_cache import Extent, drop_page_cache, kept_open, warm_page_cache
+from appliance.caches.page_cache import drop_page_cache, kept_open, warm_page_cache
 from appliance.errors import StepFailedError
 from appliance.samples.fio_output import find_percentiles, merge_bins
 from appliance.samples.model import CacheState, Result
@@ -246,11 +247,9 @@ class FioWorkload(Workload):
                 case "warm":
                     start, end = span_of(job.options, job.size_bytes)
                     stretch = Extent(job.target, start, end - start)
-                    warmed = warm_page_cache((stretch,), progress=bench.progress)
-                    yield warmed.proven, warmed.reason
+                    yield warm_page_cache((stretch,), progress=bench.progress)
                 case "cold":
-                    dropped = drop_page_cache(cached)
-                    yield dropped.proven, dropped.reason
+                    yield drop_page_cache(cached)
                 case "bounded":
                     dropped = drop_page_cache(cached)
                     bound = f"MemoryMax {self._plan.memory_max_bytes} bytes"

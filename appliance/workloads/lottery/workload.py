@@ -115,13 +115,10 @@ class LotteryWorkload(Workload):
     ) -> tuple[bool, str]:
         """Bring the page cache into the pass's state; whether that is proven, and how."""
         if part.kind == "warm":
-            warmed = warm_page_cache(
-                [file.target for file in self._files.values()], progress=bench.progress
-            )
-            return warmed.proven, warmed.reason
+            files = [file.target for file in self._files.values()]
+            return warm_page_cache(files, progress=bench.progress)
         bench.progress(N_("dropping the page cache"), 0, 0)
-        dropped = drop_page_cache(targets)
-        return dropped.proven, dropped.reason
+        return drop_page_cache(targets)
 
     def _read_all(self, bench: Bench, part: PassPart, *, proven: bool) -> tuple[list[Ticket], int]:
         """The tickets in their order, and how many the program answered by itself."""

@@ -13,14 +13,8 @@ from pathlib import Path
 from typing import get_args, override
 
 from appliance.caches.ballast import ballast, read_memory
-from appliance.caches.page_cache import (
-    Extent,
-    PagesUnknownError,
-    drop_page_cache,
-    kept_open,
-    page_stats,
-    warm_page_cache,
-)
+from appliance.caches.cachestat import Extent, PagesUnknownError, page_stats
+from appliance.caches.page_cache import drop_page_cache, kept_open, warm_page_cache
 from appliance.errors import StepFailedError
 from appliance.samples.model import CacheState, PageCache, Result
 from appliance.samples.variants import parse_part
@@ -215,8 +209,7 @@ class MatrixWorkload(Workload):
     ) -> tuple[PageCache, bool, str]:
         """What the operation will meet, whether that is proven, and by what."""
         if cell.operation in _DROPPED_BEFORE:
-            dropped = drop_page_cache(cached_at(bench, target))
-            return "cold", dropped.proven, dropped.reason
+            return "cold", *drop_page_cache(cached_at(bench, target))
         read_before = str(replace(cell, operation="read"))
         if cell.operation == "reread" and self._previous != read_before:
             # Not directly after `read`, or that was before an interruption: as if it had been.

@@ -93,7 +93,7 @@ def member(name: str, *, serial_doubt: str = "") -> Unlocked:
 
 def backing_superblock(fate: CacheFate, *, set_uuid: str = SET_UUID) -> Superblock:
     """Of sda."""
-    return Superblock("backing", True, "a", set_uuid, label_of(SET_UUID, fate), 512, 1024, "clean")
+    return Superblock("backing", True, set_uuid, label_of(SET_UUID, fate), 512, "clean")
 
 
-CACHE_SUPERBLOCK = Superblock("cache", True, "b", SET_UUID, "", 512, 1024)
+CACHE_SUPERBLOCK = Superblock("cache", True, SET_UUID, "", 512)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from appliance.caches.cachestat import Extent
 from appliance.caches.direct import DirectFile, make_buffer
-from appliance.caches.page_cache import Extent
 from appliance.errors import StepFailedError
 from tests.unit.caches.conftest import count_open_files
 

@@ -10,14 +10,8 @@ import pytest
 
 from appliance import sysfs
 from appliance.caches import page_cache
-from appliance.caches.page_cache import (
-    Extent,
-    Pages,
-    drop_page_cache,
-    judge_drop,
-    kept_open,
-    warm_page_cache,
-)
+from appliance.caches.cachestat import Extent, Pages
+from appliance.caches.page_cache import drop_page_cache, judge_drop, kept_open, warm_page_cache
 from appliance.errors import StepFailedError
 from tests.unit.caches.conftest import PAGE, Kernel, count_open_files
 
@@ -37,7 +31,6 @@ def test_dropped_pages_are_proof(kernel: Kernel, files: list[Path]) -> None:
     dropped = drop_page_cache(files)
     assert dropped.proven
     assert dropped.reason == "cachestat: no page of 2 files and devices in RAM"
-    assert dropped.pages == Pages()
     assert kernel.drops == 1
 
 
@@ -58,7 +51,6 @@ def test_pages_that_stay_are_named(kernel: Kernel, files: list[Path]) -> None:
         f"1 of 2 files and devices kept pages in RAM: {files[0]}: {4 * PAGE} bytes, "
         f"{2 * PAGE} dirty, {PAGE} under writeback"
     )
-    assert dropped.pages == Pages(4 * PAGE, 2 * PAGE, PAGE)
 
 
 def test_a_range_is_looked_at_by_itself(kernel: Kernel, files: list[Path]) -> None:
@@ -92,7 +84,6 @@ def test_what_a_mounted_file_system_keeps_of_its_own_is_no_data() -> None:
         "cachestat: no page of 3 files and devices in RAM, "
         f"but {8 * PAGE} bytes that ext4 keeps of its own on /dev/sdb"
     )
-    assert dropped.pages.resident_bytes == 8 * PAGE
     assert not judge_drop(total=3, left=[kept, ("/a", Pages(PAGE, 0, 0), "", ())]).proven
 
 
@@ -177,8 +168,6 @@ def test_a_warm_cache_holds_every_page(kernel: Kernel, files: list[Path]) -> Non
     told: list[tuple[str, int, int]] = []
     warmed = warm_page_cache(files, progress=lambda *each: told.append(each))
     assert warmed.proven
-    assert warmed.resident_bytes == warmed.size_bytes == 5 * PAGE
-    assert warmed.read_bytes == 5 * PAGE - 1
     assert warmed.reason == f"cachestat: all {5 * PAGE} bytes of 2 files and devices in RAM"
     assert told[-1] == ("Reading into RAM", 5 * PAGE - 1, 5 * PAGE - 1)
 
@@ -194,10 +183,13 @@ def test_a_cache_that_lost_pages_is_not_warm(kernel: Kernel, files: list[Path]) 
 
 def test_a_range_is_warm_with_every_page_it_touches(kernel: Kernel, files: list[Path]) -> None:
     kernel.pages = {"a": (2, 0, 0)}
-    warmed = warm_page_cache([Extent(files[0], PAGE - 1, 2)])
+    told: list[tuple[str, int, int]] = []
+    warmed = warm_page_cache(
+        [Extent(files[0], PAGE - 1, 2)], progress=lambda *each: told.append(each)
+    )
     assert warmed.proven
-    assert warmed.size_bytes == 2 * PAGE
-    assert warmed.read_bytes == 2
+    assert warmed.reason == f"cachestat: all {2 * PAGE} bytes of 1 file or device in RAM"
+    assert told[-1] == ("Reading into RAM", 2, 2)
 
 
 def test_warming_without_cachestat_is_unproven(kernel: Kernel, files: list[Path]) -> None:
@@ -205,7 +197,6 @@ def test_warming_without_cachestat_is_unproven(kernel: Kernel, files: list[Path]
     warmed = warm_page_cache(files)
     assert not warmed.proven
     assert "Operation not permitted" in warmed.reason
-    assert warmed.read_bytes == 5 * PAGE - 1
 
 
 def test_warming_nothing_proves_nothing(kernel: Kernel) -> None:

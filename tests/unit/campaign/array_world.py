@@ -15,7 +15,7 @@ from typing import override
 import pytest
 
 from appliance.arrays.model import Array, ArrayState, CacheCounters
-from appliance.arrays.superblock import Superblock
+from appliance.arrays.superblock import Kind, Superblock
 from appliance.campaign.drives import array as arrays
 from appliance.campaign.drives import ownership as marks
 from appliance.campaign.steps import array_watch
@@ -193,16 +193,8 @@ class ArrayMachine(Machine):
         """As it is written."""
         if path not in self.carried:
             return None
-        kind = "cache" if path == SSD.path else "backing"
-        return Superblock(
-            "cache" if kind == "cache" else "backing",
-            whole=True,
-            uuid="a",
-            set_uuid=self.carried[path],
-            label="",
-            block_bytes=512,
-            bucket_bytes=512 << 10,
-        )
+        kind: Kind = "cache" if path == SSD.path else "backing"
+        return Superblock(kind, True, self.carried[path], "", 512)
 
     def _is_signed(self, path: str) -> bool:
         return path in self.foreign | self.carried.keys() | self.on_drive.keys()

@@ -163,7 +163,7 @@ def _start_released(
 
 
 def _superblock(set_uuid: str) -> Superblock:
-    return Superblock("backing", True, "a", set_uuid, "", 512, 512 << 10)
+    return Superblock("backing", True, set_uuid, "", 512)
 
 
 def test_a_member_of_an_unknown_array_is_left_to_a_person(

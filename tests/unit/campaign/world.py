@@ -406,7 +406,7 @@ class World:
         """Of the array that a drive is in."""
         if path not in self.sets:
             return None
-        return Superblock("backing", True, "a", self.sets[path], "", 512, 512 << 10)
+        return Superblock("backing", True, self.sets[path], "", 512)
 
     def read_ends(self, path: str) -> DriveEnds:
         """What is on the medium."""

@@ -11,13 +11,9 @@ import jsonschema  # type: ignore[import-untyped]  # it comes without types
 import pytest
 
 from appliance.errors import KaltstartError, PlanError, RefusedError
-from appliance.plan.model import plan_schema
+from appliance.plan.model import Boot, Campaign, Plan, PlannedDrive, plan_schema
 from appliance.plan.read import (
     MAX_PLAN_BYTES,
-    Boot,
-    Campaign,
-    Plan,
-    PlannedDrive,
     PlanRefusedError,
     decode_plan,
     describe_plan,

@@ -7,14 +7,10 @@ import pytest
 
 from appliance.drives.model import Drive
 from appliance.errors import RefusedError
-from appliance.plan.read import (
-    ArrayPlan,
-    Plan,
-    compose_plan,
-    describe_plan,
-    find_conflicts,
-    parse_plan,
-)
+from appliance.plan.compose import compose_plan
+from appliance.plan.machine_rules import find_conflicts
+from appliance.plan.model import ArrayPlan, Plan
+from appliance.plan.read import describe_plan, parse_plan
 from appliance.workloads.fio.keys import FioPlan
 
 MIB, GIB = 1 << 20, 1 << 30

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from appliance.drives.model import Drive
-from appliance.plan.machine_rules import find_doubtful_releases
+from appliance.plan.machine_rules import find_conflicts, find_doubtful_releases
 from appliance.plan.model import Plan
-from appliance.plan.read import find_conflicts, parse_plan
+from appliance.plan.read import parse_plan
 
 HDD = Drive(
     path="/dev/sda",

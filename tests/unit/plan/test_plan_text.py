@@ -9,8 +9,9 @@ import pytest
 
 from appliance.drives.model import Drive
 from appliance.errors import RefusedError
-from appliance.plan.compose import quote
-from appliance.plan.read import PlannedDrive, PlanRefusedError, compose_plan, parse_plan
+from appliance.plan.compose import compose_plan, quote
+from appliance.plan.model import PlannedDrive
+from appliance.plan.read import PlanRefusedError, parse_plan
 from appliance.toml.values import show_value
 from appliance.units import parse_size, show_size
 

@@ -7,7 +7,9 @@ import pytest
 
 from appliance.caches.ballast import FLOOR_BYTES
 from appliance.drives.model import Drive
-from appliance.plan.read import Plan, find_conflicts, parse_plan
+from appliance.plan.machine_rules import find_conflicts
+from appliance.plan.model import Plan
+from appliance.plan.read import parse_plan
 from appliance.plan.workloads import SMALLEST_FREE_RAM, WorkloadPlan
 from appliance.units import parse_size
 

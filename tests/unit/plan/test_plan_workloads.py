@@ -9,7 +9,8 @@ import pytest
 
 from appliance.campaign.start import plan_steps
 from appliance.drives.model import Drive
-from appliance.plan.read import compose_plan, parse_plan, read_plan
+from appliance.plan.compose import compose_plan
+from appliance.plan.read import parse_plan, read_plan
 from appliance.plan.workloads import FioTest, WorkloadPlan
 from appliance.workloads.fio.keys import FioPlan
 from appliance.workloads.lottery.keys import LotteryPlan

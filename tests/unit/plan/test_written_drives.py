@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from appliance.campaign.remaining_writes import CampaignRows, written_drives
 from appliance.campaign.start import plan_steps
 from appliance.errors import PlanError, RefusedError
-from appliance.plan.read import Plan, PlanRefusedError, parse_plan
+from appliance.plan.model import Plan
+from appliance.plan.read import PlanRefusedError, parse_plan
 from appliance.plan.workloads import ARRAY
 from appliance.plan.writes import does_table_write
 from appliance.store.boots import CycleRow

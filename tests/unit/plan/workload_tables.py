@@ -4,7 +4,8 @@
 import pytest
 
 from appliance.errors import PlanError
-from appliance.plan.read import Plan, parse_plan
+from appliance.plan.model import Plan
+from appliance.plan.read import parse_plan
 from appliance.plan.workloads import WorkloadPlan
 
 

@@ -32,7 +32,7 @@ def test_only_members_and_what_udev_knows_is_asked() -> None:
     def read_superblock(path: str) -> Superblock | None:
         asked.append(path)
         if path == MEMBER.path:
-            return Superblock("cache", True, "a", "the set", "", 512, 512 << 10)
+            return Superblock("cache", True, "the set", "", 512)
         return None
 
     assert read_sets(read_superblock, [HDD, MEMBER, OTHER]) == {MEMBER.path: "the set"}

@@ -11,10 +11,9 @@ import pytest
 
 from appliance.campaign.drives import health
 from appliance.campaign.drives.health import add_hours_doubt, store_health
-from appliance.drives.facts.health import Health
 from appliance.errors import StepFailedError
 from appliance.run import Finished
-from appliance.samples.health import Counter
+from appliance.samples.health import Counter, Health
 from appliance.store.health import HealthRow, select_health
 from tests.unit.campaign.world import HDD, SSD, World
 

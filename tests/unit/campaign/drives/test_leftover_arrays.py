@@ -77,7 +77,7 @@ def test_a_foreign_array_is_told_from_ours(machine: ArrayMachine) -> None:
 
 
 def test_a_detached_drive_of_ours_is_known_with_its_sets_uuid(machine: ArrayMachine) -> None:
-    detached = Superblock("backing", True, "a", "", label_of(SET_UUID), 512, 512 << 10)
+    detached = Superblock("backing", True, "", label_of(SET_UUID), 512)
     machine.world.access = replace(machine.world.access, read_superblock=lambda _: detached)
     found = members(machine, with_bcache(HDD))
     assert (found[HDD.path].ours, found[HDD.path].set_uuid) == (True, SET_UUID)

@@ -20,11 +20,11 @@ from appliance.campaign.steps.queue import run_steps
 from appliance.drive_thread import DriveSilentError
 from appliance.drives.block_settings import BlockSettings, read_block_settings
 from appliance.drives.deadlines import parse_signs
-from appliance.drives.facts.health import Health
 from appliance.drives.model import Drive
 from appliance.drives.unlock import Unlocked
 from appliance.machine.facts import read_fixed
 from appliance.progress import tell_nobody
+from appliance.samples.health import Health
 from appliance.samples.model import LbaRange, Result
 from appliance.service.drive_guard import MachineDrives
 from appliance.store.campaigns import CampaignDriveRow

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.drives.facts.health import Health
 from appliance.drives.facts.heat import Heat, parse_heat
+from appliance.samples.health import Health
 from appliance.samples.throttling import Throttling
 from appliance.store.connect import open_database, transaction
 from appliance.store.health import insert_health

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from appliance.drives.facts.health import Health, parse_health
-from appliance.samples.health import Counter, compare
+from appliance.drives.facts.health import parse_health
+from appliance.samples.health import Counter, Health, compare
 
 FOLDER = Path(__file__).parents[3] / "fixtures" / "smart"
 

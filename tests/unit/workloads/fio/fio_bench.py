@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.caches.page_cache import Dropped, Extent, Pages, Warmed
+from appliance.caches.cachestat import Extent
+from appliance.caches.page_cache import CacheProof
 from appliance.progress import Progress
 from appliance.run import Finished
 from appliance.samples.diskstats import DiskStats
@@ -115,24 +116,18 @@ class FioBench:
         words = stderr.read_text() if stderr.exists() else ""
         return Finished(tuple(command), int(failed), "", words)
 
-    def drop(self, targets: Sequence[Path]) -> Dropped:
+    def drop(self, targets: Sequence[Path]) -> CacheProof:
         """In place of drop_page_cache."""
         self.happened.append(f"drop {' '.join(str(target.name) for target in targets)}")
-        return Dropped(proven=True, reason="dropped", pages=Pages())
+        return CacheProof(proven=True, reason="dropped")
 
-    def warm(self, targets: Sequence[Extent], *, progress: Progress) -> Warmed:
+    def warm(self, targets: Sequence[Extent], *, progress: Progress) -> CacheProof:
         """In place of warm_page_cache: what is read for it counts on the device."""
         size_bytes = sum(target.length for target in targets)
         progress("Reading into RAM", size_bytes, size_bytes)
         self.happened.append("warm")
         self.read_bytes += size_bytes
-        return Warmed(
-            proven=True,
-            reason="all in RAM",
-            resident_bytes=size_bytes,
-            size_bytes=size_bytes,
-            read_bytes=size_bytes,
-        )
+        return CacheProof(proven=True, reason="all in RAM")
 
     def on_array(self) -> FakeArray:
         """From now on the bench is an array; it notes in the same list what happened."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.caches.page_cache import Dropped, Pages
+from appliance.caches.page_cache import CacheProof
 from appliance.errors import StepFailedError
 from appliance.run import Finished
 from appliance.workloads.fio import classic as fio
@@ -87,8 +87,8 @@ def test_a_drive_that_served_little_was_not_read_cold(lab: FioBench) -> None:
 def test_a_drop_that_left_pages_is_never_called_proven(
     lab: FioBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def leave(targets: object) -> Dropped:
-        return Dropped(proven=False, reason="4096 bytes remain", pages=Pages(4096))
+    def leave(targets: object) -> CacheProof:
+        return CacheProof(proven=False, reason="4096 bytes remain")
 
     monkeypatch.setattr(fio, "drop_page_cache", leave)
     found = run_all(lab, replace(PLAN, tests=("seq-read",)))["seq-read"]

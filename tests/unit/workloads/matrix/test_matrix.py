@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from appliance.caches import ballast as ballast_module
-from appliance.caches.page_cache import Pages
+from appliance.caches.cachestat import Pages
 from appliance.errors import StepFailedError, StickError
 from appliance.workloads.base import PartResult
 from appliance.workloads.matrix import workload as matrix

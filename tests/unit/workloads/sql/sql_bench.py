@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.caches.cachestat import Pages, Target
-from appliance.caches.page_cache import Dropped
+from appliance.caches.cachestat import Target
+from appliance.caches.page_cache import CacheProof
 from appliance.progress import Progress
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.model import Result
@@ -33,10 +33,10 @@ class Caches:
         self.released = 0
         self.dropped: list[list[str]] = []
 
-    def drop(self, targets: Sequence[Target]) -> Dropped:
+    def drop(self, targets: Sequence[Target]) -> CacheProof:
         """In the place of `drop_page_cache`."""
         self.dropped.append([Path(str(target)).name for target in targets])
-        return Dropped(proven=self.proven, reason="looked at", pages=Pages())
+        return CacheProof(proven=self.proven, reason="looked at")
 
     @contextmanager
     def ballast(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from appliance.caches.cachestat import Target
-from appliance.caches.page_cache import Dropped
+from appliance.caches.page_cache import CacheProof
 from appliance.samples.model import Result
 from appliance.workloads import progress_meter
 from appliance.workloads.base import Bench
@@ -255,7 +255,7 @@ def test_an_array_rests_before_each_phase_and_before_caches_are_dropped(
 ) -> None:
     array = FakeArray()
 
-    def drop(targets: Sequence[Target]) -> Dropped:
+    def drop(targets: Sequence[Target]) -> CacheProof:
         array.happened.append("drop")
         return caches.drop(targets)
 
