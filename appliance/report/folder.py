@@ -71,6 +71,7 @@ def _lock(descriptor: int) -> bool:
             return False
     return True
 
+
 type _Whose = tuple[str, str, tuple[str, ...]]
 """When the campaign was made, the hash of its plan, and its last line: boot, time and event.
 
