@@ -395,10 +395,11 @@ def writable_fat() -> Iterator[Path]:
     """KALTSTART, writable for as long as the block lasts. Raises StickError.
 
     Another program may have it at the same time, such as `kaltstart support`: whoever is last makes
-    it read-only, or the other one could no longer write.
+    it read-only, or the other one could no longer write. The lock is not on KALTSTART's own folder:
+    a `kaltstart report` to it holds that, for as long as somebody lets it (`report/folder`).
     """
     try:
-        used = os.open(FAT, os.O_RDONLY | os.O_CLOEXEC)
+        used = os.open(FAT.parent, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         raise _make_unwritable(error.strerror) from error
     try:

@@ -2,6 +2,7 @@
 """Finding the stick, and refusing what would write to the wrong one or to none."""
 
 import errno
+import fcntl
 import json
 import os
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ import pytest
 
 from appliance.drives.model import Drive
 from appliance.errors import RefusedError, StepFailedError, StickError
+from appliance.report.folder import held
 from appliance.run import Finished
 from appliance.stick import partitions as module
 from appliance.stick.partitions import (
@@ -378,8 +380,6 @@ def test_the_plans_partition_is_mounted_read_only(tools: Tools) -> None:
 
 
 def test_it_is_writable_only_for_as_long_as_needed(tools: Tools) -> None:
-    module.FAT.mkdir()
-
     def write() -> None:
         with writable_fat() as fat:
             assert fat == module.FAT
@@ -393,7 +393,6 @@ def test_it_is_writable_only_for_as_long_as_needed(tools: Tools) -> None:
 
 def test_whoever_writes_last_makes_it_read_only_again(tools: Tools) -> None:
     """In a shell `kaltstart support` writes there while the engine writes a report."""
-    module.FAT.mkdir()
     engine, support = writable_fat(), writable_fat()
     with engine:
         support.__enter__()
@@ -402,8 +401,23 @@ def test_whoever_writes_last_makes_it_read_only_again(tools: Tools) -> None:
     assert tools.commands[-1][2] == "remount,ro"
 
 
-def test_what_cannot_be_made_writable_is_trouble(tools: Tools) -> None:
+def test_a_shell_that_writes_a_report_to_its_top_keeps_nobody_waiting(
+    tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`kaltstart report --out /run/kaltstart/fat`, stopped by Ctrl-Z for one: no key is heard."""
+
+    def lock(descriptor: int, operation: int) -> None:
+        flock(descriptor, operation | fcntl.LOCK_NB)  # or the test would wait for ever
+
+    flock = fcntl.flock
+    monkeypatch.setattr(fcntl, "flock", lock)
     module.FAT.mkdir()
+    with held(module.FAT), writable_fat():
+        pass
+    assert [command[2] for command in tools.commands] == ["remount,rw", "remount,ro"]
+
+
+def test_what_cannot_be_made_writable_is_trouble(tools: Tools) -> None:
     tools.failing = {"mount"}
     with pytest.raises(StickError, match="cannot be written"), writable_fat():
         pytest.fail("the block must not run")
