@@ -321,6 +321,11 @@ class DriveBay:
         found = self.by_serial(drive) if isinstance(drive, str) else drive
         self._processes[self.drives.index(found)].send_signal(signal.SIGSTOP)
 
+    def answer_again(self) -> None:
+        """All drives that had stopped do."""
+        for process in self._processes:
+            process.send_signal(signal.SIGCONT)
+
     def moved_bytes(self, serial: str) -> int:
         """What was read from a drive and written to it until now; see `stats`."""
         if not self._stats_file(self.by_serial(serial)).exists():
