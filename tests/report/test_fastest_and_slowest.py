@@ -103,9 +103,7 @@ def test_the_page_results_has_the_same_interval() -> None:
 
 def test_the_page_results_picks_the_same_drives() -> None:
     """And says that they are picked: that is why the interval is wide."""
-    last, *others = (
-        booted(str(number), *boot_s) for number, boot_s in enumerate(_draw(1, 7, 10))
-    )
+    last, *others = (booted(str(number), *boot_s) for number, boot_s in enumerate(_draw(1, 7, 10)))
     last = booted("LAST", *(2 * boot_s for boot_s in last.times_s), proof="proven")
     (text,) = describe(last, *others)
     assert "LAST" not in text
