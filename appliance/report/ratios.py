@@ -6,6 +6,7 @@ What was taken under other conditions is refused, with the condition, unless tha
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import ceil
 
 from appliance.errors import PlanError
@@ -117,7 +118,7 @@ class Beside:
     why_not: str = ""
     """Why they were not compared."""
     picked_from: int = 2
-    """Of so many drives they are the fastest and the slowest."""
+    """Of so many drives that were measured alike they are the fastest and the slowest."""
 
     @property
     def subject(self) -> str:
@@ -410,7 +411,10 @@ def _pair(ones: Sequence[Side], others: Sequence[Side]) -> list[tuple[Side, Side
 
 
 def find_besides(sides: Sequence[Side]) -> tuple[tuple[Side, Side, Beside], ...]:
-    """Each drive of a campaign against the fastest that was measured alike, which comes first."""
+    """Each drive of a campaign against the fastest that was measured alike, which comes first.
+
+    Of many only the slowest that was measured as another one was.
+    """
     subjects = dict.fromkeys(each.subject for side in sides for each in side.samples)
     found: list[tuple[Side, Side, Beside]] = []
     for subject in subjects:
@@ -421,15 +425,22 @@ def find_besides(sides: Sequence[Side]) -> tuple[tuple[Side, Side, Beside], ...]
             if samples.subject == subject and samples.values
         ]
         own.sort(key=lambda each: _find_speed(each[1]), reverse=True)
-        is_many = len(own) > MANY
-        for side, samples in own[-1:] if is_many else own[1:]:
-            best_side, best = next(
-                each for each in own if each[1] is samples or not find_differences(each[1], samples)
-            )
-            beside = _compare(best, samples, (), picked_from=len(own) if is_many else 2)
+        picked = 1 if len(own) > MANY else None
+        pairs = ((each, _list_alike(own, each)) for each in reversed(own))
+        apart = islice((pair for pair in pairs if pair[1][0] is not pair[0]), picked)
+        for (side, samples), alike in reversed([*apart]):
+            best_side, best = alike[0]
+            beside = _compare(best, samples, (), picked_from=len(alike) if picked else 2)
             if side is not best_side and beside.ratio is not None:
                 found.append((best_side, side, beside))
     return tuple(found)
+
+
+def _list_alike(
+    own: Sequence[tuple[Side, Samples]], one: tuple[Side, Samples]
+) -> list[tuple[Side, Samples]]:
+    """Those of `own` that were measured as `one` was, in their order; `one` is among them."""
+    return [each for each in own if each is one or not find_differences(each[1], one[1])]
 
 
 def find_ratio_findings(sides: Sequence[Side]) -> tuple[Finding, ...]:

@@ -27,6 +27,7 @@ _BOOT_FORMS = (
     (r"neither a gain nor none is shown", "open"),
     (r"faster later, and whether by \d+ % is not decided", "open"),
     (r"settled from boot (?P<boot>\d+) on at .* its first boot is missing", "open"),
+    (r"settled from boot (?P<boot>\d+) on at .* gains nothing by repeating is not shown", "open"),
     (r"still learning: ", "still learning"),
     (r"not settled( yet)?: ", "open"),
     (r"\d+ valid boots? .* cannot show whether the drive still learns", "open"),
@@ -56,6 +57,7 @@ _FIRST_ROUND = re.compile(rf"the first was (?P<ratio>{_NUMBER}) times as (?P<how
 _APART = 1.5
 """Figures that differ by this factor are called another, as the product does."""
 _NO_GAIN = re.compile(r"No gain(?: as large as \d+ %)? from repeating: (?P<times>.*)")
+_SETTLED = re.compile(r"(?:^|\. )Settled: (?P<times>.*)")
 _NO_GAIN_BESIDE = r": no gain(?: as large as \d+ %)?\. ?$"
 _NO_BOOT = "No valid boot yet."
 _LOTTERY = re.compile(
@@ -179,6 +181,8 @@ def _read_first(sentence: str, drive: str) -> str:
     if f"{drive} starts in " in decided:
         return "gain"
     if f"{drive} " in undecided or sentence == _NO_BOOT:
+        return "open"
+    if (match := _SETTLED.search(decided)) and f"{drive} " in match["times"]:
         return "open"
     if match := _NO_GAIN.match(decided):
         return "no gain" if f"{drive} " in match["times"] else ""

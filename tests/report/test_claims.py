@@ -70,6 +70,15 @@ def test_every_sentence_about_boots_is_a_claim(times: tuple[float, ...], answer:
     assert _claim(Drive("A", times), Drive("B", HYBRID)).answer == answer
 
 
+@pytest.mark.parametrize("beside", [(), (Drive("B", HYBRID),), (Drive("B", DISK),)])
+def test_that_a_gain_is_not_shown_is_a_claim(
+    beside: tuple[Drive, ...],
+) -> None:
+    """Of a drive that may have learned before its first timed boot nothing is decided."""
+    claim = _claim(Drive("A", DISK, learned_before="its first boot was tried 2 times"), *beside)
+    assert claim.answer == "open"
+
+
 def test_a_gain_that_may_be_the_machines_is_another_claim() -> None:
     drives = (Drive("A", HYBRID), Drive("B", (100.0, 50.0, 50.0, 50.0, 50.0, 50.0), "control"))
     assert _claim(*drives).answer == "gain, perhaps the machine's"

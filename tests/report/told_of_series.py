@@ -28,6 +28,8 @@ class Drive:
     label: str
     true_s: tuple[float, ...]
     role: str = "target"
+    learned_before: str = ""
+    """As a series has it."""
 
 
 def make_page(
@@ -67,6 +69,7 @@ def make_series(drive: Drive, factors: Sequence[float]) -> Series:
         given_up="",
         proofs=(_NO_COUNT,) * len(boot_s),
         page_caches=("cold",) * len(boot_s),
+        learned_before=drive.learned_before,
     )
 
 

@@ -44,7 +44,8 @@ class SideRatio:
     value: float
     """How many times as fast the first one is."""
     interval: tuple[float, float] | None
-    """With 95 % confidence; None where there are too few values."""
+    """With 95 % confidence, of all pairs at once where two are picked; None where there are too few
+    values."""
     places: str = ""
     """What each value is of, where they were compared in pairs: a key of `_COUNTED`."""
     together: int = 1
@@ -53,6 +54,8 @@ class SideRatio:
     """Of the pairs the least and the largest ratio."""
     is_otherwise: bool = False
     """Whether both are of different campaigns, and settings of machine or drive were others."""
+    picked_from: int = 2
+    """Of so many drives that measured it alike they are the fastest and the slowest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,15 @@ def _describe(ratio: SideRatio) -> str:
         one=name_device(ratio.one), other=name_device(ratio.other)
     )
     said = say_ratio(ratio.value, ratio.interval)
-    return f"{pair}: {said} ({_say_counts(ratio)}; {_translate(ratio.state)})"
+    picked = _say_picked(ratio.picked_from)
+    return f"{pair}: {said} ({picked}{_say_counts(ratio)}; {_translate(ratio.state)})"
+
+
+def _say_picked(picked_from: int) -> str:
+    """Why there is no other, and why the interval is wide."""
+    if picked_from == 2:
+        return ""
+    return _("the fastest and the slowest of {count}").format(count=picked_from) + "; "
 
 
 def _say_counts(ratio: SideRatio) -> str:
@@ -207,4 +218,4 @@ def _describe_boots(ratio: BootRatio) -> str:
     said = _("too few boots for an interval")
     if ratio.interval is not None:
         said = say_ratio(ratio.value, ratio.interval)
-    return f"{pair}: {said} ({counts}; {one})"
+    return f"{pair}: {said} ({_say_picked(ratio.picked_from)}{counts}; {one})"

@@ -76,7 +76,10 @@ class BootRatio:
     `cooled` or `cooling unproven` behind them where the drive was to forget."""
     value: float = 1.0
     interval: tuple[float, float] | None = None
-    """With 95 % confidence; None where there are too few boots, or both were not booted alike."""
+    """With 95 % confidence, of all pairs at once where two are picked; None where there are too few
+    boots, or both were not booted alike."""
+    picked_from: int = 2
+    """Of so many drives that were booted alike they are the fastest and the slowest."""
 
     @property
     def is_seen(self) -> bool:

@@ -22,12 +22,18 @@ def find_boot_ratios(
     if len(booted) < 2 or not settled:
         return (), ()
     settled.sort(key=lambda each: stats.find_median(each[1]) or 0.0)
-    is_many = len(settled) > MANY
-    others = settled[-1:] if is_many else settled[1:]
-    confidence = find_confidence(len(settled) if is_many else 2)
+    best, others, picked_from = settled[0], settled[1:], 2
+    if len(settled) > MANY:
+        # As the report does it: the slowest that was booted as a faster one was.
+        groups = (
+            [other for other in settled if _find_proofs(other[0]) == _find_proofs(each[0])]
+            for each in reversed(settled)
+        )
+        alike = next((each for each in groups if len(each) > 1), [best, settled[-1]])
+        best, others, picked_from = alike[0], alike[-1:], len(alike)
     known = {drive.booted for drive, _boot_s in settled}
     return (
-        tuple(_compare(settled[0], other, confidence=confidence) for other in others),
+        tuple(_compare(best, other, picked_from=picked_from) for other in others),
         tuple(drive.booted for drive in booted if drive.booted not in known),
     )
 
@@ -42,9 +48,10 @@ def _compare(
     one: tuple[CampaignDrive, tuple[float, ...]],
     other: tuple[CampaignDrive, tuple[float, ...]],
     *,
-    confidence: float,
+    picked_from: int,
 ) -> BootRatio:
     proofs = (_find_proofs(one[0]), _find_proofs(other[0]))
+    confidence = find_confidence(picked_from)
     is_alike = proofs[0] == proofs[1]
     ratio = find_ratio(other[1], one[1], confidence=confidence) if is_alike else None
     interval = ratio and ratio.interval
@@ -55,6 +62,7 @@ def _compare(
         proofs=proofs,
         value=ratio.value if ratio else 1.0,
         interval=(interval.low, interval.high) if interval else None,
+        picked_from=picked_from,
     )
 
 

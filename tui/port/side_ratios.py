@@ -90,4 +90,5 @@ def _convert(one: Side, other: Side, beside: Beside) -> SideRatio:
         places=places.called if places else "",
         together=places.together if places else 1,
         range=(min(beside.quotients), max(beside.quotients)) if places else (1.0, 1.0),
+        picked_from=beside.picked_from,
     )
