@@ -28,6 +28,7 @@ from appliance.report.sides import (
 )
 from appliance.statistics import stats
 from appliance.statistics.ratio import (
+    MANY,
     Ratio,
     find_confidence,
     find_paired_ratio,
@@ -40,9 +41,6 @@ from appliance.units import format_drive_size, format_seconds, printable
 
 ALLOWED = ("cache", "seed", "size", "image", "plan")
 """What may be asked to differ. `plan`: any other key of the plan."""
-
-MANY = 4
-"""Of more drives only the fastest and the slowest are held against each other."""
 
 RATIO_RULES = (
     (

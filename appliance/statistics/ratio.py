@@ -14,6 +14,8 @@ from math import comb, floor, sqrt
 from appliance.statistics import stats
 from appliance.statistics.sample_size import LEAST
 
+MANY = 4
+"""Of more drives only the fastest and the slowest are compared with each other."""
 _LARGEST_TAIL = 0.025
 """By a smaller one, as for `find_confidence`, the normal distribution of nine values on each side
 has no interval at all."""

@@ -7,9 +7,8 @@ the same on both sides.
 
 from collections.abc import Sequence
 
-from appliance.report.ratios import MANY
 from appliance.statistics import stats
-from appliance.statistics.ratio import find_confidence, find_ratio
+from appliance.statistics.ratio import MANY, find_confidence, find_ratio
 from tui.model.campaigns import BootRatio, CampaignDrive
 
 

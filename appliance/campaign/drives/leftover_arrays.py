@@ -105,11 +105,11 @@ def _explain(connection: sqlite3.Connection | None, row: ArrayRow | None, kind: 
         id=row.campaign_id,
     )
     if campaign is not None and campaign.state != "done":
-        said = N_("{what}, which is not over; it is dismantled at its end, or here")
-        return Phrase(said, what=whose)
+        going_on = N_("{what}, which is not over; it is dismantled at its end, or here")
+        return Phrase(going_on, what=whose)
     if row.reason:
-        said = N_("{what}, left behind ({rest}): dismantle it here")
-        return Phrase(said, what=whose, rest=printable(row.reason))
+        left_behind = N_("{what}, left behind ({rest}): dismantle it here")
+        return Phrase(left_behind, what=whose, rest=printable(row.reason))
     return Phrase(N_("{what}, left behind: dismantle it here"), what=whose)
 
 
