@@ -139,7 +139,7 @@ def get_database(stick: Path, folder: Path) -> Path | None:
         for name in ("kaltstart.sqlite", "kaltstart.sqlite-journal"):
             target = folder / name
             target.unlink(missing_ok=True)
-            _run("debugfs", "-R", f"dump -p /{name} {target}", data)
+            _run("debugfs", "-R", f'dump -p /{name} "{target}"', data)
             if target.exists() and target.stat().st_size == 0:
                 target.unlink()
             if name == "kaltstart.sqlite" and target.exists():
@@ -153,7 +153,7 @@ def get_data_tree(stick: Path, source: str, folder: Path) -> Path:
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
         data = Path(temporary) / "data.ext4"
         if _copy_data_partition(stick, data):
-            _run("debugfs", "-R", f"rdump {source} {folder}", data)
+            _run("debugfs", "-R", f'rdump "{source}" "{folder}"', data)
     return folder
 
 
