@@ -95,6 +95,14 @@ def test_a_drive_knows_reads_that_were_replayed_on_it_before(
     assert ("No gain from repeating" in said) == (not is_known)
 
 
+def test_a_drive_knows_reads_of_an_earlier_campaign_that_was_imported_later(tmp_path: Path) -> None:
+    connection = make_database(tmp_path / "a.sqlite", disks=[_LEARNED])
+    add_campaign(connection, name="import", disks=[_LEARNS], created_at="2025-01-02T03:20:00.123Z")
+    for campaign in (1, 2):
+        _replay(connection, campaign, "same")
+    assert f"the drive may have learned then, {_NOT_SHOWN}" in _say(connection, tmp_path)
+
+
 @pytest.mark.parametrize("is_again", [False, True])
 def test_a_lottery_that_was_interrupted_does_not_say_that_a_drive_gains_nothing(
     tmp_path: Path, *, is_again: bool

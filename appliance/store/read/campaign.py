@@ -47,7 +47,8 @@ _DRIVES = """
     FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id
     WHERE cd.campaign_id = ? ORDER BY cd.slot
 """
-# The defaults for a boot without a sample are those of the view boot_times.
+# The defaults for a boot without a sample are those of the view boot_times. What was replayed
+# before is known: by the order of numbers on this stick, and by the clock of what was imported.
 _BOOTS = """
     SELECT c.id, c.drive_id, c.position, c.cycle, c.charted, c.power, c.mode, c.state, c.attempts,
            c.reason, coalesce(s.at, c.armed_at) AS at, s.boot_s,
@@ -66,9 +67,9 @@ _BOOTS = """
                 WHERE k.cycle_id = c.id ORDER BY k.id DESC LIMIT 1), 'unproven')) AS cooling,
            c.cycle = 1 AND EXISTS (
                SELECT 1 FROM replay own JOIN replay r ON r.list_sha256 = own.list_sha256
-               JOIN cycle o ON o.id = r.cycle_id
-               WHERE own.cycle_id = c.id AND o.drive_id = c.drive_id
-                   AND o.campaign_id < c.campaign_id) AS is_known
+               JOIN cycle o ON o.id = r.cycle_id JOIN campaign q ON q.id = o.campaign_id
+               WHERE own.cycle_id = c.id AND o.drive_id = c.drive_id AND q.id <> p.id
+                   AND (q.id < p.id OR q.created_at < p.created_at)) AS is_known
     FROM cycle c JOIN campaign p ON p.id = c.campaign_id
     LEFT JOIN boot_sample s ON s.cycle_id = c.id
     WHERE c.campaign_id = ? ORDER BY c.position
