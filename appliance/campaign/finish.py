@@ -27,7 +27,7 @@ def write_report(context: CampaignContext, campaign_id: int) -> str:
     """
     # Charts and templates take their time to load: not while the appliance starts.
     from appliance.report.export import export_campaign  # noqa: PLC0415
-    from appliance.report.folder import held  # noqa: PLC0415
+    from appliance.report.folder import held  # noqa: PLC0415 - as above
 
     missing: list[str] = []
     with writable_fat() as fat:
@@ -81,7 +81,7 @@ def delete_report(context: CampaignContext, campaign_id: int) -> str:
     Raises StickError, or RefusedError where there is none.
     """
     from appliance.report import removal  # noqa: PLC0415 - as above
-    from appliance.report.folder import held  # noqa: PLC0415
+    from appliance.report.folder import held  # noqa: PLC0415 - as above
 
     campaign = select_campaign(context.connection, campaign_id)
     if campaign is None:

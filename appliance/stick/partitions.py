@@ -394,7 +394,7 @@ def is_on_fat(path: Path) -> bool:
 def writable_fat() -> Iterator[Path]:
     """KALTSTART, writable for as long as the block lasts. Raises StickError.
 
-    Another program may have it at the same time, such as `kaltstart support`: whoever is last makes
+    Another program may have it at the same time, such as `kaltstart support`: the last one makes
     it read-only, or the other one could no longer write. The lock is not on KALTSTART's own folder:
     a `kaltstart report` to it holds that, for as long as somebody lets it (`report/folder`).
     """

@@ -59,7 +59,7 @@ class CutError(BaseException):
 
 
 class IdleError(BaseException):
-    """Nothing happens by itself any more."""
+    """The engine waits for a person."""
 
 
 @dataclass
@@ -74,7 +74,7 @@ class AnyOrder:
     script: Iterator[tuple[int, str, str]]
     media: Media = field(init=False)
     wish: str = ""
-    """What the person asks for once nothing happens by itself."""
+    """What the person asks for once the engine waits."""
     _gap: int = 0
     _place: str = ""
     """How the name of the place begins; empty: anywhere."""
@@ -284,7 +284,7 @@ class AnyOrder:
             self._polls = 0
 
     def tell_time(self) -> float:
-        """Whoever looks at the clock takes his time."""
+        """Time passes with each look at the clock."""
         self.world.now_s += 0.02
         return self.world.now_s
 

@@ -176,7 +176,7 @@ def test_a_pause_that_stops_a_power_off_is_called_one(machine: Machine) -> None:
         connection = open_database(machine.world.path)
         update_pause_asked(connection, machine.world.campaign_id)
         connection.close()
-        machine.world.key = True  # whoever counts down hears of it
+        machine.world.key = True  # a countdown reads it
         return machine.world.read_power_cycles(drive)
 
     machine.world.access = replace(machine.world.access, read_power_cycles=ask)
