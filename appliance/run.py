@@ -191,9 +191,11 @@ def run_watched(
 
     What `poll` raises ends the command first: how long it may take is for `poll` to say. Nothing
     the command started is left behind. `oom_score_adj` is the kernel's (proc_pid_oom_score_adj(5)),
-    inherited by all that it starts; without it the command is as precious as this program. Raises
-    StepFailedError when it cannot be started, UnreadableProgramError, StillRunningError when a
-    process of it does not end.
+    inherited by all that it starts; without it the command is as precious as this program. What
+    starts sessions of its own is to be run `in_pid_namespace`.
+
+    Raises StepFailedError when it cannot be started, UnreadableProgramError, StillRunningError when
+    a process of it does not end.
     """
     words = tuple(command)
     if oom_score_adj is not None:
@@ -230,11 +232,19 @@ def run_watched(
         )
 
 
+def in_pid_namespace(command: Sequence[str]) -> list[str]:
+    """`command`, for one that starts sessions, which no signal to its process group reaches.
+
+    However it ends, the kernel kills all that it started, and it is not gone before them
+    (pid_namespaces(7)). Signals and exit codes pass unchanged.
+    """
+    return ["unshare", "--pid", "--fork", "--kill-child", "--", *command]
+
+
 def _end_group(process: subprocess.Popen[bytes], words: Sequence[str]) -> None:
     """The command and what it started: asked first while it runs, then killed until none is left.
 
-    What it started outlives it where it was killed itself (fio's workers, for one), and goes on
-    with the drive.
+    What it started outlives it where it was killed itself, and goes on with the drive.
     """
 
     def end() -> None:

@@ -2,13 +2,15 @@
 """Nothing that a watched command started is left behind: with real processes."""
 
 import os
+import signal
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from appliance import run as run_module
-from appliance.run import StillRunningError, run_watched
+from appliance.run import StillRunningError, in_pid_namespace, run_watched
 
 # The command's number is that of its group; what it starts does not listen to SIGTERM.
 _STUBBORN = """trap '' TERM; echo $$ > "$1"; sleep 600 & sleep 600 & """
@@ -82,3 +84,31 @@ def test_the_kernel_is_told_whom_to_end_first() -> None:
     done = run_watched(look, poll=lambda: None, oom_score_adj=500)
     assert done.stdout == "500\n"
     assert done.command[-3:] == tuple(look)
+
+
+def _find_fio(folder: Path) -> dict[int, int]:
+    """The parent of each fio that works in `folder`."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended meanwhile
+            if str(folder) in (process / "cmdline").read_text():
+                name, fields = (process / "stat").read_text().split("(", 1)[1].rsplit(")", 1)
+                if name == "fio":
+                    found[int(process.name)] = int(fields.split()[1])
+    return found
+
+
+def test_workers_of_a_killed_fio_end_with_it(tmp_path: Path) -> None:
+    """Each began a session, so that no signal to fio's process group reaches it."""
+    job = ["--name=busy", f"--directory={tmp_path}", "--size=1M", "--rw=randread", "--rate=1M"]
+
+    def kill_above_its_worker() -> None:
+        found = _find_fio(tmp_path)
+        for parent in set(found.values()) & found.keys():
+            os.kill(parent, signal.SIGKILL)
+
+    done = run_watched(
+        in_pid_namespace(["fio", *job, "--time_based", "--runtime=60"]), poll=kill_above_its_worker
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert not _find_fio(tmp_path)

@@ -19,7 +19,7 @@ from appliance.caches.judge import Setup, hit_ratio, judge_reads, judge_writes
 from appliance.caches.memory_limit import bounded_command
 from appliance.errors import RefusedError, StepFailedError
 from appliance.flush import sync_path
-from appliance.run import Finished, run, run_watched
+from appliance.run import Finished, in_pid_namespace, run, run_watched
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.fio_output import FioOutput, FioOutputError, find_percentiles, parse_fio
 from appliance.samples.model import CacheState, Result
@@ -107,14 +107,17 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
     with TemporaryDirectory() as folder:
         # First into RAM: what fio cannot write on the stick would look like a test without figures.
         output_file = Path(folder) / json_file.name
-        command = [
-            "fio",
-            f"--output={output_file}",
-            "--output-format=json+",
-            "--eta=never",
-            *readonly,
-            str(job_file),
-        ]
+        # Each of its workers begins a session (backend.c, thread_main: setsid).
+        command = in_pid_namespace(
+            [
+                "fio",
+                f"--output={output_file}",
+                "--output-format=json+",
+                "--eta=never",
+                *readonly,
+                str(job_file),
+            ]
+        )
         if memory_max_bytes:
             command = bounded_command(command, memory_max_bytes=memory_max_bytes)
         before = bench.read_counters()

@@ -19,7 +19,7 @@ def test_a_drive_that_was_not_released_is_read_with_fio_in_read_only_mode(lab: F
     workload = FioWorkload(replace(PLAN, filesystem="", tests=("rand-read",)))
     workload.prepare(bench)
     workload.run_part(bench, "rand-read", finished={})
-    assert [command[0] for command in lab.commands] == ["fio", "fio"]
+    assert ["fio" in command for command in lab.commands] == [True, True]
     assert all("--readonly" in command for command in lab.commands)
     assert option(lab.job("rand-read"), "filename") == bench.device
 
