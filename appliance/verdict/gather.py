@@ -52,9 +52,8 @@ from appliance.verdict.gather_figures import (
 from appliance.verdict.gather_health import find_unread_health, read_health
 from appliance.verdict.limits import LIMITS
 from appliance.workloads.fio.keys import FioPlan, FioVariant
-from appliance.workloads.surface.drive import DEPTH
 from appliance.workloads.surface.keys import SurfaceVariant
-from appliance.workloads.surface.slices import REQUEST_BYTES
+from appliance.workloads.surface.slices import DEPTH, REQUEST_BYTES
 from appliance.workloads.verify.keys import VerifyVariant
 
 _FIO: Mapping[str, Wanted] = {

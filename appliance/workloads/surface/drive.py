@@ -10,11 +10,8 @@ from typing import Self, override
 from appliance.caches.direct import DirectFile
 from appliance.caches.direct_queue import Answer, DirectQueue
 from appliance.workloads.surface.reader import ReadableDrive
-from appliance.workloads.surface.slices import REQUEST_BYTES, Piece
+from appliance.workloads.surface.slices import DEPTH, REQUEST_BYTES, Piece
 
-DEPTH = 4
-"""Reads under way. Two keep a drive busy while the first is answered; four where the kernel splits
-each or the processor is slow. More would only make a failure take others with it."""
 _POLL_S = 0.2
 
 

@@ -38,6 +38,7 @@ it has moved the data away from the weak place. A machine must be very busy to c
 
 SLOW_AGAIN = "slow again when read again"
 SLOW_ONCE = "slow once, fast when read again"
+SLOW_LATER = "slow when read again, not at first"
 NOT_REREAD = "not read again"
 SECOND_TRY = "failed, and was read at the second try"
 NOT_NARROWED = "not narrowed down: some of it may be readable"
@@ -301,24 +302,34 @@ class SliceReader:
 
     def _reread_slow(self, reading: Reading) -> None:
         """Tell outliers that stay slow, or were very slow, from those a busy machine made."""
-        slow = sorted(reading.tally.find_slow(), key=lambda each: -each[1])
+        slow = deque(sorted(reading.tally.find_slow(), key=lambda each: -each[1]))
+        known = {piece for piece, _ in slow}
         limit_s = reading.tally.slow_limit_s
         begun_s = self._clock()
         found: list[LbaRange] = []
         once: list[tuple[Piece, float, float]] = []
-        for number, (piece, seconds) in enumerate(slow):
-            if number >= MAX_REREADS or self._clock() - begun_s >= MAX_REREAD_S:
-                found.append(LbaRange("slow", *piece, seconds, NOT_REREAD))
+        rereads = 0
+        while slow:
+            piece, seconds = slow.popleft()
+            was_slow = seconds > limit_s
+            if rereads >= MAX_REREADS or self._clock() - begun_s >= MAX_REREAD_S:
+                if was_slow:
+                    found.append(LbaRange("slow", *piece, seconds, NOT_REREAD))
                 continue
+            rereads += 1
             again = self._drive.read_once(piece)
-            if again.got_bytes == piece.size_bytes and again.latency_s <= limit_s:
-                if seconds > KEPT_SLOW_S:
-                    found.append(LbaRange("slow", *piece, seconds, SLOW_ONCE))
-                else:
-                    once.append((piece, seconds, again.latency_s))
-            else:
+            if again.got_bytes != piece.size_bytes or again.latency_s > limit_s:
                 worst_s = max(seconds, again.latency_s)
-                found.append(LbaRange("slow", *piece, worst_s, SLOW_AGAIN))
+                detail = SLOW_AGAIN if was_slow else SLOW_LATER
+                found.append(LbaRange("slow", *piece, worst_s, detail))
+            elif was_slow and seconds > KEPT_SLOW_S:
+                found.append(LbaRange("slow", *piece, seconds, SLOW_ONCE))
+                # Its answer may have come when one behind it did, which the drive hesitated at.
+                behind = [each for each in reading.tally.find_behind(piece) if each[0] not in known]
+                slow.extend(behind)
+                known.update(each for each, _ in behind)
+            elif was_slow:
+                once.append((piece, seconds, again.latency_s))
         kept = sorted(join_ranges(found), key=lambda each: -each.seconds)
         reading.slow = sorted(
             [*kept[:MAX_SLOW_RANGES], *reading.second_tries], key=lambda each: each.first_byte

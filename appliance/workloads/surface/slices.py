@@ -8,7 +8,7 @@ latencies, in which a read that others overtook has all its waiting: appliance.c
 
 import random
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,6 +24,9 @@ ALIGNMENT_BYTES = 4096
 drives, and the logical block of 4Kn ones."""
 REQUEST_BYTES = 1 << 20
 """One read. No larger: its latency is all that tells where in it the drive hesitated."""
+DEPTH = 4
+"""Reads under way. Two keep a drive busy while the first is answered; four where the kernel splits
+each or the processor is slow. More would only make a failure take others with it."""
 CHUNK_BYTES = 4 * REQUEST_BYTES
 """One place of a sample, at most: long enough that the way there is not all that is measured."""
 WINDOW_BYTES = 16 << 20
@@ -168,6 +171,15 @@ class Tally:
                 if latency_s > limit_s
             )
         )
+
+    def find_behind(self, piece: Piece) -> list[tuple[Piece, float]]:
+        """The reads that were in flight behind that of `piece`, with their latencies."""
+        reads = sorted(zip(self.first_bytes, self.sizes, self.latencies_s, strict=True))
+        behind = bisect_right(reads, piece.first_byte, key=lambda each: each[0])
+        return [
+            (Piece(first, size), latency_s)
+            for first, size, latency_s in reads[behind : behind + DEPTH - 1]
+        ]
 
     @property
     def slow_limit_s(self) -> float:

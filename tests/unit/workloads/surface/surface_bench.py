@@ -3,7 +3,7 @@
 
 import errno
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import override
 
@@ -35,6 +35,8 @@ class FaultyDrive(ReadableDrive):
     """The reads that fail although nothing is wrong there."""
     overtaken: set[int] = field(default_factory=set)
     """The reads that take a second while others are answered."""
+    swapped: set[int] = field(default_factory=set)
+    """The reads whose answer is found when the next one has come: they get its time."""
     prefixes: bool = False
     """Whether it gives what lies before an error."""
     reads: list[Piece] = field(default_factory=list)
@@ -67,7 +69,13 @@ class FaultyDrive(ReadableDrive):
                 waiting.append(piece)
             if not waiting:
                 return
-            yield self.read_once(waiting.pop(0))
+            answer = self.read_once(waiting.pop(0))
+            if len(self.reads) - 1 not in self.swapped:
+                yield answer
+                continue
+            behind = self.read_once(waiting.pop(0))
+            for each, timed in ((answer, behind), (behind, answer)):
+                yield replace(each, seconds=timed.seconds, latency_s=timed.latency_s)
 
     @override
     def read_once(self, piece: Piece) -> Answer:

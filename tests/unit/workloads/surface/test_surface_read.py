@@ -13,6 +13,7 @@ from appliance.workloads.surface.reader import (
     NOT_REREAD,
     SECOND_TRY,
     SLOW_AGAIN,
+    SLOW_LATER,
     SLOW_ONCE,
     Reading,
     SliceReader,
@@ -186,6 +187,19 @@ def test_a_hiccup_is_noted_and_not_held_against_the_drive() -> None:
 def test_what_took_half_a_second_once_stays_slow_though_the_drives_own_ram_answers_next() -> None:
     reading = _read(FaultyDrive(_SIZE, hiccups={6}, hiccup_s=0.5))
     assert reading.slow == [LbaRange("slow", 6 * _MIB, _MIB, 0.5 + NORMAL_S, SLOW_ONCE)]
+    assert reading.notes == []
+
+
+def test_a_slow_place_is_found_though_the_answer_before_it_came_as_late() -> None:
+    """Seen of an emulated controller: one interrupt told of both."""
+    drive = FaultyDrive(_SIZE, [f"slow@{6 * _MIB}+{_MIB} x500"], swapped={5})
+    reading = _read(drive)
+    assert [(each.first_byte, each.size_bytes, each.detail) for each in reading.slow] == [
+        (5 * _MIB, _MIB, SLOW_ONCE),
+        (6 * _MIB, _MIB, SLOW_LATER),
+    ]
+    assert [each.seconds for each in reading.slow] == pytest.approx([500 * NORMAL_S] * 2)
+    assert [each.first_byte // _MIB for each in drive.reads[_ALL // _MIB :]] == [5, 6, 7, 8]
     assert reading.notes == []
 
 
