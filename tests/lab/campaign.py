@@ -26,7 +26,7 @@ from tests.lab.wake import OffClock
 REPO = Path(__file__).resolve().parents[2]
 IMAGE = REPO / "build/kaltstart.raw"
 _POLL_S = 0.5
-_LAST_WORDS = b"systemd-shutdown[1]: Unable to finalize remaining DM devices"
+_LAST_WORDS = "systemd-shutdown[1]: Unable to finalize remaining DM devices"
 """Of each power-off: its root cannot be let go. What follows is the kernel's.
 
 That resets the controllers, and QEMU completes the requests of a drive before it resets one: from
@@ -326,6 +326,7 @@ class _Operator:
             if self._cut_now(machine):
                 return
             self._silence()
+            self._end_silence(machine)
             silent_limit_s = limits.between_lines_s if lines_here else limits.first_line_s
             if self._trial.interactive:
                 silent_limit_s = limits.total_s
@@ -372,6 +373,11 @@ class _Operator:
                 self._bay.stop_answering(serial)
                 self.mark(f"{serial} stops answering")
 
+    def _end_silence(self, machine: Machine) -> None:
+        """Once Linux waits for no drive any more."""
+        if self._trial.silences and _LAST_WORDS in machine.text:
+            self._bay.answer_again()
+
     def _holds(self, cut: Cut, machine: Machine) -> bool:
         if cut.power_on and self._result.power_ons != cut.power_on:
             return False
@@ -395,8 +401,7 @@ class _Operator:
         while machine.is_on() and time.monotonic() < deadline:
             for line in machine.poll():
                 self._result.lines.append(line)
-            if self._trial.silences and _LAST_WORDS in self._setup.serial_log.read_bytes():
-                self._bay.answer_again()
+            self._end_silence(machine)
             if not pressed:
                 pressed = True
                 try:
