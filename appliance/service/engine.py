@@ -473,6 +473,7 @@ class Appliance:
     def _finish(self, campaign_id: int) -> None:
         self.screen.show("finishing", N_("Reading the drives' health"))
         store_health(self.context, campaign_id, "after")
+        hold_if_asked(self.context, campaign_id)  # what is done can pause no more
         with transaction(self.connection):
             store_memory_errors(self.context, campaign_id)
         self.screen.show("finishing", N_("Writing the report"))

@@ -10,6 +10,7 @@ import pytest
 
 from appliance.campaign import power
 from appliance.campaign.status import Status
+from appliance.campaign.steps.attempt import PausedByPersonError
 from appliance.errors import StepFailedError
 from appliance.service import engine
 from appliance.service.drive_watch import DriveList
@@ -222,6 +223,22 @@ def test_a_stop_after_the_last_countdown_keeps_the_power_on(
     action = "power-off" if on_finish == "poweroff" else "reboot"
     assert world.log == (["clear alarm"] if is_stopped else ["clear alarm", action])
     assert world.campaign().power_actions == 1
+
+
+def test_a_pause_that_is_granted_while_health_is_read_last_holds_the_campaign(
+    appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Done with a pause still due, it would keep the power on at its end, and say nothing."""
+
+    def store_health(*_: object) -> None:
+        payload = {"campaign_id": 1}
+        insert_request(appliance.connection, "pause", payload, at="2026-11-21", boot_id="boot-0")
+        assert appliance.screen.is_stopped()
+
+    monkeypatch.setattr(engine, "store_health", store_health)
+    with pytest.raises(PausedByPersonError):
+        appliance._finish(1)
+    assert world.campaign().state == "running"
 
 
 def test_trouble_leaves_a_machine_that_stands_still(
