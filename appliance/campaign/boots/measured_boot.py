@@ -40,6 +40,7 @@ from appliance.campaign.drives.work import drive_work, side_work
 from appliance.campaign.host import Host
 from appliance.campaign.log import record
 from appliance.campaign.silent_drives import SilentDrives
+from appliance.campaign.start_records import note_power_action
 from appliance.campaign.states import armed_cycle
 from appliance.drives.identity import DriveAbsentError
 from appliance.drives.model import Drive
@@ -72,6 +73,7 @@ from appliance.store.campaigns import (
 )
 from appliance.store.connect import (
     LONG_PATIENCE_S,
+    impatient,
     open_database,
     telling_stick_trouble,
     transaction,
@@ -125,7 +127,7 @@ def measure_boot(host: Host) -> None:
             said = error.message if isinstance(error, StickError) else str(error)
             host.announce("refused", reason=said)
             _keep(host, stick, drives, sample, reason=said)
-            _give_back(host, connection.close)
+            _give_back(host, partial(_count_and_close, context))
 
 
 def _await_stick(host: Host, slot: int) -> tuple[Sequence[Drive], Stick]:
@@ -183,7 +185,7 @@ def _store(
     due = _find_due(context, slot)
     if due is None:
         record(context, "unexpected-boot", slot=slot, level="warning")
-        _give_back(context.host, context.connection.close)
+        _give_back(context.host, partial(_count_and_close, context))
         return
     campaign, cycle, row = due
     forgotten = ""
@@ -294,6 +296,22 @@ def _give_back(host: Host, let_go: Callable[[], None]) -> None:
         with suppress(KaltstartError, OSError):  # a start by the alarm is one; a restart is many
             host.power.clear_alarm()
         host.power.power_off()
+
+
+def _count_and_close(context: CampaignContext) -> None:
+    """Count the way back as far as the stick and the firmware take it.
+
+    Where they do not, the count of this boot is all: it is made once, and the appliance counts its
+    own start before anything else.
+    """
+    connection = context.connection
+    with suppress(StickError, sqlite3.Error), impatient(connection):
+        campaign = select_unfinished_campaign(connection)
+        if campaign is not None:
+            with transaction(connection):
+                count_power_action(connection, campaign.id)
+            note_power_action(connection, context.host)
+    connection.close()
 
 
 def _find_due(context: CampaignContext, slot: int) -> Due | None:

@@ -87,6 +87,10 @@ class AnyOrder:
     """So many commits fail."""
     _late: int = 0
     """So many are made and fail all the same."""
+    _is_refused: bool = False
+    """The stick did not take something in this start."""
+    _is_measured: bool = False
+    """This start is a measured boot."""
     _keeps_entry: bool = False
     """The loader does not take the boot entry at the next start."""
     _swaps: bool = False
@@ -197,6 +201,7 @@ class AnyOrder:
     def start(self) -> str:
         """One start of the engine, or a measured boot, to its end: off, cut, idle or its error."""
         self._polls = 0
+        self._is_refused = self._is_measured = False
         try:
             if self.world.entry and not self._keeps_entry:
                 self._measure()
@@ -225,6 +230,7 @@ class AnyOrder:
         engine._work_until_gone(appliance)
 
     def _measure(self) -> None:
+        self._is_measured = True
         slot = int(self.world.entry.removeprefix("measure-"))
         self.world.entry = ""
         if any(each.slot == slot and each.is_here for each in self.media.disks):
@@ -258,7 +264,8 @@ class AnyOrder:
             (promised,) = other.execute(
                 "SELECT count(*) FROM campaign WHERE pause_asked_at IS NOT NULL"
             ).fetchone()
-        if counted <= self._counted:
+        # A measured boot goes back all the same: it was counted itself, and comes once.
+        if counted <= self._counted and not (self._is_measured and self._is_refused):
             self.faults.append("power goes, and nothing was counted")
         if promised:
             self.faults.append("power goes, although a pause was granted")
@@ -369,6 +376,7 @@ class AnyOrder:
             self._tick_statement(word)
             if self._full and word != "BEGIN":
                 self._full -= 1
+                self._is_refused = True
                 raise _FULL
             found = execute(cursor, sql, parameters)
             if self._late and word == "COMMIT":

@@ -120,14 +120,20 @@ def test_no_order_of_events_harms_a_drive_or_a_sample(
 
 
 @pytest.mark.parametrize(
-    "script",
+    ("boots", "script"),
     [
-        [(0, "power cycles", "pause")],
-        [(0, "read-cold", "keep-running"), (0, "marked", "cut")],
+        (False, [(0, "power cycles", "pause")]),
+        (False, [(0, "read-cold", "keep-running"), (0, "marked", "cut")]),
+        (True, [(0, "root", "late 2")]),
     ],
 )
 def test_what_was_found_in_this_way_stays_found(
-    world: World, monkeypatch: pytest.MonkeyPatch, script: list[tuple[int, str, str]]
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    script: list[tuple[int, str, str]],
+    *,
+    boots: bool,
 ) -> None:
-    """A granted pause, then a power-off; a mark over bytes that were then read again."""
-    check(AnyOrder(world, make_plan(), iter(script)), monkeypatch)
+    """A granted pause, then a power-off; a mark over bytes that were then read again; a way back
+    from a boot that was not counted."""
+    check(AnyOrder(world, make_plan(boots=boots), iter(script)), monkeypatch)
