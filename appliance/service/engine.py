@@ -477,7 +477,18 @@ class Appliance:
         with transaction(self.connection):
             store_memory_errors(self.context, campaign_id)
         self.screen.show("finishing", N_("Writing the report"))
-        finish(self.context, campaign_id)
+        stops: list[StoppedByPersonError] = []
+
+        def wait() -> None:
+            try:
+                self.context.tell(N_("waiting for a command that writes reports"), 0, 0)
+            except StoppedByPersonError as error:
+                stops.append(error)
+                raise RefusedError(error.reason) from error
+
+        finish(self.context, campaign_id, wait=wait)
+        if stops:
+            raise stops[0]
         on_finish = load_campaign(self.context, campaign_id).on_finish
         if on_finish == "tui":
             return

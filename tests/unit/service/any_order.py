@@ -432,7 +432,7 @@ class AnyOrder:
             self.tick("health")
             context.tell("reading", 0, 0)
 
-        def write_report(context: CampaignContext, campaign_id: int) -> None:
+        def write_report(context: CampaignContext, campaign_id: int, **_: object) -> None:
             self.tick("report")
             record(context, "report", what="reports/1", campaign_id=campaign_id)
 
