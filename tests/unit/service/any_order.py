@@ -16,7 +16,14 @@ from typing import Any, NoReturn, override
 import pytest
 
 from appliance.campaign import finish, start_records
-from appliance.campaign.boots import install, measured_boot, sample, spare_sample, store_sample
+from appliance.campaign.boots import (
+    install,
+    measured_boot,
+    replay,
+    sample,
+    spare_sample,
+    store_sample,
+)
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives import ownership
 from appliance.campaign.log import record
@@ -28,6 +35,7 @@ from appliance.errors import StepFailedError, StickError
 from appliance.plan.workloads import WorkloadPlan
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.model import CacheState, Result
+from appliance.samples.read_list import ReadList
 from appliance.samples.startup import Startup
 from appliance.service import engine, stick_plan
 from appliance.service.drive_guard import MachineDrives
@@ -35,6 +43,7 @@ from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
 from appliance.store import connect
 from appliance.store.connect import open_database
+from appliance.store.replays import ReplaySample
 from appliance.store.requests import insert_request
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.verify.keys import VerifyPlan
@@ -42,6 +51,10 @@ from tests.unit.campaign.world import STICK, World, WorldPower
 from tests.unit.service.media import Media
 
 _COLD = CacheState(page_cache="cold", proof="proven")
+_AGAIN_S = 1e6
+"""What a replay takes, for all that is told of it, where its drive has read the list before."""
+_LATE = 40
+"""Moments until a drive is there that comes late."""
 _IDLE_POLLS = 150
 """So often it has looked for something to do, longer than it waits for anything."""
 _READS = frozenset({"SELECT", "PRAGMA", "WITH", "ROLLBACK"})
@@ -72,6 +85,8 @@ class AnyOrder:
     world: World
     plan: str
     script: Iterator[tuple[int, str, str]]
+    edited: str = ""
+    """What somebody puts in place of the plan on the stick."""
     media: Media = field(init=False)
     wish: str = ""
     """What the person asks for once the engine waits."""
@@ -94,6 +109,10 @@ class AnyOrder:
     _keeps_entry: bool = False
     """The loader does not take the boot entry at the next start."""
     _swaps: bool = False
+    _comes_late: str = ""
+    """The drive that is not there yet when the machine is started next."""
+    _comes_in: int = 0
+    """After so many moments."""
     _counted: int = 0
     """The restarts that the campaign had counted when power went last."""
     _connection: sqlite3.Connection | None = None
@@ -101,7 +120,7 @@ class AnyOrder:
     _samples: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
-        self.media = Media(self.world.path.parent, self.tick)
+        self.media = Media(self.world.path.parent, self.tick, self._is_released)
         self._next_act()
 
     @property
@@ -122,6 +141,10 @@ class AnyOrder:
         """A moment at which anything may happen."""
         if self._is_dead:
             raise CutError
+        self._comes_in -= 1
+        if not self._comes_in:
+            self._move_disk("return", [self._comes_late])
+            self._comes_late = ""
         while self._act and self._gap == 0 and where.startswith(self._place):
             act = self._act
             self._next_act()
@@ -152,26 +175,31 @@ class AnyOrder:
                 self.world.key = True
             case "entry-stays":
                 self._keeps_entry = True
-            case "vanish" | "return" | "dock" | "names":
+            case "vanish" | "return" | "dock" | "names" | "come-late":
                 self._move_disk(kind, words)
+            case "edit":
+                (self.world.path.parent / "fat/plan.toml").write_text(self.edited)
             case _:
                 self._ask(kind, words)
 
     def _move_disk(self, kind: str, words: Sequence[str]) -> None:
         if kind == "names":
             self._swaps = True
+        elif kind == "come-late":
+            self._comes_late = words[0]
         elif kind != "dock":
             self.media.find(words[0]).is_here = kind == "return"
         elif self.states():
             self.media.change_disk_in_dock()
 
     def _ask(self, kind: str, words: Sequence[str]) -> None:
-        """What a person asks, of the first campaign."""
+        """What a person asks: of the first campaign, or that the one that waits goes on."""
         payload: dict[str, object] = {}
         if kind == "start":
             payload = {"plan_toml": self.plan}
         elif kind != "stop":
-            payload["campaign_id"] = 1
+            is_waiting = kind == "resume" and "paused" in self.states()
+            payload["campaign_id"] = self.states().index("paused") + 1 if is_waiting else 1
         if kind.endswith("drive"):
             payload["drive_id"] = int(words[0])
         if kind == "pause-drive":
@@ -194,7 +222,13 @@ class AnyOrder:
     def states(self) -> list[str]:
         """Of all campaigns."""
         with self._looking() as other:
-            return [state for (state,) in other.execute("SELECT state FROM campaign")]
+            return [state for (state,) in other.execute("SELECT state FROM campaign ORDER BY id")]
+
+    def _is_released(self, serial: str) -> bool:
+        """By a campaign that is under way, whatever the plan on the stick says."""
+        with self._looking() as other:
+            plans = other.execute("SELECT plan_toml FROM campaign WHERE state <> 'done'").fetchall()
+        return any(f'erase = "{serial}"' in plan for (plan,) in plans)
 
     # The machine
 
@@ -252,8 +286,12 @@ class AnyOrder:
         if self._swaps:
             self.media.swap_names()
             self._swaps = False
+        if self._comes_late:
+            self._move_disk("vanish", [self._comes_late])
+            self._comes_in = _LATE
         for each in self.media.disks:
             each.power_cycles += 1
+            each.replays = 0
 
     def leave(self) -> None:
         """The engine asks for the power to go: it was counted, and no pause was granted."""
@@ -311,6 +349,11 @@ class AnyOrder:
             samples = frozenset(
                 cycle_id for (cycle_id,) in other.execute("SELECT cycle_id FROM boot_sample")
             )
+            replays = other.execute(
+                "SELECT cycle_id, boot_s FROM boot_sample b JOIN cycle c ON c.id = b.cycle_id"
+                " WHERE c.mode = 'replay' AND boot_s > ?",
+                (_AGAIN_S,),
+            ).fetchall()
             wrong = other.execute(
                 "SELECT id, state, attempts FROM cycle c WHERE attempts NOT BETWEEN 0 AND 3 OR"
                 " (state = 'done') <> EXISTS (SELECT 1 FROM boot_sample WHERE cycle_id = c.id)"
@@ -319,6 +362,10 @@ class AnyOrder:
             self.faults.append(f"lost: {lost}")
         if {(step_id, name, 1) for step_id, name in parts} != set(figures):
             self.faults.append(f"parts {parts.keys()} have the figures {figures}")
+        if replays:
+            self.faults.append(f"of what had been read in the same boot already: {replays}")
+        if len([state for state in self.states() if state != "done"]) > 1:
+            self.faults.append("a campaign was begun beside another")
         if not self._samples <= samples or wrong:
             self.faults.append(f"samples {self._samples} are {samples}, boots: {wrong}")
         self._parts, self._samples = parts, samples
@@ -421,6 +468,20 @@ class AnyOrder:
         yield measured_boot, "open_database", self.open_anew
         for name in ("mount_data", "mount_fat", "unmount_all", "copy_when_due"):
             yield measured_boot, name, _nothing
+        yield replay, "read_extents", self._replay
+        yield replay, "RAW", self.world.path.parent / "raw"
+
+    def _replay(
+        self, path: str, reads: ReadList, *, clock: Callable[[], float]
+    ) -> tuple[DiskStats, ReplaySample, DiskStats]:
+        disk = self.media.at(path)
+        self.tick("replay")
+        disk.replays += 1
+        took_s = 1 if disk.replays == 1 else 2 * _AGAIN_S
+        times_ns = (int(took_s * 1e9), *[1] * (len(reads.extents) - 1))
+        sample = ReplaySample(reads.sha256, clock(), 0, 0, times_ns)
+        self.tick("replayed")
+        return DiskStats(0, 0, 0, 0), sample, DiskStats(100, 1 << 20, 0, 0)
 
     def _list_stick(self, fat: Path) -> Iterator[tuple[object, str, object]]:
         @contextmanager

@@ -49,9 +49,31 @@ charts = "none"
 wake_margin = 60
 power = ["cold", "warm"]
 """
+_REPLAYS = """
+[boot]
+mode = "replay"
+boot_set = "1M"
+cycles = 2
+wake_margin = 60
+"""
+_EDITED = """
+version = 1
+[campaign]
+autostart = true
+[[drive]]
+serial = "C"
+erase = "C"
+[[workload]]
+kind = "lottery"
+filesystem = "ext4"
+[[workload]]
+kind = "verify"
+power_cycle = true
+"""
 _ACTS = (
     *("cut", "cut", "cut", "cut", "bug", "stick", "fail", "key", "entry-stays", "names", "dock"),
     *("full 1", "full 2", "full 9", "late 1", "late 2"),
+    *("edit", "come-late A", "come-late B"),
     *("vanish A", "return A", "vanish B", "return B", "vanish C", "return C"),
     *("stop", "stop", "pause", "pause", "keep-running", "resume", "resume", "resume"),
     *("pause-drive 1 now", "pause-drive 1 later", "resume-drive 1"),
@@ -61,6 +83,7 @@ _ACTS = (
 _PLACES = (
     *("", "", "", "unlock", "clear", "mark", "marked", "mkfs", "install", "installed", "root"),
     *("prepare", "one", "two", "write", "read", "read-cold", "power cycles", "cut_power"),
+    *("replay", "replayed"),
     *("arm_alarm", "arm_entry", "clear_alarm", "health", "report", "KALTSTART", "COMMIT"),
 )
 _MOMENTS = (0, 0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89)
@@ -75,9 +98,9 @@ def make_script(random: Random) -> list[tuple[int, str, str]]:
     ]
 
 
-def make_plan(*, at_once: int = 1, boots: bool = False) -> str:
+def make_plan(*, at_once: int = 1, boots: str = "") -> str:
     drives = _DRIVES.format(at_once=at_once)
-    return drives + (_BOOTS + _STEPS if boots else _C_IS_READ + _STEPS + _SURFACES)
+    return drives + (boots + _STEPS if boots else _C_IS_READ + _STEPS + _SURFACES)
 
 
 def run_to_its_end(order: AnyOrder) -> None:
@@ -88,8 +111,8 @@ def run_to_its_end(order: AnyOrder) -> None:
         assert starts < _STARTS, "it goes on for ever"
         if end != "idle":
             continue
-        assert states in ([], ["paused"], ["done"]), "it neither goes on nor waits for a person"
-        if states == ["done"]:
+        assert {*states} <= {"paused", "done"}, "it neither goes on nor waits for a person"
+        if {*states} == {"done"}:
             return
         order.wish = "resume" if states else "start"
         for each in order.media.disks:
@@ -103,14 +126,14 @@ def check(order: AnyOrder, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not order.faults, "\n".join((*order.media.log, *order.faults))
 
 
-@pytest.mark.parametrize("boots", [False, True])
+@pytest.mark.parametrize("boots", ["", _BOOTS, _REPLAYS], ids=["steps", "boots", "replays"])
 @pytest.mark.parametrize("seed", _SEEDS)
 def test_no_order_of_events_harms_a_drive_or_a_sample(
-    world: World, monkeypatch: pytest.MonkeyPatch, seed: int, *, boots: bool
+    world: World, monkeypatch: pytest.MonkeyPatch, seed: int, boots: str
 ) -> None:
     random = Random(seed)
     plan = make_plan(at_once=random.choice((1, 1, 2)), boots=boots)
-    order = AnyOrder(world, plan, iter(make_script(random)))
+    order = AnyOrder(world, plan, iter(make_script(random)), _EDITED)
     order.media.answers = random.random() < 0.5
     if random.random() < 0.3:
         world.firmware, world.keeps_mark = "bios", random.random() < 0.5
@@ -122,17 +145,13 @@ def test_no_order_of_events_harms_a_drive_or_a_sample(
 @pytest.mark.parametrize(
     ("boots", "script"),
     [
-        (False, [(0, "power cycles", "pause")]),
-        (False, [(0, "read-cold", "keep-running"), (0, "marked", "cut")]),
-        (True, [(0, "root", "late 2")]),
+        ("", [(0, "power cycles", "pause")]),
+        ("", [(0, "read-cold", "keep-running"), (0, "marked", "cut")]),
+        (_BOOTS, [(0, "root", "late 2")]),
     ],
 )
 def test_what_was_found_in_this_way_stays_found(
-    world: World,
-    monkeypatch: pytest.MonkeyPatch,
-    script: list[tuple[int, str, str]],
-    *,
-    boots: bool,
+    world: World, monkeypatch: pytest.MonkeyPatch, boots: str, script: list[tuple[int, str, str]]
 ) -> None:
     """A granted pause, then a power-off; a mark over bytes that were then read again; a way back
     from a boot that was not counted."""
