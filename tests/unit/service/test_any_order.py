@@ -14,6 +14,7 @@ _DRIVES = """
 version = 1
 [campaign]
 at_once = {at_once}
+on_finish = "{on_finish}"
 [[drive]]
 serial = "A"
 erase = "A"
@@ -98,8 +99,8 @@ def make_script(random: Random) -> list[tuple[int, str, str]]:
     ]
 
 
-def make_plan(*, at_once: int = 1, boots: str = "") -> str:
-    drives = _DRIVES.format(at_once=at_once)
+def make_plan(*, at_once: int = 1, boots: str = "", on_finish: str = "tui") -> str:
+    drives = _DRIVES.format(at_once=at_once, on_finish=on_finish)
     return drives + (boots + _STEPS if boots else _C_IS_READ + _STEPS + _SURFACES)
 
 
@@ -132,7 +133,8 @@ def test_no_order_of_events_harms_a_drive_or_a_sample(
     world: World, monkeypatch: pytest.MonkeyPatch, seed: int, boots: str
 ) -> None:
     random = Random(seed)
-    plan = make_plan(at_once=random.choice((1, 1, 2)), boots=boots)
+    on_finish = random.choice(("tui", "reboot", "poweroff"))
+    plan = make_plan(at_once=random.choice((1, 1, 2)), boots=boots, on_finish=on_finish)
     order = AnyOrder(world, plan, iter(make_script(random)), _EDITED)
     order.media.answers = random.random() < 0.5
     if random.random() < 0.3:
