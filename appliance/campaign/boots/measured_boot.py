@@ -130,9 +130,7 @@ def measure_boot(host: Host) -> None:
             _give_back(host, keyboards, partial(_count_and_close, context))
 
 
-def _await_stick(
-    host: Host, slot: int, keyboards: Keyboards
-) -> tuple[Sequence[Drive], Stick]:
+def _await_stick(host: Host, slot: int, keyboards: Keyboards) -> tuple[Sequence[Drive], Stick]:
     """The drives here, and the stick among them: without it the sample is lost.
 
     It may be gone for a moment, or a second one is plugged in, which may show first: a person is
