@@ -33,6 +33,7 @@ from appliance.campaign.steps import attempt, environment, queue, target
 from appliance.drives import file_system, suppress_flush
 from appliance.errors import StepFailedError, StickError
 from appliance.plan.workloads import WorkloadPlan
+from appliance.report_boot import BootReport
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.model import CacheState, Result
 from appliance.samples.read_list import ReadList
@@ -53,6 +54,7 @@ from tests.unit.service.media import Media
 _COLD = CacheState(page_cache="cold", proof="proven")
 _AGAIN_S = 1e6
 """What a replay takes, for all that is told of it, where its drive has read the list before."""
+_TIMES = "InitRDTimestampMonotonic=3\nUserspaceTimestampMonotonic=8\nFinishTimestampMonotonic=20\n"
 _LATE = 40
 """Moments until a drive is there that comes late."""
 _IDLE_POLLS = 150
@@ -239,7 +241,10 @@ class AnyOrder:
         try:
             if self.world.entry and not self._keeps_entry:
                 self._measure()
+            elif self.world.order and not self._keeps_entry:
+                self._start_own_system()
             else:
+                self.world.keeps_boot_next = bool(self.world.order)
                 self._keeps_entry = False
                 self._work()
         except CutError:
@@ -269,6 +274,16 @@ class AnyOrder:
         self.world.entry = ""
         if any(each.slot == slot and each.is_here for each in self.media.disks):
             measured_boot.measure_boot(self.world.host(slot=slot))
+
+    def _start_own_system(self) -> None:
+        """It reports its start, unless the power goes before, and restarts the machine."""
+        world = self.world
+        token, world.order, world.boot_next = world.order, "", ""
+        self.tick("own system")
+        world.report = BootReport(
+            token, "", 0x80, 0x80, f"own-{world.boot_id}", "Debian", _TIMES, "", None, False
+        )
+        self.tick("own report")
 
     def open_anew(self, *_: object, **__: object) -> sqlite3.Connection:
         """At each start. It is this program that goes on: nothing needs to reach a medium."""
@@ -398,7 +413,10 @@ class AnyOrder:
         )
         for name in ("power_off", "reboot", "cut_power after the last write"):
             world.during[name] = self.leave
-        for name in ("arm_alarm", "clear_alarm", "arm_entry", "disarm_entry", "cut_power"):
+        for name in (
+            *("arm_alarm", "clear_alarm", "arm_entry", "arm_installed"),
+            *("disarm_entry", "cut_power"),
+        ):
             world.during[name] = partial(self.tick, name)
         (world.run / "tui/ready").touch()
         for place, name, stand_in in (

@@ -57,6 +57,27 @@ boot_set = "1M"
 cycles = 2
 wake_margin = 60
 """
+_INSTALLED = """
+version = 1
+[[drive]]
+serial = "A"
+start = "A"
+[[drive]]
+serial = "B"
+start = "B"
+model = "hdd"
+size = 4000000000
+[[drive]]
+serial = "C"
+start = "C"
+[boot]
+path = "installed"
+cycles = 2
+wake_margin = 60
+power = ["cold", "warm"]
+[[workload]]
+kind = "surface"
+"""
 _EDITED = """
 version = 1
 [campaign]
@@ -84,7 +105,7 @@ _ACTS = (
 _PLACES = (
     *("", "", "", "unlock", "clear", "mark", "marked", "mkfs", "install", "installed", "root"),
     *("prepare", "one", "two", "write", "read", "read-cold", "power cycles", "cut_power"),
-    *("replay", "replayed"),
+    *("replay", "replayed", "own system", "own report", "arm_installed"),
     *("arm_alarm", "arm_entry", "clear_alarm", "health", "report", "KALTSTART", "COMMIT"),
 )
 _MOMENTS = (0, 0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89)
@@ -134,7 +155,11 @@ def check(order: AnyOrder, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not order.faults, "\n".join((*order.media.log, *order.faults))
 
 
-@pytest.mark.parametrize("boots", ["", _BOOTS, _REPLAYS], ids=["steps", "boots", "replays"])
+@pytest.mark.parametrize(
+    "boots",
+    ["", _BOOTS, _REPLAYS, _INSTALLED],
+    ids=["steps", "boots", "replays", "own systems"],
+)
 @pytest.mark.parametrize("seed", _SEEDS)
 def test_no_order_of_events_harms_a_drive_or_a_sample(
     world: World, monkeypatch: pytest.MonkeyPatch, seed: int, boots: str
@@ -142,9 +167,12 @@ def test_no_order_of_events_harms_a_drive_or_a_sample(
     random = Random(seed)
     on_finish = random.choice(("tui", "reboot", "poweroff"))
     plan = make_plan(at_once=random.choice((1, 1, 2)), boots=boots, on_finish=on_finish)
+    if boots == _INSTALLED:
+        plan = _INSTALLED
+        world.own_loaders = dict.fromkeys(("/dev/sda", "/dev/sdb", "/dev/sdd"), "/EFI/a.efi")
     order = AnyOrder(world, plan, iter(make_script(random)), _EDITED)
     order.media.answers = random.random() < 0.5
-    if random.random() < 0.3:
+    if boots != _INSTALLED and random.random() < 0.3:
         world.firmware, world.keeps_mark = "bios", random.random() < 0.5
     elif random.random() < 0.5:
         (world.path.parent / "efivars").mkdir()
