@@ -24,6 +24,7 @@ from appliance.campaign.boots import (
     spare_sample,
     store_sample,
 )
+from appliance.campaign.console_keys import Keyboards
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives import ownership
 from appliance.campaign.log import record
@@ -110,6 +111,7 @@ class AnyOrder:
     """This start is a measured boot."""
     _keeps_entry: bool = False
     """The loader does not take the boot entry at the next start."""
+    _is_power_pressed: bool = False
     _swaps: bool = False
     _comes_late: str = ""
     """The drive that is not there yet when the machine is started next."""
@@ -175,6 +177,8 @@ class AnyOrder:
                 self._late = int(words[0])
             case "key":
                 self.world.key = True
+            case "power-key":
+                self._is_power_pressed = True
             case "entry-stays":
                 self._keeps_entry = True
             case "vanish" | "return" | "dock" | "names" | "come-late":
@@ -296,7 +300,7 @@ class AnyOrder:
         self.world.boot_id = f"boot-{number + 1}"
         self.world.kernel_started_at += self.world.now_s
         self.world.now_s = 1.0
-        self.world.key = self._is_dead = self._is_off = False
+        self.world.key = self._is_dead = self._is_off = self._is_power_pressed = False
         self.media.unlocked.clear()
         if self._swaps:
             self.media.swap_names()
@@ -309,9 +313,14 @@ class AnyOrder:
             each.replays = 0
 
     def leave(self) -> None:
-        """The engine asks for the power to go: it was counted, and no pause was granted."""
+        """The engine asks for the power to go: it was counted, and no pause was granted.
+
+        Or a person wants it.
+        """
         if self._is_dead:
             raise CutError
+        if self._is_power_pressed:
+            return
         with self._looking() as other:
             (counted,) = other.execute("SELECT sum(power_actions) FROM campaign").fetchone()
             (promised,) = other.execute(
@@ -338,6 +347,8 @@ class AnyOrder:
             wish, self.wish = self.wish, ""
             self._happen(wish)
         if self._polls > _IDLE_POLLS:
+            if self._is_power_pressed:
+                self.faults.append("the power key is not heard")
             if not self._act:
                 raise IdleError
             self._next_act()  # what it waits for does not come
@@ -422,6 +433,7 @@ class AnyOrder:
         for place, name, stand_in in (
             (connect._GuardedCursor, "execute", self._count_statements()),
             (WorldPower, "wait_for_the_end", lambda _: self.go()),
+            (Keyboards, "is_power_pressed", lambda _: self._is_power_pressed),
             *self._list_steps(folder),
             *self._list_boots(),
             *self._list_stick(folder / "fat"),

@@ -95,7 +95,7 @@ power_cycle = true
 _ACTS = (
     *("cut", "cut", "cut", "cut", "bug", "stick", "fail", "key", "entry-stays", "names", "dock"),
     *("full 1", "full 2", "full 9", "late 1", "late 2"),
-    *("edit", "edit", "come-late A", "come-late B"),
+    *("power-key", "power-key", "edit", "edit", "come-late A", "come-late B"),
     *("vanish A", "return A", "vanish B", "return B", "vanish C", "return C"),
     *("stop", "stop", "pause", "pause", "keep-running", "resume", "resume", "resume"),
     *("pause-drive 1 now", "pause-drive 1 later", "resume-drive 1"),
