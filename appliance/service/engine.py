@@ -584,6 +584,8 @@ class Appliance:
         try:
             campaign_id = self._admit(plan.toml)
         except KaltstartError as error:
+            if isinstance(error, StickError) and not isinstance(error, RecoverableStickError):
+                raise  # it may be stored all the same, and is paused then
             refuse(self, reasons_of(error))
             return
         try:
