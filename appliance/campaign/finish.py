@@ -2,6 +2,7 @@
 """The end of a campaign: its report on the stick, its last console line."""
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 
@@ -20,10 +21,13 @@ from appliance.store.thinning import thin_recordings
 from appliance.units import format_drive_size, printable
 
 
-def write_report(context: CampaignContext, campaign_id: int) -> str:
+def write_report(
+    context: CampaignContext, campaign_id: int, *, wait: Callable[[], None] | None = None
+) -> str:
     """Write the report to KALTSTART; return its folder as a person finds it there.
 
-    Raises StickError, or PlanError when there is no such campaign.
+    `wait` is called while a command in a shell writes there; without it nobody is waited for.
+    Raises StickError, PlanError when there is no such campaign, and what `wait` raises.
     """
     # Charts and templates take their time to load: not while the appliance starts.
     from appliance.report.export import export_campaign  # noqa: PLC0415
@@ -39,7 +43,7 @@ def write_report(context: CampaignContext, campaign_id: int) -> str:
                 f"the folder reports cannot be made on KALTSTART: {error.strerror}",
                 hint="delete or rename a file of that name, or make room",
             ) from error
-        with held(reports):
+        with held(reports, wait=wait):
             folder = export_campaign(
                 context.connection,
                 campaign_id=campaign_id,
@@ -105,10 +109,12 @@ def delete_report(context: CampaignContext, campaign_id: int) -> str:
     )
 
 
-def finish(context: CampaignContext, campaign_id: int) -> None:
+def finish(
+    context: CampaignContext, campaign_id: int, *, wait: Callable[[], None] | None = None
+) -> None:
     """Close the campaign. A report that cannot be written is said and can be asked for again.
 
-    No sample hangs on it, nor on the verdicts.
+    No sample hangs on it, nor on the verdicts. `wait` as of `write_report`.
     """
     cycles = select_cycles(context.connection, campaign_id)
     samples = sum(
@@ -133,7 +139,7 @@ def finish(context: CampaignContext, campaign_id: int) -> None:
     except Exception as error:  # noqa: BLE001  # even a bug in the judging must not hide the end
         tell_no_verdict(context, campaign_id, (f"internal error: {type(error).__name__}: {error}",))
     try:
-        write_report(context, campaign_id)
+        write_report(context, campaign_id, wait=wait)
     except Exception as error:  # noqa: BLE001  # even a bug in the report must not hide the end
         record(context, "report-failed", what=str(error), campaign_id=campaign_id, level="error")
         context.host.announce("step-failed", id=campaign_id, kind="report", reason=str(error))

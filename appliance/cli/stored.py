@@ -257,7 +257,7 @@ def _write_report(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StickError(f"the folder {out} cannot be made: {error.strerror}") from error
-    with held(out):
+    with held(out, wait=lambda: None):
         folder = export_campaign(
             connection,
             campaign_id=campaign_id,

@@ -11,7 +11,7 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -35,10 +35,11 @@ _POLL_S = 0.2
 
 
 @contextmanager
-def held(reports: Path) -> Iterator[None]:
+def held(reports: Path, *, wait: Callable[[], None] | None = None) -> Iterator[None]:
     """No other command writes or deletes a report in `reports` while the block lasts.
 
-    Two that choose a folder at the same time would choose the same, and mix their files. Raises
+    Two that choose a folder at the same time would choose the same, and mix their files. `wait` is
+    called while another one has it, and may raise; without it nobody is waited for. Raises
     StickError where the folder cannot be opened, or is not released for minutes.
     """
     give_up_s = time.monotonic() + _PATIENCE_S
@@ -51,11 +52,12 @@ def held(reports: Path) -> Iterator[None]:
         ) from error
     try:
         while not _lock(descriptor):
-            if time.monotonic() >= give_up_s:
+            if wait is None or time.monotonic() >= give_up_s:
                 raise StickError(
                     f"another command is writing reports to {reports}",
                     hint="wait until it has ended, and try again",
                 )
+            wait()
             time.sleep(_POLL_S)
         yield
     finally:

@@ -473,10 +473,22 @@ class Appliance:
     def _finish(self, campaign_id: int) -> None:
         self.screen.show("finishing", N_("Reading the drives' health"))
         store_health(self.context, campaign_id, "after")
+        hold_if_asked(self.context, campaign_id)  # what is done can pause no more
         with transaction(self.connection):
             store_memory_errors(self.context, campaign_id)
         self.screen.show("finishing", N_("Writing the report"))
-        finish(self.context, campaign_id)
+        stops: list[StoppedByPersonError] = []
+
+        def wait() -> None:
+            try:
+                self.context.tell(N_("waiting for a command that writes reports"), 0, 0)
+            except StoppedByPersonError as error:
+                stops.append(error)
+                raise RefusedError(error.reason) from error
+
+        finish(self.context, campaign_id, wait=wait)
+        if stops:
+            raise stops[0]
         on_finish = load_campaign(self.context, campaign_id).on_finish
         if on_finish == "tui":
             return
@@ -572,6 +584,8 @@ class Appliance:
         try:
             campaign_id = self._admit(plan.toml)
         except KaltstartError as error:
+            if isinstance(error, StickError) and not isinstance(error, RecoverableStickError):
+                raise  # it may be stored all the same, and is paused then
             refuse(self, reasons_of(error))
             return
         try:

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -57,6 +58,9 @@ _INSIDE = frozenset({"sata", "nvme", "sas", "scsi"})
 MIN_FREE_BYTES = 8 << 20
 """Below it nothing is started: the next boots need it."""
 _PAGE_BYTES = 4096
+_PATIENCE_S = 60.0
+"""To make KALTSTART read-only takes as long as what is still to be written to it."""
+_POLL_S = 0.2
 _NOTHING_RUNS = "nosuid,nodev,noexec"
 # e2fsck(8), EXIT CODE: a sum of these bits. 1 repaired | 2 restart, for a mounted root | 4 errors
 # left | 8 and more: it did not come to its end. Ended by a signal, the number is negative.
@@ -403,7 +407,7 @@ def writable_fat() -> Iterator[Path]:
     except OSError as error:
         raise _make_unwritable(error.strerror) from error
     try:
-        fcntl.flock(used, fcntl.LOCK_SH)
+        _share(used)
         try:
             run(["mount", "-o", "remount,rw", str(FAT)])
         except StepFailedError as error:
@@ -416,6 +420,26 @@ def writable_fat() -> Iterator[Path]:
                 run(["mount", "-o", "remount,ro", str(FAT)], check=False)
     finally:
         os.close(used)
+
+
+def _share(descriptor: int) -> None:
+    """Wait while another program makes KALTSTART read-only. Raises StickError.
+
+    One that was stopped in the middle of that keeps the lock for ever.
+    """
+    give_up_s = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() >= give_up_s:
+                raise StickError(
+                    "KALTSTART cannot be written: another command keeps it busy",
+                    hint="end what was started in a shell, and try again",
+                ) from error
+            time.sleep(_POLL_S)
+        else:
+            return
 
 
 def _make_unwritable(why: str | None) -> StickError:

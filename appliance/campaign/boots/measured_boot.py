@@ -40,6 +40,7 @@ from appliance.campaign.drives.work import drive_work, side_work
 from appliance.campaign.host import Host
 from appliance.campaign.log import record
 from appliance.campaign.silent_drives import SilentDrives
+from appliance.campaign.start_records import note_power_action
 from appliance.campaign.states import armed_cycle
 from appliance.drives.identity import DriveAbsentError
 from appliance.drives.model import Drive
@@ -72,6 +73,7 @@ from appliance.store.campaigns import (
 )
 from appliance.store.connect import (
     LONG_PATIENCE_S,
+    impatient,
     open_database,
     telling_stick_trouble,
     transaction,
@@ -95,8 +97,9 @@ def measure_boot(host: Host) -> None:
         stop_recording()
     drives: Sequence[Drive] = ()
     stick: Stick | None = None
+    keyboards = host.open_keyboards()
     try:
-        drives, stick = _await_stick(host, this_boot.slot)
+        drives, stick = _await_stick(host, this_boot.slot, keyboards)
         repaired = mount_data(stick, min_free_bytes=0)
         mount_fat(stick)
         connection = open_database(DATABASE, patience_s=LONG_PATIENCE_S)
@@ -104,10 +107,9 @@ def measure_boot(host: Host) -> None:
         host.announce("refused", reason=error.message)
         if stick is not None:
             _keep(host, stick, drives, sample, reason=error.message)
-        _give_back(host, unmount_all)
+        _give_back(host, keyboards, unmount_all)
         return
     with host.open_consoles() as consoles:
-        keyboards = host.open_keyboards()
         context = CampaignContext(
             connection,
             host,
@@ -125,14 +127,14 @@ def measure_boot(host: Host) -> None:
             said = error.message if isinstance(error, StickError) else str(error)
             host.announce("refused", reason=said)
             _keep(host, stick, drives, sample, reason=said)
-            _give_back(host, connection.close)
+            _give_back(host, keyboards, partial(_count_and_close, context))
 
 
-def _await_stick(host: Host, slot: int) -> tuple[Sequence[Drive], Stick]:
+def _await_stick(host: Host, slot: int, keyboards: Keyboards) -> tuple[Sequence[Drive], Stick]:
     """The drives here, and the stick among them: without it the sample is lost.
 
     It may be gone for a moment, or a second one is plugged in, which may show first: a person is
-    told, and has time to put that right. Raises StickError.
+    told, and has time to put that right, or to press the power key. Raises StickError.
     """
     give_up_s = host.clock.monotonic_s() + _STICK_WAIT_S
     told = ""
@@ -142,7 +144,7 @@ def _await_stick(host: Host, slot: int) -> tuple[Sequence[Drive], Stick]:
             stick = find_stick(drives)
             _check_own(slot, drives, stick)
         except StickError as error:
-            if host.clock.monotonic_s() >= give_up_s:
+            if host.clock.monotonic_s() >= give_up_s or keyboards.is_power_pressed():
                 raise
             if error.message != told:
                 told = error.message
@@ -183,7 +185,7 @@ def _store(
     due = _find_due(context, slot)
     if due is None:
         record(context, "unexpected-boot", slot=slot, level="warning")
-        _give_back(context.host, context.connection.close)
+        _give_back(context.host, keyboards, partial(_count_and_close, context))
         return
     campaign, cycle, row = due
     forgotten = ""
@@ -275,8 +277,10 @@ def _find_root(host: Host, slot: int, drives: Sequence[Drive]) -> KeptRoot | Non
         return None
 
 
-def _give_back(host: Host, let_go: Callable[[], None]) -> None:
+def _give_back(host: Host, keyboards: Keyboards, let_go: Callable[[], None]) -> None:
     """A boot that cannot be used: back to the appliance, where a person is told.
+
+    Off, where the power key was pressed.
 
     If the boot entry could not be taken back, a restart would come here again, for ever: off then.
     On a BIOS machine the entry is on the stick, which may forget that it was taken back, and
@@ -288,12 +292,28 @@ def _give_back(host: Host, let_go: Callable[[], None]) -> None:
     except KaltstartError:
         is_taken_back = False
     let_go()
-    if is_taken_back:
+    if is_taken_back and not keyboards.is_power_pressed():
         host.power.reboot()
     else:
         with suppress(KaltstartError, OSError):  # a start by the alarm is one; a restart is many
             host.power.clear_alarm()
         host.power.power_off()
+
+
+def _count_and_close(context: CampaignContext) -> None:
+    """Count the way back as far as the stick and the firmware take it.
+
+    Where they do not, the count of this boot is all: it is made once, and the appliance counts its
+    own start before anything else.
+    """
+    connection = context.connection
+    with suppress(StickError, sqlite3.Error), impatient(connection):
+        campaign = select_unfinished_campaign(connection)
+        if campaign is not None:
+            with transaction(connection):
+                count_power_action(connection, campaign.id)
+            note_power_action(connection, context.host)
+    connection.close()
 
 
 def _find_due(context: CampaignContext, slot: int) -> Due | None:

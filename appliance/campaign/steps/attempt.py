@@ -103,6 +103,9 @@ class WaitsForPowerOffError(Exception):
 
 _ENDS = (StepFailedError, RefusedError, ArrayStuckError, SkippedByPersonError)
 """What ends a step; all else interrupts it."""
+_CAMPAIGN_GOES_ON = (*_ENDS, DrivePausedError, WaitsForPowerOffError)
+"""After these the step may be begun again in this start: its parts are in the database by then, or
+the trouble with the stick counts, not these."""
 
 
 def hold_if_asked(context: CampaignContext, campaign_id: int) -> None:
@@ -305,18 +308,14 @@ class StepRun:
             self._hand.raise_interrupt()
             if is_skipped(connection, step.id):
                 raise SkippedByPersonError  # beside others it is stored before it is raised here
-        except _ENDS:
-            self.parts.store()
-            with transaction(connection):
-                self._store_rest()
-            raise
-        except BaseException:
-            with suppress(StickError):
+        except BaseException as error:
+            with nullcontext() if isinstance(error, _CAMPAIGN_GOES_ON) else suppress(StickError):
                 self.parts.store()
                 with transaction(connection):
                     self._store_rest()
-                    update_step_interrupted(connection, step.id)
-                    record_step(self.context, self.step, "step-interrupted")
+                    if not isinstance(error, _ENDS):
+                        update_step_interrupted(connection, step.id)
+                        record_step(self.context, self.step, "step-interrupted")
             raise
         self.parts.store()
         with transaction(connection):

@@ -3,7 +3,7 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -127,17 +127,16 @@ def test_a_report_can_be_asked_for_again(world: World, fat: Path) -> None:
         assert write_report(world.context(), 1) == "reports/1-rack-4"
 
 
-def test_reports_that_another_command_writes_are_waited_for(
-    world: World, fat: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world.make_campaign()
+def test_reports_that_another_command_writes_are_waited_for(world: World, fat: Path) -> None:
+    settle(world)
     (fat / "reports").mkdir()
-    monkeypatch.setattr("appliance.report.folder._PATIENCE_S", 0.0)
-    with held(fat / "reports"):
+    with ExitStack() as command:
+        command.enter_context(held(fat / "reports"))
         for act in (write_report, delete_report):
             with pytest.raises(StickError, match="another command is writing reports"):
-                act(world.context(), 1)
-    assert write_report(world.context(), 1) == "reports/1-rack-4"
+                act(world.context(), 1)  # a person who asks for it is told at once
+        finish(world.context(), 1, wait=command.close)
+    assert world.events()[-1] == ("report", "reports/1-rack-4")
 
 
 def test_a_report_is_deleted_and_the_campaign_stays(

@@ -315,7 +315,7 @@ def restarting(machine: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """A plan that leaves nothing on a drive, and restarts the machine at its end."""
     (tmp_path / "fat/plan.toml").write_text(_RESTARTING)
     for name in ("store_health", "finish"):
-        monkeypatch.setattr(engine, name, lambda *_: None)
+        monkeypatch.setattr(engine, name, lambda *_, **__: None)
     return machine
 
 

@@ -16,7 +16,15 @@ from typing import Any, NoReturn, override
 import pytest
 
 from appliance.campaign import finish, start_records
-from appliance.campaign.boots import install, measured_boot, sample, spare_sample, store_sample
+from appliance.campaign.boots import (
+    install,
+    measured_boot,
+    replay,
+    sample,
+    spare_sample,
+    store_sample,
+)
+from appliance.campaign.console_keys import Keyboards
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives import ownership
 from appliance.campaign.log import record
@@ -26,8 +34,10 @@ from appliance.campaign.steps import attempt, environment, queue, target
 from appliance.drives import file_system, suppress_flush
 from appliance.errors import StepFailedError, StickError
 from appliance.plan.workloads import WorkloadPlan
+from appliance.report_boot import BootReport
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.model import CacheState, Result
+from appliance.samples.read_list import ReadList
 from appliance.samples.startup import Startup
 from appliance.service import engine, stick_plan
 from appliance.service.drive_guard import MachineDrives
@@ -35,6 +45,7 @@ from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
 from appliance.store import connect
 from appliance.store.connect import open_database
+from appliance.store.replays import ReplaySample
 from appliance.store.requests import insert_request
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.verify.keys import VerifyPlan
@@ -42,6 +53,11 @@ from tests.unit.campaign.world import STICK, World, WorldPower
 from tests.unit.service.media import Media
 
 _COLD = CacheState(page_cache="cold", proof="proven")
+_AGAIN_S = 1e6
+"""What a replay takes, for all that is told of it, where its drive has read the list before."""
+_TIMES = "InitRDTimestampMonotonic=3\nUserspaceTimestampMonotonic=8\nFinishTimestampMonotonic=20\n"
+_LATE = 40
+"""Moments until a drive is there that comes late."""
 _IDLE_POLLS = 150
 """So often it has looked for something to do, longer than it waits for anything."""
 _READS = frozenset({"SELECT", "PRAGMA", "WITH", "ROLLBACK"})
@@ -72,6 +88,8 @@ class AnyOrder:
     world: World
     plan: str
     script: Iterator[tuple[int, str, str]]
+    edited: str = ""
+    """What somebody puts in place of the plan on the stick."""
     media: Media = field(init=False)
     wish: str = ""
     """What the person asks for once the engine waits."""
@@ -87,9 +105,18 @@ class AnyOrder:
     """So many commits fail."""
     _late: int = 0
     """So many are made and fail all the same."""
+    _is_refused: bool = False
+    """The stick did not take something in this start."""
+    _is_measured: bool = False
+    """This start is a measured boot."""
     _keeps_entry: bool = False
     """The loader does not take the boot entry at the next start."""
+    _is_power_pressed: bool = False
     _swaps: bool = False
+    _comes_late: str = ""
+    """The drive that is not there yet when the machine is started next."""
+    _comes_in: int = 0
+    """After so many moments."""
     _counted: int = 0
     """The restarts that the campaign had counted when power went last."""
     _connection: sqlite3.Connection | None = None
@@ -97,7 +124,7 @@ class AnyOrder:
     _samples: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
-        self.media = Media(self.world.path.parent, self.tick)
+        self.media = Media(self.world.path.parent, self.tick, self._is_released)
         self._next_act()
 
     @property
@@ -118,6 +145,10 @@ class AnyOrder:
         """A moment at which anything may happen."""
         if self._is_dead:
             raise CutError
+        self._comes_in -= 1
+        if not self._comes_in:
+            self._move_disk("return", [self._comes_late])
+            self._comes_late = ""
         while self._act and self._gap == 0 and where.startswith(self._place):
             act = self._act
             self._next_act()
@@ -146,28 +177,35 @@ class AnyOrder:
                 self._late = int(words[0])
             case "key":
                 self.world.key = True
+            case "power-key":
+                self._is_power_pressed = True
             case "entry-stays":
                 self._keeps_entry = True
-            case "vanish" | "return" | "dock" | "names":
+            case "vanish" | "return" | "dock" | "names" | "come-late":
                 self._move_disk(kind, words)
+            case "edit":
+                (self.world.path.parent / "fat/plan.toml").write_text(self.edited)
             case _:
                 self._ask(kind, words)
 
     def _move_disk(self, kind: str, words: Sequence[str]) -> None:
         if kind == "names":
             self._swaps = True
+        elif kind == "come-late":
+            self._comes_late = words[0]
         elif kind != "dock":
             self.media.find(words[0]).is_here = kind == "return"
         elif self.states():
             self.media.change_disk_in_dock()
 
     def _ask(self, kind: str, words: Sequence[str]) -> None:
-        """What a person asks, of the first campaign."""
+        """What a person asks: of the first campaign, or that the one that waits goes on."""
         payload: dict[str, object] = {}
         if kind == "start":
             payload = {"plan_toml": self.plan}
         elif kind != "stop":
-            payload["campaign_id"] = 1
+            is_waiting = kind == "resume" and "paused" in self.states()
+            payload["campaign_id"] = self.states().index("paused") + 1 if is_waiting else 1
         if kind.endswith("drive"):
             payload["drive_id"] = int(words[0])
         if kind == "pause-drive":
@@ -190,17 +228,27 @@ class AnyOrder:
     def states(self) -> list[str]:
         """Of all campaigns."""
         with self._looking() as other:
-            return [state for (state,) in other.execute("SELECT state FROM campaign")]
+            return [state for (state,) in other.execute("SELECT state FROM campaign ORDER BY id")]
+
+    def _is_released(self, serial: str) -> bool:
+        """By a campaign that is under way, whatever the plan on the stick says."""
+        with self._looking() as other:
+            plans = other.execute("SELECT plan_toml FROM campaign WHERE state <> 'done'").fetchall()
+        return any(f'erase = "{serial}"' in plan for (plan,) in plans)
 
     # The machine
 
     def start(self) -> str:
         """One start of the engine, or a measured boot, to its end: off, cut, idle or its error."""
         self._polls = 0
+        self._is_refused = self._is_measured = False
         try:
             if self.world.entry and not self._keeps_entry:
                 self._measure()
+            elif self.world.order and not self._keeps_entry:
+                self._start_own_system()
             else:
+                self.world.keeps_boot_next = bool(self.world.order)
                 self._keeps_entry = False
                 self._work()
         except CutError:
@@ -225,10 +273,21 @@ class AnyOrder:
         engine._work_until_gone(appliance)
 
     def _measure(self) -> None:
+        self._is_measured = True
         slot = int(self.world.entry.removeprefix("measure-"))
         self.world.entry = ""
         if any(each.slot == slot and each.is_here for each in self.media.disks):
             measured_boot.measure_boot(self.world.host(slot=slot))
+
+    def _start_own_system(self) -> None:
+        """It reports its start, unless the power goes before, and restarts the machine."""
+        world = self.world
+        token, world.order, world.boot_next = world.order, "", ""
+        self.tick("own system")
+        world.report = BootReport(
+            token, "", 0x80, 0x80, f"own-{world.boot_id}", "Debian", _TIMES, "", None, False
+        )
+        self.tick("own report")
 
     def open_anew(self, *_: object, **__: object) -> sqlite3.Connection:
         """At each start. It is this program that goes on: nothing needs to reach a medium."""
@@ -241,24 +300,34 @@ class AnyOrder:
         self.world.boot_id = f"boot-{number + 1}"
         self.world.kernel_started_at += self.world.now_s
         self.world.now_s = 1.0
-        self.world.key = self._is_dead = self._is_off = False
+        self.world.key = self._is_dead = self._is_off = self._is_power_pressed = False
         self.media.unlocked.clear()
         if self._swaps:
             self.media.swap_names()
             self._swaps = False
+        if self._comes_late:
+            self._move_disk("vanish", [self._comes_late])
+            self._comes_in = _LATE
         for each in self.media.disks:
             each.power_cycles += 1
+            each.replays = 0
 
     def leave(self) -> None:
-        """The engine asks for the power to go: it was counted, and no pause was granted."""
+        """The engine asks for the power to go: it was counted, and no pause was granted.
+
+        Or a person wants it.
+        """
         if self._is_dead:
             raise CutError
+        if self._is_power_pressed:
+            return
         with self._looking() as other:
             (counted,) = other.execute("SELECT sum(power_actions) FROM campaign").fetchone()
             (promised,) = other.execute(
                 "SELECT count(*) FROM campaign WHERE pause_asked_at IS NOT NULL"
             ).fetchone()
-        if counted <= self._counted:
+        # A measured boot goes back all the same: it was counted itself, and comes once.
+        if counted <= self._counted and not (self._is_measured and self._is_refused):
             self.faults.append("power goes, and nothing was counted")
         if promised:
             self.faults.append("power goes, although a pause was granted")
@@ -278,6 +347,8 @@ class AnyOrder:
             wish, self.wish = self.wish, ""
             self._happen(wish)
         if self._polls > _IDLE_POLLS:
+            if self._is_power_pressed:
+                self.faults.append("the power key is not heard")
             if not self._act:
                 raise IdleError
             self._next_act()  # what it waits for does not come
@@ -304,6 +375,11 @@ class AnyOrder:
             samples = frozenset(
                 cycle_id for (cycle_id,) in other.execute("SELECT cycle_id FROM boot_sample")
             )
+            replays = other.execute(
+                "SELECT cycle_id, boot_s FROM boot_sample b JOIN cycle c ON c.id = b.cycle_id"
+                " WHERE c.mode = 'replay' AND boot_s > ?",
+                (_AGAIN_S,),
+            ).fetchall()
             wrong = other.execute(
                 "SELECT id, state, attempts FROM cycle c WHERE attempts NOT BETWEEN 0 AND 3 OR"
                 " (state = 'done') <> EXISTS (SELECT 1 FROM boot_sample WHERE cycle_id = c.id)"
@@ -312,6 +388,10 @@ class AnyOrder:
             self.faults.append(f"lost: {lost}")
         if {(step_id, name, 1) for step_id, name in parts} != set(figures):
             self.faults.append(f"parts {parts.keys()} have the figures {figures}")
+        if replays:
+            self.faults.append(f"of what had been read in the same boot already: {replays}")
+        if len([state for state in self.states() if state != "done"]) > 1:
+            self.faults.append("a campaign was begun beside another")
         if not self._samples <= samples or wrong:
             self.faults.append(f"samples {self._samples} are {samples}, boots: {wrong}")
         self._parts, self._samples = parts, samples
@@ -344,12 +424,16 @@ class AnyOrder:
         )
         for name in ("power_off", "reboot", "cut_power after the last write"):
             world.during[name] = self.leave
-        for name in ("arm_alarm", "clear_alarm", "arm_entry", "disarm_entry", "cut_power"):
+        for name in (
+            *("arm_alarm", "clear_alarm", "arm_entry", "arm_installed"),
+            *("disarm_entry", "cut_power"),
+        ):
             world.during[name] = partial(self.tick, name)
         (world.run / "tui/ready").touch()
         for place, name, stand_in in (
             (connect._GuardedCursor, "execute", self._count_statements()),
             (WorldPower, "wait_for_the_end", lambda _: self.go()),
+            (Keyboards, "is_power_pressed", lambda _: self._is_power_pressed),
             *self._list_steps(folder),
             *self._list_boots(),
             *self._list_stick(folder / "fat"),
@@ -369,6 +453,7 @@ class AnyOrder:
             self._tick_statement(word)
             if self._full and word != "BEGIN":
                 self._full -= 1
+                self._is_refused = True
                 raise _FULL
             found = execute(cursor, sql, parameters)
             if self._late and word == "COMMIT":
@@ -413,6 +498,20 @@ class AnyOrder:
         yield measured_boot, "open_database", self.open_anew
         for name in ("mount_data", "mount_fat", "unmount_all", "copy_when_due"):
             yield measured_boot, name, _nothing
+        yield replay, "read_extents", self._replay
+        yield replay, "RAW", self.world.path.parent / "raw"
+
+    def _replay(
+        self, path: str, reads: ReadList, *, clock: Callable[[], float]
+    ) -> tuple[DiskStats, ReplaySample, DiskStats]:
+        disk = self.media.at(path)
+        self.tick("replay")
+        disk.replays += 1
+        took_s = 1 if disk.replays == 1 else 2 * _AGAIN_S
+        times_ns = (int(took_s * 1e9), *[1] * (len(reads.extents) - 1))
+        sample = ReplaySample(reads.sha256, clock(), 0, 0, times_ns)
+        self.tick("replayed")
+        return DiskStats(0, 0, 0, 0), sample, DiskStats(100, 1 << 20, 0, 0)
 
     def _list_stick(self, fat: Path) -> Iterator[tuple[object, str, object]]:
         @contextmanager
@@ -424,7 +523,7 @@ class AnyOrder:
             self.tick("health")
             context.tell("reading", 0, 0)
 
-        def write_report(context: CampaignContext, campaign_id: int) -> None:
+        def write_report(context: CampaignContext, campaign_id: int, **_: object) -> None:
             self.tick("report")
             record(context, "report", what="reports/1", campaign_id=campaign_id)
 

@@ -28,7 +28,6 @@ class Disk:
     serial: str
     name: str
     """The kernel's, while it is here."""
-    is_released: bool = False
     dock: str = ""
     """The serial number of the dock that it is in; empty: it is in none."""
     is_here: bool = True
@@ -40,6 +39,8 @@ class Disk:
     pattern: int = 0
     """The verify step whose bytes are all over it."""
     writes: int = 0
+    replays: int = 0
+    """So often a list was read from it in this boot."""
     power_cycles: int = 5
 
     @property
@@ -65,11 +66,13 @@ class Disk:
 
 @dataclass
 class Media:
-    """A and B are released, C is not; D is somebody's, and can take B's place in its dock."""
+    """C and D carry what is somebody's; D can take B's place in its dock."""
 
     folder: Path
     tick: Callable[[str], None]
     """Called wherever anything may happen; raises where the power goes."""
+    is_released: Callable[[str], bool]
+    """Whether the drive of that number may be written to now."""
     log: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     answers: bool = True
@@ -78,8 +81,8 @@ class Media:
     """By path."""
     disks: tuple[Disk, ...] = field(
         default_factory=lambda: (
-            Disk("A", "sda", is_released=True),
-            Disk("B", "sdb", is_released=True, dock="B"),
+            Disk("A", "sda"),
+            Disk("B", "sdb", dock="B"),
             Disk("C", "sdd", file_system=("ext4", "somebody's")),
             Disk("D", "sdb", dock="B", is_here=False, file_system=("ext4", "somebody else's")),
         )
@@ -110,7 +113,7 @@ class Media:
     def write(self, path: str, what: str) -> Disk:
         """The only place where a medium changes."""
         disk = self.at(path)
-        if self.unlocked.get(path) is not disk or not disk.is_released:
+        if self.unlocked.get(path) is not disk or not self.is_released(disk.serial):
             self.faults.append(f"{what} on {disk.serial}, which is not released or unlocked")
         self.log.append(f"{what} {disk.serial}")
         disk.writes += 1

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign import power
+from appliance.campaign import finish, power
 from appliance.campaign.status import Status
+from appliance.campaign.steps.attempt import PausedByPersonError, StoppedByPersonError
 from appliance.errors import StepFailedError
+from appliance.report.folder import held
 from appliance.service import engine
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
@@ -213,7 +215,7 @@ def test_a_stop_after_the_last_countdown_keeps_the_power_on(
         return False
 
     monkeypatch.setattr(engine, "store_health", lambda *_: None)
-    monkeypatch.setattr(engine, "finish", lambda *_: None)
+    monkeypatch.setattr(engine, "finish", lambda *_, **__: None)
     appliance._let_run_by_person.add(1)
     monkeypatch.setattr(appliance.screen, "countdown", countdown)
     appliance.connection.execute("UPDATE campaign SET on_finish = ?", (on_finish,))
@@ -222,6 +224,40 @@ def test_a_stop_after_the_last_countdown_keeps_the_power_on(
     action = "power-off" if on_finish == "poweroff" else "reboot"
     assert world.log == (["clear alarm"] if is_stopped else ["clear alarm", action])
     assert world.campaign().power_actions == 1
+
+
+def test_a_pause_that_is_granted_while_health_is_read_last_holds_the_campaign(
+    appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Done with a pause still due, it would keep the power on at its end, and say nothing."""
+
+    def store_health(*_: object) -> None:
+        payload = {"campaign_id": 1}
+        insert_request(appliance.connection, "pause", payload, at="2026-11-21", boot_id="boot-0")
+        assert appliance.screen.is_stopped()
+
+    monkeypatch.setattr(engine, "store_health", store_health)
+    with pytest.raises(PausedByPersonError):
+        appliance._finish(1)
+    assert world.campaign().state == "running"
+
+
+def test_a_command_that_never_ends_keeps_no_key_from_being_heard(
+    appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It writes a report, and was stopped in its shell, where somebody has pressed Ctrl-Z."""
+    fat = world.path.parent / "fat"
+    (fat / "reports").mkdir(parents=True)
+    insert_request(appliance.connection, "stop", {}, at="2026-11-21", boot_id="boot-0")
+    monkeypatch.setattr(engine, "store_health", lambda *_: None)
+    monkeypatch.setattr(finish, "writable_fat", lambda: nullcontext(fat))
+    monkeypatch.setattr(finish, "copy_database", lambda *_, **__: None)
+    appliance.connection.execute("UPDATE campaign SET on_finish = 'poweroff'")
+    with held(fat / "reports"), pytest.raises(StoppedByPersonError):
+        appliance._finish(1)
+    assert world.campaign().state == "done"
+    assert ("report-failed", "stopped by a key") in world.events()
+    assert world.log == [], "the power stays on"
 
 
 def test_trouble_leaves_a_machine_that_stands_still(
@@ -246,7 +282,7 @@ def test_the_kernel_is_told_in_seconds(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_the_appliance_is_started_without_a_restart_of_its_own() -> None:
     options = (_ROOT / "mkosi.conf").read_text().split()
-    assert "panic=0" in options
+    assert {"panic=0", "mce=nobootlog"} <= {*options}
     assert "systemd.crash_action=freeze" in options
 
 

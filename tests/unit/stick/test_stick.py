@@ -5,6 +5,7 @@ import errno
 import fcntl
 import json
 import os
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -415,6 +416,25 @@ def test_a_shell_that_writes_a_report_to_its_top_keeps_nobody_waiting(
     with held(module.FAT), writable_fat():
         pass
     assert [command[2] for command in tools.commands] == ["remount,rw", "remount,ro"]
+
+
+def test_a_command_that_was_stopped_while_it_locks_kaltstart_keeps_nobody_waiting_for_ever(
+    tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`kaltstart support`, by Ctrl-Z while it makes it read-only again."""
+    monkeypatch.setattr(module, "_PATIENCE_S", 0.0)
+    stopped = os.open(module.FAT.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(stopped, fcntl.LOCK_EX)
+        with pytest.raises(StickError, match="another command keeps it busy"), writable_fat():
+            pytest.fail("the block must not run")
+        assert tools.commands == []
+        monkeypatch.setattr(module, "_PATIENCE_S", 60.0)
+        monkeypatch.setattr(time, "sleep", lambda _: fcntl.flock(stopped, fcntl.LOCK_UN))
+        with writable_fat():
+            pass
+    finally:
+        os.close(stopped)
 
 
 def test_what_cannot_be_made_writable_is_trouble(tools: Tools) -> None:

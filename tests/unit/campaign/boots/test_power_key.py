@@ -5,12 +5,13 @@ import os
 import struct
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import count
 from types import SimpleNamespace
 from typing import NoReturn
 
 import pytest
 
-from appliance.campaign.boots import next_boot
+from appliance.campaign.boots import measured_boot, next_boot
 from appliance.campaign.boots.measured_boot import measure_boot
 from appliance.campaign.boots.next_boot import Outcome, start_next_boot
 from appliance.campaign.console_keys import Keyboards
@@ -164,3 +165,28 @@ def test_a_measured_boot_switches_off_for_good_at_the_power_key(
     os.close(keyboard.end)
     assert booted.log[-1] == "power-off"
     assert booted.campaign().state == ("paused" if code else "running")
+
+
+@pytest.mark.parametrize("trouble", ["find_stick", "store_sample"])
+def test_a_measured_boot_that_cannot_store_its_sample_switches_off_at_the_power_key(
+    booted: World, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    """While it waits for its stick for minutes, for one."""
+    keyboard = _Keyboard(booted)
+    looks = count()
+
+    def press(*_: object) -> NoReturn:
+        # The keys that came before the sample are not meant.
+        if trouble == "store_sample" or next(looks) == 1:
+            keyboard.press(_POWER)
+        raise StickError("not now")
+
+    monkeypatch.setattr(measured_boot, trouble, press)
+    monkeypatch.setattr(measured_boot, "_keep", lambda *_, **__: None)
+    keyboards = Keyboards(booted.input)
+    keyboards.is_power_pressed()
+    began_s = booted.now_s
+    measure_boot(replace(booted.host(slot=1), open_keyboards=lambda: keyboards))
+    os.close(keyboard.end)
+    assert booted.log[-2:] == ["clear alarm", "power-off"]
+    assert booted.now_s - began_s < 100

@@ -123,8 +123,10 @@ def test_whatever_sqlite_has_against_a_sample_it_is_kept(
         raise sqlite3.OperationalError("no such column: boot_s")
 
     monkeypatch.setattr(measured_boot, "store_sample", fail)
+    counted = booted.campaign().power_actions
     booted.measure()
     assert booted.log[-1] == "reboot"
+    assert booted.campaign().power_actions == counted + 1
     kept = read_kept()
     assert kept is not None
     assert kept.sample is not None

@@ -83,6 +83,8 @@ class Machine:
     made: int = 0
     leftover: Leftover = field(default_factory=Leftover)
     """What a part has found of its drive by the middle."""
+    keep: Callable[[], None] | None = None
+    """Of each part; with one it may wait for others."""
     cold_parts: frozenset[str] = frozenset()
     """Of the workload: what wants a power-off before it."""
     doubts: list[str] = field(default_factory=list)
@@ -204,6 +206,7 @@ class Machine:
             slices=(SliceSample(self.parts.index(part), 0, 4096, 4096, 0, 1.0, 2.0, 3.0),),
             ranges=(LbaRange("slow", 0, 4096, 0.5, f"in {part}"),),
             notes=("all well",),
+            keep=self.keep,
         )
 
     def give_up_part(self, place: Bench, part: str, *, is_silent: bool) -> Leftover:

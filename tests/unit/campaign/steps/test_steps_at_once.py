@@ -4,16 +4,17 @@
 import json
 import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from appliance.campaign.status import Status
-from appliance.campaign.steps import side_by_side
+from appliance.campaign.steps import part_store, side_by_side
 from appliance.campaign.steps.attempt import (
     PausedByPersonError,
     SkippedByPersonError,
@@ -198,14 +199,17 @@ def both_in(part: str) -> Callable[[StepPosition], bool]:
 
 def hold(machine: Machine, name: str) -> Callable[[], None]:
     """Work on a drive until somebody ends it."""
+    return partial(hold_until, machine, name, lambda: False)
 
-    def work() -> None:
-        pause = threading.Event()
-        for _ in range(int(_PATIENCE_S / 0.001)):
-            machine.benches[name].progress("working", 0, 0)
-            pause.wait(0.001)
 
-    return work
+def hold_until(machine: Machine, name: str, is_over: Callable[[], bool]) -> None:
+    """Work on a drive until then, or until somebody ends it."""
+    pause = threading.Event()
+    for _ in range(int(_PATIENCE_S / 0.001)):
+        if is_over():
+            return
+        machine.benches[name].progress("working", 0, 0)
+        pause.wait(0.001)
 
 
 def hold_both(machine: Machine, part: str) -> None:
@@ -354,6 +358,41 @@ def test_a_drive_that_comes_back_beside_others_keeps_the_order_of_its_steps(
     assert states(machine) == ["done"] * 6
     of_hdd = machine.rows("SELECT step_id FROM part WHERE step_id % 2 = 1 ORDER BY rowid")
     assert of_hdd == sorted(of_hdd)
+
+
+def test_a_part_that_a_paused_drive_could_not_store_costs_no_other_drive_its_own(
+    make: MakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stick is full for a moment, and the drive goes on before anything else is stored."""
+    machine = make(surface())
+    machine.keep = lambda: None
+    second_part = threading.Event()
+
+    def pause() -> None:
+        _hear(second_part)
+        ask_to_pause(machine, "sda", at_once=False)()
+        monkeypatch.setattr(part_store, "transaction", full_once)
+
+    def full_once(_: object) -> NoReturn:
+        monkeypatch.setattr(part_store, "transaction", transaction)
+        raise StickError("full")
+
+    def let_go_on() -> None:
+        second_part.set()
+        hold_until(machine, "sdb", lambda: "close" in machine.log)
+        with closing(open_database(machine.world.path)) as connection, transaction(connection):
+            update_drive_paused(connection, machine.world.campaign_id, 1, "")
+        hold_until(machine, "sdb", lambda: machine.log.count("one") > 2)
+
+    machine.during["one on sda"], machine.during["two on sdb"] = pause, let_go_on
+    with suppress(StickError):
+        machine.run()
+    machine.run()
+    assert states(machine) == ["done", "done"]
+    assert machine.rows(
+        "SELECT step_id, variant, count(*) FROM results WHERE metric = 'seconds'"
+        " GROUP BY step_id, variant"
+    ) == [(1, "one", 1), (1, "two", 1), (2, "one", 1), (2, "two", 1)]
 
 
 def test_trouble_with_the_stick_ends_them_all(make: MakeMachine) -> None:
