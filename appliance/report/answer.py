@@ -11,7 +11,13 @@ from dataclasses import dataclass, replace
 
 from appliance.plan.model import JUDGING_KINDS
 from appliance.report.blocks import DASH, ChartView, SectionView, count
-from appliance.report.boots.findings import Finding, judge_learning, say_boot_s, say_gain
+from appliance.report.boots.findings import (
+    Finding,
+    judge_learning,
+    say_boot_s,
+    say_gain,
+    say_range,
+)
 from appliance.report.figures import Workload
 from appliance.report.series import Series
 from appliance.report.verdicts import VerdictsView
@@ -150,22 +156,15 @@ def _list_times(some: Sequence[Series]) -> str:
     """Each drive with its times; of many only how many they are, and the times of all."""
     if len(some) > _MOST_NAMES:
         times = [boot_s for series in some for boot_s in series.settled_boot_s or series.boot_s]
-        return f"{len(some)} drives, {_range(times)}"
+        return f"{len(some)} drives, {say_range(times)}"
     return _list(
         [
-            f"{one.label} ({_range(one.boot_s)})"
+            f"{one.label} ({say_range(one.boot_s)})"
             if one.settled_s is None
             else f"{one.label} ({say_boot_s(one.settled_s)} s)"
             for one in some
         ]
     )
-
-
-def _range(boot_s: Sequence[float]) -> str:
-    if not boot_s:
-        return "no valid boot"
-    low, high = (say_boot_s(find(boot_s)) for find in (min, max))
-    return f"{low} s" if low == high else f"{low} to {high} s"
 
 
 def _say_proofs(all_series: Sequence[Series]) -> str:
