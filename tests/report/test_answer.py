@@ -81,7 +81,7 @@ def test_many_drives_are_counted_and_not_named(tmp_path: Path) -> None:
 
 
 def test_without_a_boot_nothing_is_answered(tmp_path: Path) -> None:
-    assert _sentence(_export(tmp_path, Disk("A", "disk"))) == "No valid boot yet."
+    assert _sentence(_export(tmp_path, Disk("A", "disk"))) == "No valid boot."
 
 
 def test_what_is_proven_is_no_doubt(report: Path) -> None:
