@@ -229,9 +229,11 @@ def _find_also_gained(finding: Finding, workload: Workload) -> list[str]:
     return [name for name in dict.fromkeys(one.subject for one in found) if name != finding.subject]
 
 
-def _rank(finding: Finding, workload: Workload) -> tuple[bool, int]:
+def _rank(finding: Finding, workload: Workload) -> tuple[bool, int, bool]:
+    """What is said of drives comes before what is said of the workload as a whole."""
     known = workload.kind in _KINDS
-    return finding.kind != "gain", _KINDS.index(workload.kind) if known else len(_KINDS)
+    place = _KINDS.index(workload.kind) if known else len(_KINDS)
+    return finding.kind != "gain", place, finding.subject == workload.kind
 
 
 def _with_chart(answer: AnswerView, sections: Sequence[SectionView], workload: int) -> AnswerView:
