@@ -113,7 +113,7 @@ def without_chart(sections: Sequence[SectionView], answer: AnswerView) -> tuple[
 
 
 def _answer_by_boots(all_series: Sequence[Series], chart: ChartView | None) -> AnswerView:
-    gains: list[str] = []
+    gains: list[tuple[Series, stats.Gain]] = []
     flat: list[Series] = []
     trained: list[Series] = []
     open_: list[Series] = []
@@ -123,16 +123,13 @@ def _answer_by_boots(all_series: Sequence[Series], chart: ChartView | None) -> A
         finding = judge_learning(series, all_series)
         gain = series.find_gain(all_series)
         if finding.kind == "gain" and gain is not None:
-            gains.append(
-                f"{series.label} starts in {say_boot_s(series.settled_s)} s from boot"
-                f" {series.settled_from} on, {say_gain(gain)} at its first boot."
-            )
+            gains.append((series, gain))
         elif finding.kind == "flat":
             is_compared = gain is not None and not series.learned_before
             (flat if is_compared else trained).append(series)
         else:
             open_.append(series)
-    said = list(gains)
+    said = _say_gains(gains)
     # A drive may have gained a little, and been shown to.
     seen = any(gain.low > 1.0 for one in flat if (gain := one.find_gain(all_series)) is not None)
     large = f" as large as {stats.TOLERANCE * 100:.0f} %" if seen else ""
@@ -150,6 +147,25 @@ def _answer_by_boots(all_series: Sequence[Series], chart: ChartView | None) -> A
     if gains and not any(one.role == "control" and len(one.boot_s) > 1 for one in all_series):
         proof = f"{proof} There is no control drive, so the machine itself may have changed."
     return AnswerView(text=" ".join(said), proof=proof, is_gain=bool(gains), chart=chart)
+
+
+def _say_gains(gains: Sequence[tuple[Series, stats.Gain]]) -> list[str]:
+    """A sentence for each drive; of many one, with the least and the most of them."""
+    if len(gains) > _MOST_NAMES:
+        times = say_range([series.settled_s or 0.0 for series, _ in gains])
+        low, *_, high = sorted(gain.ratio for _, gain in gains)
+        text = (
+            f"{len(gains)} drives start faster after their first boots: in {times}, {low:.2f} to"
+            f" {high:.2f} times as fast."
+        )
+        return [text]
+    return [
+        (
+            f"{series.label} starts in {say_boot_s(series.settled_s)} s from boot"
+            f" {series.settled_from} on, {say_gain(gain)} at its first boot."
+        )
+        for series, gain in gains
+    ]
 
 
 def _list_times(some: Sequence[Series]) -> str:
