@@ -11,7 +11,13 @@ from dataclasses import dataclass, replace
 
 from appliance.plan.model import JUDGING_KINDS
 from appliance.report.blocks import DASH, ChartView, SectionView, count
-from appliance.report.boots.findings import Finding, judge_learning, say_boot_s, say_gain
+from appliance.report.boots.findings import (
+    Finding,
+    judge_learning,
+    say_boot_s,
+    say_gain,
+    say_range,
+)
 from appliance.report.figures import Workload
 from appliance.report.series import Series
 from appliance.report.verdicts import VerdictsView
@@ -107,7 +113,7 @@ def without_chart(sections: Sequence[SectionView], answer: AnswerView) -> tuple[
 
 
 def _answer_by_boots(all_series: Sequence[Series], chart: ChartView | None) -> AnswerView:
-    gains: list[str] = []
+    gains: list[tuple[Series, stats.Gain]] = []
     flat: list[Series] = []
     trained: list[Series] = []
     open_: list[Series] = []
@@ -117,16 +123,13 @@ def _answer_by_boots(all_series: Sequence[Series], chart: ChartView | None) -> A
         finding = judge_learning(series, all_series)
         gain = series.find_gain(all_series)
         if finding.kind == "gain" and gain is not None:
-            gains.append(
-                f"{series.label} starts in {say_boot_s(series.settled_s)} s from boot"
-                f" {series.settled_from} on, {say_gain(gain)} at its first boot."
-            )
+            gains.append((series, gain))
         elif finding.kind == "flat":
             is_compared = gain is not None and not series.learned_before
             (flat if is_compared else trained).append(series)
         else:
             open_.append(series)
-    said = list(gains)
+    said = _say_gains(gains)
     # A drive may have gained a little, and been shown to.
     seen = any(gain.low > 1.0 for one in flat if (gain := one.find_gain(all_series)) is not None)
     large = f" as large as {stats.TOLERANCE * 100:.0f} %" if seen else ""
@@ -146,26 +149,38 @@ def _answer_by_boots(all_series: Sequence[Series], chart: ChartView | None) -> A
     return AnswerView(text=" ".join(said), proof=proof, is_gain=bool(gains), chart=chart)
 
 
+def _say_gains(gains: Sequence[tuple[Series, stats.Gain]]) -> list[str]:
+    """A sentence for each drive; of many one, with the least and the most of them."""
+    if len(gains) > _MOST_NAMES:
+        times = say_range([series.settled_s or 0.0 for series, _ in gains])
+        low, *_, high = sorted(gain.ratio for _, gain in gains)
+        text = (
+            f"{len(gains)} drives start faster after their first boots: in {times}, {low:.2f} to"
+            f" {high:.2f} times as fast."
+        )
+        return [text]
+    return [
+        (
+            f"{series.label} starts in {say_boot_s(series.settled_s)} s from boot"
+            f" {series.settled_from} on, {say_gain(gain)} at its first boot."
+        )
+        for series, gain in gains
+    ]
+
+
 def _list_times(some: Sequence[Series]) -> str:
     """Each drive with its times; of many only how many they are, and the times of all."""
     if len(some) > _MOST_NAMES:
         times = [boot_s for series in some for boot_s in series.settled_boot_s or series.boot_s]
-        return f"{len(some)} drives, {_range(times)}"
+        return f"{len(some)} drives, {say_range(times)}"
     return _list(
         [
-            f"{one.label} ({_range(one.boot_s)})"
+            f"{one.label} ({say_range(one.boot_s)})"
             if one.settled_s is None
             else f"{one.label} ({say_boot_s(one.settled_s)} s)"
             for one in some
         ]
     )
-
-
-def _range(boot_s: Sequence[float]) -> str:
-    if not boot_s:
-        return "no valid boot"
-    low, high = (say_boot_s(find(boot_s)) for find in (min, max))
-    return f"{low} s" if low == high else f"{low} to {high} s"
 
 
 def _say_proofs(all_series: Sequence[Series]) -> str:
@@ -230,9 +245,11 @@ def _find_also_gained(finding: Finding, workload: Workload) -> list[str]:
     return [name for name in dict.fromkeys(one.subject for one in found) if name != finding.subject]
 
 
-def _rank(finding: Finding, workload: Workload) -> tuple[bool, int]:
+def _rank(finding: Finding, workload: Workload) -> tuple[bool, int, bool]:
+    """What is said of drives comes before what is said of the workload as a whole."""
     known = workload.kind in _KINDS
-    return finding.kind != "gain", _KINDS.index(workload.kind) if known else len(_KINDS)
+    place = _KINDS.index(workload.kind) if known else len(_KINDS)
+    return finding.kind != "gain", place, finding.subject == workload.kind
 
 
 def _with_chart(answer: AnswerView, sections: Sequence[SectionView], workload: int) -> AnswerView:

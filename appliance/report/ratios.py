@@ -250,13 +250,24 @@ def say_beside(beside: Beside) -> str:
     if ratio is None:
         return beside.why_not
     details = [
-        f"{_say_median(one)} against {_say_median(other)}",
+        f"{_say_median(one)} against {_say_median(other)}{_say_apart(beside, ratio)}",
         *([f"the fastest and the slowest of {beside.picked_from}"] * (beside.picked_from > 2)),
         beside.counted,
         *_say_state(one, other),
         *(f"although {each.text}" for each in beside.differences),
     ]
     return f"{say_ratio(ratio)} ({'; '.join(details)}).{_say_more(beside, ratio)}"
+
+
+def _say_apart(beside: Beside, ratio: Ratio) -> str:
+    """Where the two medians differ by a factor that the interval excludes: values lie in groups."""
+    one, other = (stats.find_median(each.values) or 1.0 for each in (beside.one, beside.other))
+    quotient = other / one if beside.one.unit == "s" else one / other
+    if beside.one.places or not ratio.interval or not ratio.is_seen:
+        return ""
+    if ratio.interval.low <= quotient <= ratio.interval.high:
+        return ""
+    return ", medians that differ by another factor than most of the values"
 
 
 def _say_more(beside: Beside, ratio: Ratio) -> str:

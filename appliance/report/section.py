@@ -64,6 +64,8 @@ class Section:
     """Those behind them."""
     is_of_drive: bool = False
     """Whether what it measures depends on the drive's size."""
+    is_beside: bool = False
+    """Whether its drives are tested beside each other for what that does to them."""
     shows_writing: bool = False
     """Whether it writes enough to show where a drive slows down."""
 

@@ -129,12 +129,18 @@ class Series:
 
     @property
     def more_boots(self) -> int | None:
-        """About how many more boots it takes until the settled median is known to ±1 %."""
-        deviation = stats.find_deviation(self.later_boot_s)
+        """About how many more boots it takes until the settled median is known to ±1 %.
+
+        0 once its interval is as narrow as that; until then 1 at least, whatever the estimate.
+        """
+        deviation, median = stats.find_deviation(self.later_boot_s), self.settled_s or 0.0
         if deviation is None:
             return None
+        known, margin = self.interval_s, KNOWN_TO * median
+        if known and known.high - median <= margin and median - known.low <= margin:
+            return 0
         wanted = stats.count_for_median(deviation, share=KNOWN_TO)
-        return max(0, wanted - len(self.settled_boot_s))
+        return max(1, wanted - len(self.settled_boot_s))
 
     def count_proofs(self) -> Counter[tuple[str, str, str]]:
         """How many boots have what was asked for, its proof and its reason."""

@@ -129,7 +129,7 @@ def _judge_proofs(workload: Workload) -> Iterable[Finding]:
             " cold beginning is proven; no sentence here is built on them."
         )
         yield Finding("proof", ", ".join(dict.fromkeys(unproven)), text)
-    if beside:
+    if beside and not find_section(kind).is_beside:
         text = (
             f"{kind}: {len(beside)} of {total} were taken while other drives were tested; no"
             " sentence about speed is built on them."

@@ -321,6 +321,22 @@ def find_gain(
     return Gain(ratio, ratio * exp(-half), ratio * exp(half))
 
 
+def find_chance_to_begin(first: int, *, later: int, count: int) -> float:
+    """How often a series of `count` begins with so many odd values by chance, with so few later.
+
+    If each value is odd with the same probability p, the `first` ones are, and no more than `later`
+    of the others, with p^first P(B <= later), B binomial with count - first and p. The largest of
+    these for any p: Barnard, "Significance tests for 2 x 2 tables", Biometrika 34 (1947) 123.
+    """
+    others = count - first
+    return max(
+        sum(
+            comb(others, m) * p ** (first + m) * (1.0 - p) ** (others - m) for m in range(later + 1)
+        )
+        for p in (percent / 100.0 for percent in range(1, 100))
+    )
+
+
 def lies_beyond(gain: Gain, moved: float, *, control: Gain | None) -> bool:
     """Whether a gain (or loss) is larger than what a control drive showed, by 95 % confidence.
 

@@ -59,7 +59,7 @@ _APART = 1.5
 _NO_GAIN = re.compile(r"No gain(?: as large as \d+ %)? from repeating: (?P<times>.*)")
 _SETTLED = re.compile(r"(?:^|\. )Settled: (?P<times>.*)")
 _NO_GAIN_BESIDE = r": no gain(?: as large as \d+ %)?\. ?$"
-_NO_BOOT = "No valid boot yet."
+_NO_BOOT = "No valid boot"
 _LOTTERY = re.compile(
     rf"in the lottery's (?P<name>[^)]*?) pass repeats were (?P<ratio>{_NUMBER}) times as"
     r" (?P<how>fast|slow) as first touches"
@@ -180,7 +180,7 @@ def _read_first(sentence: str, drive: str) -> str:
     decided, _, undecided = sentence.partition("Not decided")
     if f"{drive} starts in " in decided:
         return "gain"
-    if f"{drive} " in undecided or sentence == _NO_BOOT:
+    if f"{drive} " in undecided or sentence.startswith(_NO_BOOT):
         return "open"
     if (match := _SETTLED.search(decided)) and f"{drive} " in match["times"]:
         return "open"

@@ -80,8 +80,20 @@ def test_many_drives_are_counted_and_not_named(tmp_path: Path) -> None:
     )
 
 
+def test_many_gains_are_one_sentence(tmp_path: Path) -> None:
+    disks = [
+        Disk(f"D{number}", "disk", boots=make_boots(36.0, *(20.0 + number,) * 6))
+        for number in range(5)
+    ]
+    flat = Disk("E", "disk", boots=make_boots(*(20.0,) * 6))
+    assert _sentence(_export(tmp_path, *disks, flat)) == (
+        "5 drives start faster after their first boots: in 20.0 to 24.0 s, 1.50 to 1.80 times as"
+        " fast. E: no gain."
+    )
+
+
 def test_without_a_boot_nothing_is_answered(tmp_path: Path) -> None:
-    assert _sentence(_export(tmp_path, Disk("A", "disk"))) == "No valid boot yet."
+    assert _sentence(_export(tmp_path, Disk("A", "disk"))) == "No valid boot."
 
 
 def test_what_is_proven_is_no_doubt(report: Path) -> None:

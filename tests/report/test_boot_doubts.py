@@ -80,3 +80,22 @@ def test_kernel_errors_of_the_drive_mark_the_boot(
     text = (page / "report.html").read_text()
     assert text.count('<span class="sub">kernel errors of the drive</span>') == 1
     assert "<td>41</td>" in text
+
+
+def test_a_clock_that_was_set_back_is_told_once(lab: sqlite3.Connection) -> None:
+    lab.execute("UPDATE event SET at = '2026-11-22T00:00:01.000Z' WHERE event = 'cycle-failed'")
+    lab.execute("UPDATE event SET at = '2026-11-21T23:40:00.000Z' WHERE event = 'campaign-done'")
+    (found,) = find_doubts(select_campaign(lab, campaign_id=1))
+    assert (found.kind, found.subject) == ("remark", "the machine's clock")
+    assert found.text == (
+        "was set back while the campaign ran (2026-11-22 00:00:01, then 2026-11-21 23:40:00 UTC):"
+        " only the order of its boots, steps and events is known."
+    )
+
+
+def test_a_report_written_later_by_another_clock_is_no_doubt(lab: sqlite3.Connection) -> None:
+    lab.execute(
+        "INSERT INTO event (campaign_id, at, monotonic_s, boot_id, level, event, detail)"
+        " VALUES (1, '2020-01-01T00:00:00.000Z', 12.5, '', 'info', 'report', '')"
+    )
+    assert find_doubts(select_campaign(lab, campaign_id=1)) == ()

@@ -35,10 +35,11 @@ def _add(
     processor: float = 0.2,
     is_proven: bool = True,
     others: int = 2,
+    index: int = 0,
 ) -> None:
     noted = find_changes({}, {"topology": chain})
     insert_conditions(connection, 1, drive_id(connection, serial), noted)
-    step = add_step(connection, "contention", serial, position=position)
+    step = add_step(connection, "contention", serial, position=position, index=index)
     for number in (1, 2, 3, 4):
         for company, rate, beside in (("alone", 190.0, 0), ("together", together, others)):
             variant = f"{company}-{number}"
@@ -112,6 +113,24 @@ def test_others_that_were_not_read_are_said(
         _add(shelf, serial, position, chain=_SHELF, together=together, others=others)
     words = _words(shelf, tmp_path)
     assert "Not all of the others were read each time: of 2 only 1." in words
+
+
+@pytest.mark.parametrize("narrow", [0, 1])
+def test_what_drives_share_is_the_answer(
+    shelf: sqlite3.Connection, tmp_path: Path, narrow: int
+) -> None:
+    """Wherever it is in the plan: that other drives have room is no answer beside it."""
+    for position, serial in enumerate("ABCABC"):
+        index = position // 3
+        rate = 100 if index == narrow else 185
+        _add(shelf, serial, position, chain=_SHELF, together=rate, index=index)
+    words = _words(shelf, tmp_path)
+    answer, rest = words.split("Results", 1)
+    assert "A, B, C: 3 drives behind SAS expander 0x500304800000007f" in answer
+    assert "no drive is held up" not in answer
+    assert "no drive is held up" in rest
+    # They are what the sentence is built on.
+    assert "no sentence about speed is built on them" not in words
 
 
 def test_the_command_says_it_below_the_figures(

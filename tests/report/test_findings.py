@@ -305,3 +305,17 @@ def test_skipped_boots_are_said_to_be_missing() -> None:
     findings = find_findings([_series(1.0, 1.0, skipped=3)])
     said = "3 boots of 5 skipped by a person: not measured."
     assert Finding("remark", "A", said) in findings
+
+
+def test_no_more_boots_are_needed_only_once_the_interval_shows_it() -> None:
+    """Six even boots: the estimate says six, and their interval reaches 1.5 %."""
+    series = _series(19.800, 19.852, 20.199, 19.946, 19.778, 19.935)
+    assert series.interval_s is not None
+    assert series.interval_s.high > 1.015 * (series.settled_s or 0.0)
+    assert series.more_boots == 1
+    assert _series(20.0, 20.1, 19.9, 20.0, 20.1, 19.9).more_boots == 0
+
+
+def test_times_that_read_alike_are_one_figure() -> None:
+    learning, *_ = find_findings([_series(33.71, 33.72)])
+    assert learning.text.startswith("2 valid boots (33.7 s) cannot show")

@@ -249,6 +249,20 @@ def test_runs_of_the_same_test_are_one_series(two: sqlite3.Connection) -> None:
     assert "SQL, all phases: 2.00 times slower, 1.96 to 2.04" in _compare(two, "1:A", "2:A")
 
 
+def test_medians_that_differ_otherwise_than_the_values_are_called_so(
+    two: sqlite3.Connection,
+) -> None:
+    """Two groups on each side: the one median lies in the fast group, the other in the slow one."""
+    for number in range(40):
+        _add_sql(two, (100.0 if number < 22 else 300.0) + number / 100)
+        _add_sql(two, (104.0 if number < 18 else 330.0) + number / 100, campaign=2)
+    _plan(two, 1)
+    _plan(two, 2)
+    said = _compare(two, "1:A", "2:A")
+    assert "SQL, all phases: 1.10 times faster, 1.04 to 1.10 (100.195 s against 330.195 s," in said
+    assert "s, medians that differ by another factor than most of the values; n = 40" in said
+
+
 def test_first_touches_of_a_lottery_have_an_interval(two: sqlite3.Connection) -> None:
     for serial, factor in (("A", 1.0), ("B", 3.0)):
         step = add_step(two, "lottery", serial, position=20 + ord(serial))

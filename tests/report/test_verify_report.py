@@ -82,3 +82,12 @@ def test_a_phase_that_was_given_up_says_what_it_left(
 ) -> None:
     _add_verify(one, phases=("write", "read"), read_bytes=_SIZE // 2)
     assert "256 MiB were not read" in _read(one, tmp_path)
+
+
+def test_each_kind_of_fault_is_a_doubt(one: sqlite3.Connection, tmp_path: Path) -> None:
+    again = replace(_ALIAS, detail="found after the power-off, too")
+    _add_verify(one, ranges=[_ALIAS, again, _LOST, replace(_LOST, first_byte=9 << 20)])
+    doubts = _read(one, tmp_path).split("Doubts", 1)[1].split("Details", 1)[0]
+    assert "verify: 1 range of 256 MiB in all: holds what was written elsewhere." in doubts
+    assert "verify: 2 ranges of 8 KiB in all: lost with the power." in doubts
+    assert "None was found" not in doubts

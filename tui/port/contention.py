@@ -14,11 +14,15 @@ from tui.port.watch import learn_phrases
 
 
 def read_contention(database: Path, campaign_id: int) -> tuple[Said, ...]:
-    """The sentences about its workload `contention`. Raises KaltstartError."""
+    """The sentences about its workload `contention`; those about drives are warnings.
+
+    Raises KaltstartError.
+    """
     with opened(database, _("the campaign cannot be read: {reason}")) as connection:
         rows = select_campaign(connection, campaign_id=campaign_id, with_activity=False)
     found = find_of_kind(rows, "contention")
     learn_phrases(list_phrases([each.text for each in found]))
     return tuple(
-        Said(one_line(each.subject), one_line(each.text), each.kind == "remark") for each in found
+        Said(one_line(each.subject), one_line(each.text), each.subject != "contention")
+        for each in found
     )

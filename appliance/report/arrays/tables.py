@@ -23,7 +23,8 @@ from appliance.workloads.fio.keys import WARM_UP, FioVariant
 
 COUNTERS_NOTE = (
     "bcache's own counters, cleared when the step began. They count requests; a partial hit "
-    "is a miss. Bypassed: bytes that went past the cache."
+    "is a miss. Bypassed: bytes that went past the cache. Dirty at start: before the first part, by"
+    " what was made on the array for it."
 )
 PARTS_NOTE = (
     "Hit ratio here: 1 − bytes the backing drive delivered ÷ bytes the array delivered, the "

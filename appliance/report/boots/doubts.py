@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What speaks against a single boot: not started by its alarm, or with errors of its drive. Pure.
+"""What speaks against a single boot, and against all times of day. Pure.
 
 A machine that is on before its alarm was off for a shorter time than planned: that alone does not
 make the figure wrong, but nobody knows what else was done to it. An error of the drive costs time.
+A clock that was set back leaves only the order of what happened.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from appliance.report.boots.findings import Finding
 from appliance.report.series import label_booted
+from appliance.report.steps import format_time
 from appliance.store.read.campaign import BootRow, CampaignRows
 
 _CLOCK_S = 1.0
@@ -41,7 +44,10 @@ def _say_wake(boot: BootRow) -> str:
 
 
 def find_doubts(rows: CampaignRows) -> tuple[Finding, ...]:
-    """Of each drive one about early boots, about late ones, about the clock, about errors."""
+    """Of each drive one about early boots, about late ones, about the clock, about errors.
+
+    Of the campaign one about the clock.
+    """
     found = []
     for drive in rows.drives:
         label = label_booted(drive)
@@ -58,7 +64,22 @@ def find_doubts(rows: CampaignRows) -> tuple[Finding, ...]:
             for boot in own
             if boot.kernel_errors
         ]
-    return tuple(found)
+    return (*found, *_find_clock_set_back(rows))
+
+
+def _find_clock_set_back(rows: CampaignRows) -> Iterator[Finding]:
+    # What is done with an ended campaign, any machine may do.
+    names = [event["event"] for event in rows.events]
+    end = names.index("campaign-done") + 1 if "campaign-done" in names else len(names)
+    times = [str(event["at"]) for event in rows.events[:end]]
+    # To the minute: threads store their events in another order than they took the time.
+    back = [(one, other) for one, other in pairwise(times) if one[:16] > other[:16]]
+    for one, other in back[:1]:
+        text = (
+            f"was set back while the campaign ran ({format_time(one)}, then {format_time(other)}"
+            " UTC): only the order of its boots, steps and events is known."
+        )
+        yield Finding("remark", "the machine's clock", text)
 
 
 _WHY = {

@@ -6,7 +6,7 @@ A sentence is derived from data and from nothing else. What is not proven is cal
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor
+from math import floor, sqrt
 
 from appliance.report.series import Series, find_controls
 from appliance.statistics import stats
@@ -17,6 +17,7 @@ _GAIN = 1.0 + stats.TOLERANCE
 _EXCLUDED = 1.15
 """No gain is told where the interval excludes this one: with less, ten boots of a disk would hardly
 ever show that it has none."""
+_CHANCE = 0.05
 _DRIFT = 0.01
 _LEAST = stats.LEAST_SETTLED
 
@@ -34,8 +35,12 @@ RULES = (
         f" is called faster or slower from a factor of {_GAIN:.1f} on, if its interval does not"
         f" hold 1, and no gain where the interval lies below {_EXCLUDED:.2f}; and it is the drive's"
         " own only if it is shown to be larger than the largest distance of any boot of a control"
-        " drive from that drive's median. That there is none is not said of a drive that may"
-        " have learned before its first timed boot."
+        " drive from that drive's median. It is not told where boots between faster ones are slow"
+        " too (nearer to the first boot than to the settled ones), unless they are so few that"
+        f" chance alone begins like this in {_CHANCE * 100:.0f} % of all series at most (Barnard's"
+        " test)."
+        " That there is none is not said of a drive that may have learned before its first timed"
+        " boot."
     ),
     (
         "Drift: Theil-Sen slope of the settled boots but the first of all, which the gain is about;"
@@ -177,8 +182,8 @@ def judge_learning(series: Series, all_series: Sequence[Series]) -> Finding:
         return Finding(
             "remark",
             label,
-            f"{_count(count, 'valid boot')} ({_range(series.boot_s)}) cannot show whether the drive"
-            f" still learns: it takes at least {_LEAST}.{_say_so_far(series)}",
+            f"{_count(count, 'valid boot')} ({say_range(series.boot_s)}) cannot show whether the"
+            f" drive still learns: it takes at least {_LEAST}.{_say_so_far(series)}",
         )
     if series.settled_from is None:
         return Finding("remark", label, _say_unsettled(series) + _say_so_far(series))
@@ -218,13 +223,13 @@ def _say_unsettled(series: Series) -> str:
         moves = "still learning" if trend.high < 0.0 else "not settled"
         return (
             f"{moves}: from boot {from_boot} on the time changes by {_say_trend(trend, series)}"
-            f" per boot ({_range(near)}). More boots are needed."
+            f" per boot ({say_range(near)}). More boots are needed."
         )
     deviation = stats.find_deviation(near) or 0.0
     wanted = stats.count_to_settle(deviation)
     said = (
         f"not settled: its boots vary by {_percent(deviation)}, so {len(near)} of them do not show"
-        f" whether it still learns ({_range(near)})."
+        f" whether it still learns ({say_range(near)})."
     )
     if wanted is None:
         return f"{said} More boots would hardly show it."
@@ -252,13 +257,13 @@ def _say_far(series: Series, from_boot: int) -> str:
     if 1 < alike < _LEAST and not is_falling:
         return (
             f"not settled yet: only the last {alike} boots, from boot {series.cycles[-alike]} on,"
-            f" stay within ±{_TOLERANCE} of each other ({_range(series.boot_s[-alike:])}). It takes"
-            f" {_LEAST} to show whether the drive still learns."
+            f" stay within ±{_TOLERANCE} of each other ({say_range(series.boot_s[-alike:])}). It"
+            f" takes {_LEAST} to show whether the drive still learns."
         )
     return (
         f"{'still learning' if is_falling else 'not settled'}: the boots from boot {from_boot} on"
-        f" do not stay within ±{_TOLERANCE} of each other ({_range(series.boot_s[-_LEAST:])}). More"
-        " boots are needed."
+        f" do not stay within ±{_TOLERANCE} of each other ({say_range(series.boot_s[-_LEAST:])})."
+        " More boots are needed."
     )
 
 
@@ -280,8 +285,10 @@ def _judge_gain(series: Series, all_series: Sequence[Series], *, gain: stats.Gai
     is_small = 1.0 / _GAIN < gain.ratio < _GAIN
     if is_small and is_seen:
         return _judge_small(label, gain, against)
-    if settled_from == 1 or is_small or not is_seen:
-        return _judge_unseen(series, gain, against)
+    is_unseen = settled_from == 1 or is_small or not is_seen
+    slow = 0 if is_unseen or gain.ratio < 1.0 else _count_slow_later(series)
+    if is_unseen or slow:
+        return _judge_unseen(series, gain, against, slow=slow)
     weighed, is_drives_own = _weigh(series, gain, all_series)
     return Finding(
         "gain" if gain.ratio > 1.0 and is_drives_own else "remark",
@@ -300,9 +307,9 @@ def _judge_small(label: str, gain: stats.Gain, against: str) -> Finding:
     return Finding("remark", label, text)
 
 
-def _judge_unseen(series: Series, gain: stats.Gain, against: str) -> Finding:
+def _judge_unseen(series: Series, gain: stats.Gain, against: str, *, slow: int) -> Finding:
     """Where the first boot is no other than the later ones, or is not seen to be."""
-    is_none = gain.high < _EXCLUDED
+    is_none = gain.high < _EXCLUDED and not slow
     if series.settled_from == 1:
         answer = "no gain from repeating" if is_none else "neither a gain nor none is shown"
         text = (
@@ -317,7 +324,23 @@ def _judge_unseen(series: Series, gain: stats.Gain, against: str) -> Finding:
             f"uneven at first, settled from boot {series.settled_from} on at"
             f" {say_boot_s(series.settled_s)} s: {against}, which {shown}."
         )
+    if slow:
+        text += f" {_count(slow, 'later boot')} between faster ones took about as long."
     return Finding("flat" if is_none else "remark", series.label, text)
+
+
+def _count_slow_later(series: Series) -> int:
+    """How many boots behind a faster one are slow again, if chance does as much; else 0.
+
+    Slow is what is nearer to the first boot than to the settled ones. A drive that learns is slow
+    at the beginning, and only there.
+    """
+    limit = sqrt(series.boot_s[0] * (series.settled_s or 0.0))
+    is_slow = [boot_s > limit for boot_s in series.boot_s]
+    first = is_slow.index(False)
+    later = sum(is_slow) - first
+    chance = stats.find_chance_to_begin(first, later=later, count=len(is_slow))
+    return later if chance > _CHANCE else 0
 
 
 def say_boot_s(boot_s: float | None) -> str:
@@ -406,10 +429,12 @@ def format_trend(trend: stats.Trend, series: Series) -> tuple[str, str, str]:
     return slope, low, high
 
 
-def _range(boot_s: Sequence[float]) -> str:
-    if len(boot_s) == 1:
-        return f"{say_boot_s(boot_s[0])} s"
-    return f"{say_boot_s(min(boot_s))} to {say_boot_s(max(boot_s))} s"
+def say_range(boot_s: Sequence[float]) -> str:
+    """`40.0 to 41.0 s`; one figure where both would read alike."""
+    if not boot_s:
+        return "no valid boot"
+    low, high = (say_boot_s(find(boot_s)) for find in (min, max))
+    return f"{low} s" if low == high else f"{low} to {high} s"
 
 
 def _judge_coldness(all_series: Sequence[Series]) -> list[Finding]:

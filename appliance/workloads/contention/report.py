@@ -56,7 +56,7 @@ def _judge(workload: Workload) -> Iterable[Finding]:
     shares = find_shares(measured)
     for share in shares:
         said = (_describe(share), _say_processor(workload), _say_missing(workload))
-        yield Finding("remark", _name(share.members), join_phrases(said, _SENTENCES))
+        yield Finding("flat", _name(share.members), join_phrases(said, _SENTENCES))
     if measured and not shares:
         none = Phrase(_NONE, count=len(measured))
         text = join_phrases((none, _say_missing(workload)), _SENTENCES)
@@ -152,4 +152,5 @@ SECTION = Section(
     read_rows=_read_rows,
     judge=_judge,
     rules=(RULE,),
+    is_beside=True,
 )

@@ -4,7 +4,7 @@
 What was not read is never drawn or counted as read: it is said how much of the drive that is.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from appliance.report.blocks import (
@@ -46,6 +46,7 @@ _SLICES_TOGETHER = 10
 MAX_LINES = 200
 """Of the table of ranges; ranges.csv has all."""
 _LBA_BYTES = 512
+_TROUBLES = {"unreadable": "cannot be read", "slow": "much slower than the rest around"}
 _COLUMNS: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
     ("app_read_bytes", "read", format_bytes),
     ("unreadable_bytes", "unreadable", format_bytes),
@@ -113,18 +114,15 @@ def explain(step: StepFigures) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def tell_troubles(step: StepFigures) -> tuple[str, ...]:
-    """A sentence for each kind of trouble that was found."""
-    sentences = []
-    for kind, what in (
-        ("unreadable", "cannot be read"),
-        ("slow", "much slower than the rest around"),
-    ):
-        sizes = [row.size_bytes for row in step.ranges if row.kind == kind]
-        if sizes:
-            where = count(len(sizes), "range")
-            sentences.append(f"surface: {where} of {format_bytes(sum(sizes))} in all: {what}.")
-    return tuple(sentences)
+def tell_troubles(step: StepFigures, words: Mapping[str, str] = _TROUBLES) -> Iterator[Finding]:
+    """A sentence for each kind of trouble that was found; `words` say what each kind means."""
+    for kind, what in words.items():
+        # What is read twice may be found twice.
+        found = {(row.first_byte, row.size_bytes) for row in step.ranges if row.kind == kind}
+        if found:
+            size = format_bytes(sum(size_bytes for _, size_bytes in found))
+            where = f"{count(len(found), 'range')} of {size} in all"
+            yield Finding("remark", step.label, f"{step.step.kind}: {where}: {what}.")
 
 
 def find_whole(step: StepFigures) -> Figure | None:
@@ -284,8 +282,7 @@ def _judge(workload: Workload) -> Iterable[Finding]:
     for step in workload.steps:
         whole = find_whole(step)
         # What is wrong is told of a scan without an end, too.
-        for text in tell_troubles(step):
-            yield Finding("remark", step.label, text)
+        yield from tell_troubles(step)
         if whole is not None and all_tellable([whole]) and whole.get("bw_bytes_s") is not None:
             rates = (whole.get(f"{name}_slice_bytes_s") for name in ("min", "max"))
             low, high = (format_rate(rate) for rate in rates)

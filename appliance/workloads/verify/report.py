@@ -17,7 +17,7 @@ from appliance.report.blocks import (
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.section import Section
 from appliance.samples.variants import Variant
-from appliance.workloads.surface.report import make_ranges
+from appliance.workloads.surface.report import make_ranges, tell_troubles
 from appliance.workloads.verify.keys import READ, READ_COLD, WRITE, VerifyVariant
 
 NOTE = (
@@ -28,6 +28,13 @@ NOTE = (
     "the same wrong bytes are the drive's; else (wrong once, in the table below: unsteady) memory "
     "or cable may have done it. Only what was read is known."
 )
+_TROUBLES = {
+    "unreadable": "cannot be written or read",
+    "mismatch": "came back different from what was written",
+    "alias": "holds what was written elsewhere",
+    "lost": "lost with the power",
+    "unsteady": "came back wrong once, and different when it was read again",
+}
 _WRITTEN, _READ, _READ_COLD = map(VerifyVariant, (WRITE, READ, READ_COLD))
 PHASES: Mapping[Variant, str] = {
     _WRITTEN: "written",
@@ -114,5 +121,8 @@ SECTION = Section(
     title="Verify",
     note=NOTE,
     make_blocks=partial(map, make_block),
+    judge=lambda workload: [
+        finding for step in workload.steps for finding in tell_troubles(step, _TROUBLES)
+    ],
     shows_writing=True,
 )
