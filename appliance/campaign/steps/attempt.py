@@ -103,9 +103,9 @@ class WaitsForPowerOffError(Exception):
 
 _ENDS = (StepFailedError, RefusedError, ArrayStuckError, SkippedByPersonError)
 """What ends a step; all else interrupts it."""
-_CAMPAIGN_GOES_ON = (*_ENDS, DrivePausedError, WaitsForPowerOffError)
-"""After these the step may be begun again in this start: its parts are in the database by then, or
-the trouble with the stick counts, not these."""
+_CAMPAIGN_GOES_ON = (*_ENDS, PausedByPersonError, WaitsForPowerOffError)
+"""After these the step may be begun again in this start, also once a pause is taken back: its parts
+are in the database by then, or the trouble with the stick counts, not these."""
 
 
 def hold_if_asked(context: CampaignContext, campaign_id: int) -> None:

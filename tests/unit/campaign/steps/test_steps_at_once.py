@@ -360,17 +360,22 @@ def test_a_drive_that_comes_back_beside_others_keeps_the_order_of_its_steps(
     assert of_hdd == sorted(of_hdd)
 
 
-def test_a_part_that_a_paused_drive_could_not_store_costs_no_other_drive_its_own(
-    make: MakeMachine, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("paused", ["the drive", "the campaign"])
+def test_a_part_that_could_not_be_stored_at_a_pause_costs_no_other_drive_its_own(
+    make: MakeMachine, monkeypatch: pytest.MonkeyPatch, paused: str
 ) -> None:
-    """The stick is full for a moment, and the drive goes on before anything else is stored."""
+    """The stick is full for a moment, and the pause taken back before anything else is stored."""
     machine = make(surface())
     machine.keep = lambda: None
     second_part = threading.Event()
 
     def pause() -> None:
         _hear(second_part)
-        ask_to_pause(machine, "sda", at_once=False)()
+        if paused == "the drive":
+            ask_to_pause(machine, "sda", at_once=False)()
+        else:
+            with closing(open_database(machine.world.path)) as connection, transaction(connection):
+                update_pause_asked(connection, machine.world.campaign_id)
         monkeypatch.setattr(part_store, "transaction", full_once)
 
     def full_once(_: object) -> NoReturn:
@@ -382,6 +387,7 @@ def test_a_part_that_a_paused_drive_could_not_store_costs_no_other_drive_its_own
         hold_until(machine, "sdb", lambda: "close" in machine.log)
         with closing(open_database(machine.world.path)) as connection, transaction(connection):
             update_drive_paused(connection, machine.world.campaign_id, 1, "")
+            clear_pause_asked(connection, machine.world.campaign_id)
         hold_until(machine, "sdb", lambda: machine.log.count("one") > 2)
 
     machine.during["one on sda"], machine.during["two on sdb"] = pause, let_go_on
