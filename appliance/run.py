@@ -21,6 +21,7 @@ from appliance.errors import KaltstartError, StepFailedError, UnreadableProgramE
 
 _ANSWER_S = 60.0
 _END_PATIENCE_S = 10
+_ASK_EVERY_S = 0.5
 # A process that waits for its drive ends only when the drive answers, killed or not.
 _GROUP_PATIENCE_S = 60.0
 _LOOK_EVERY_S = 0.05
@@ -236,7 +237,8 @@ def in_pid_namespace(command: Sequence[str]) -> list[str]:
     """`command`, for one that starts sessions, which no signal to its process group reaches.
 
     However it ends, the kernel kills all that it started, and it is not gone before them
-    (pid_namespaces(7)). Signals and exit codes pass unchanged.
+    (pid_namespaces(7)). As the first process of its namespace it gets only signals that it handles,
+    and SIGKILL from outside.
     """
     return ["unshare", "--pid", "--fork", "--kill-child", "--", *command]
 
@@ -249,12 +251,21 @@ def _end_group(process: subprocess.Popen[bytes], words: Sequence[str]) -> None:
 
     def end() -> None:
         if process.poll() is None:
-            with suppress(ProcessLookupError, subprocess.TimeoutExpired):
-                os.killpg(process.pid, signal.SIGTERM)
-                process.wait(_END_PATIENCE_S)
+            _ask_group(process)
         _kill_group(process, words)
 
     _end_for_certain(end)
+
+
+def _ask_group(process: subprocess.Popen[bytes]) -> None:
+    """Again and again: one that has not come to handle SIGTERM yet may not get it."""
+    give_up_s = time.monotonic() + _END_PATIENCE_S
+    with suppress(ProcessLookupError):
+        while time.monotonic() < give_up_s:
+            os.killpg(process.pid, signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(min(_ASK_EVERY_S, _END_PATIENCE_S))
+                return
 
 
 def _kill_group(process: subprocess.Popen[bytes], words: Sequence[str]) -> None:

@@ -65,6 +65,19 @@ def test_a_command_is_asked_before_it_is_killed(tmp_path: Path) -> None:
     assert asked.read_text() == "yes\n"
 
 
+def test_a_command_that_comes_to_listen_late_is_asked_again(tmp_path: Path) -> None:
+    """The first process of a namespace does not get what it does not handle yet."""
+    asked = tmp_path / "asked"
+
+    def stop() -> None:
+        raise _StopError
+
+    script = "sleep 1; trap 'echo yes > \"$1\"; exit' TERM; while :; do sleep 0.01; done"
+    with pytest.raises(_StopError):
+        run_watched(in_pid_namespace(["sh", "-c", script, "sh", str(asked)]), poll=stop)
+    assert asked.read_text() == "yes\n"
+
+
 def test_a_process_that_does_not_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     # As if the kernel could not deliver the signal: what waits for a drive looks like this.
     monkeypatch.setattr(run_module, "_GROUP_PATIENCE_S", 0)
