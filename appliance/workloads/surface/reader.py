@@ -300,36 +300,42 @@ class SliceReader:
         last = self._drive.size_bytes // self._drive.block_bytes - 1
         return [last * number // 8 * self._drive.block_bytes for number in range(9)]
 
+    def _reread(self, piece: Piece, *, limit_s: float) -> tuple[float, bool]:
+        """How long it took, and whether it was fast."""
+        again = self._drive.read_once(piece)
+        return again.latency_s, again.got_bytes == piece.size_bytes and again.latency_s <= limit_s
+
     def _reread_slow(self, reading: Reading) -> None:
         """Tell outliers that stay slow, or were very slow, from those a busy machine made."""
-        slow = deque(sorted(reading.tally.find_slow(), key=lambda each: -each[1]))
-        known = {piece for piece, _ in slow}
+        slow = sorted(reading.tally.find_slow(), key=lambda each: -each[1])
         limit_s = reading.tally.slow_limit_s
         begun_s = self._clock()
         found: list[LbaRange] = []
         once: list[tuple[Piece, float, float]] = []
-        rereads = 0
-        while slow:
-            piece, seconds = slow.popleft()
-            was_slow = seconds > limit_s
-            if rereads >= MAX_REREADS or self._clock() - begun_s >= MAX_REREAD_S:
-                if was_slow:
-                    found.append(LbaRange("slow", *piece, seconds, NOT_REREAD))
+        behind: dict[Piece, None] = {}
+        for number, (piece, seconds) in enumerate(slow):
+            if number >= MAX_REREADS or self._clock() - begun_s >= MAX_REREAD_S:
+                found.append(LbaRange("slow", *piece, seconds, NOT_REREAD))
                 continue
-            rereads += 1
-            again = self._drive.read_once(piece)
-            if again.got_bytes != piece.size_bytes or again.latency_s > limit_s:
-                worst_s = max(seconds, again.latency_s)
-                detail = SLOW_AGAIN if was_slow else SLOW_LATER
-                found.append(LbaRange("slow", *piece, worst_s, detail))
-            elif was_slow and seconds > KEPT_SLOW_S:
+            again_s, is_fast = self._reread(piece, limit_s=limit_s)
+            if not is_fast:
+                found.append(LbaRange("slow", *piece, max(seconds, again_s), SLOW_AGAIN))
+                continue
+            if seconds > KEPT_SLOW_S:
                 found.append(LbaRange("slow", *piece, seconds, SLOW_ONCE))
-                # Its answer may have come when one behind it did, which the drive hesitated at.
-                behind = [each for each in reading.tally.find_behind(piece) if each[0] not in known]
-                slow.extend(behind)
-                known.update(each for each, _ in behind)
-            elif was_slow:
-                once.append((piece, seconds, again.latency_s))
+            else:
+                once.append((piece, seconds, again_s))
+            behind.update(dict.fromkeys(reading.tally.find_behind(piece)))
+        # Its answer may have come when one behind it did, which the drive hesitated at.
+        hidden = [piece for piece in behind if piece not in {each for each, _ in slow}]
+        for piece in hidden[:MAX_REREADS]:
+            if self._clock() - begun_s >= MAX_REREAD_S:
+                break
+            # Twice: a busy machine may make one slow.
+            again = [self._reread(piece, limit_s=limit_s) for _ in range(2)]
+            if not any(is_fast for _, is_fast in again):
+                worst_s = max(again_s for again_s, _ in again)
+                found.append(LbaRange("slow", *piece, worst_s, SLOW_LATER))
         kept = sorted(join_ranges(found), key=lambda each: -each.seconds)
         reading.slow = sorted(
             [*kept[:MAX_SLOW_RANGES], *reading.second_tries], key=lambda each: each.first_byte

@@ -172,14 +172,11 @@ class Tally:
             )
         )
 
-    def find_behind(self, piece: Piece) -> list[tuple[Piece, float]]:
-        """The reads that were in flight behind that of `piece`, with their latencies."""
-        reads = sorted(zip(self.first_bytes, self.sizes, self.latencies_s, strict=True))
-        behind = bisect_right(reads, piece.first_byte, key=lambda each: each[0])
-        return [
-            (Piece(first, size), latency_s)
-            for first, size, latency_s in reads[behind : behind + DEPTH - 1]
-        ]
+    def find_behind(self, piece: Piece) -> list[Piece]:
+        """The reads that were in flight behind that of `piece`."""
+        reads = sorted(map(Piece, self.first_bytes, self.sizes))
+        behind = bisect_right(reads, piece)
+        return reads[behind : behind + DEPTH - 1]
 
     @property
     def slow_limit_s(self) -> float:

@@ -199,8 +199,27 @@ def test_a_slow_place_is_found_though_the_answer_before_it_came_as_late() -> Non
         (6 * _MIB, _MIB, SLOW_LATER),
     ]
     assert [each.seconds for each in reading.slow] == pytest.approx([500 * NORMAL_S] * 2)
-    assert [each.first_byte // _MIB for each in drive.reads[_ALL // _MIB :]] == [5, 6, 7, 8]
+    assert [each.first_byte // _MIB for each in drive.reads[_ALL // _MIB :]] == [
+        5,
+        6,
+        6,
+        7,
+        7,
+        8,
+        8,
+    ]
     assert reading.notes == []
+
+
+def test_what_is_found_behind_a_late_answer_must_be_slow_twice() -> None:
+    place = [f"slow@{6 * _MIB}+{_MIB} x30"]
+    reading = _read(FaultyDrive(_SIZE, place, swapped={5}))
+    assert [(each.first_byte, each.detail) for each in reading.slow] == [(6 * _MIB, SLOW_LATER)]
+    assert f"at byte {5 * _MIB}: 0.30 s, then 0.01 s" in reading.notes[0]
+    behind = _ALL // _MIB + 1  # the number of the first read of what was behind
+    assert _read(FaultyDrive(_SIZE, hiccups={5, behind})).slow == [
+        LbaRange("slow", 5 * _MIB, _MIB, 1 + NORMAL_S, SLOW_ONCE)
+    ]
 
 
 def test_rereading_has_an_end() -> None:
