@@ -286,7 +286,7 @@ def _judge_gain(series: Series, all_series: Sequence[Series], *, gain: stats.Gai
     if is_small and is_seen:
         return _judge_small(label, gain, against)
     is_unseen = settled_from == 1 or is_small or not is_seen
-    slow = 0 if is_unseen or gain.ratio < 1.0 else _count_slow_later(series)
+    slow = [] if is_unseen or gain.ratio < 1.0 else _find_slow_later(series)
     if is_unseen or slow:
         return _judge_unseen(series, gain, against, slow=slow)
     weighed, is_drives_own = _weigh(series, gain, all_series)
@@ -307,7 +307,9 @@ def _judge_small(label: str, gain: stats.Gain, against: str) -> Finding:
     return Finding("remark", label, text)
 
 
-def _judge_unseen(series: Series, gain: stats.Gain, against: str, *, slow: int) -> Finding:
+def _judge_unseen(
+    series: Series, gain: stats.Gain, against: str, *, slow: Sequence[float]
+) -> Finding:
     """Where the first boot is no other than the later ones, or is not seen to be."""
     is_none = gain.high < _EXCLUDED and not slow
     if series.settled_from == 1:
@@ -325,12 +327,16 @@ def _judge_unseen(series: Series, gain: stats.Gain, against: str, *, slow: int) 
             f" {say_boot_s(series.settled_s)} s: {against}, which {shown}."
         )
     if slow:
-        text += f" {_count(slow, 'later boot')} between faster ones took about as long."
+        was = "was" if len(slow) == 1 else "were"
+        text += (
+            f" {_count(len(slow), 'later boot')} between faster ones {was} slow too"
+            f" ({say_range(slow)})."
+        )
     return Finding("flat" if is_none else "remark", series.label, text)
 
 
-def _count_slow_later(series: Series) -> int:
-    """How many boots behind a faster one are slow again, if chance does as much; else 0.
+def _find_slow_later(series: Series) -> list[float]:
+    """The boots behind a faster one that are slow again, if chance does as much; else none.
 
     Slow is what is nearer to the first boot than to the settled ones. A drive that learns is slow
     at the beginning, and only there.
@@ -338,9 +344,9 @@ def _count_slow_later(series: Series) -> int:
     limit = sqrt(series.boot_s[0] * (series.settled_s or 0.0))
     is_slow = [boot_s > limit for boot_s in series.boot_s]
     first = is_slow.index(False)
-    later = sum(is_slow) - first
-    chance = stats.find_chance_to_begin(first, later=later, count=len(is_slow))
-    return later if chance > _CHANCE else 0
+    later = [s for s, slow in zip(series.boot_s[first:], is_slow[first:], strict=True) if slow]
+    chance = stats.find_chance_to_begin(first, later=len(later), count=len(is_slow))
+    return later if chance > _CHANCE else []
 
 
 def say_boot_s(boot_s: float | None) -> str:
