@@ -12,9 +12,12 @@ from itertools import pairwise
 from appliance.report.boots.findings import Finding
 from appliance.report.series import label_booted
 from appliance.report.steps import format_time
+from appliance.store.clock import parse_timestamp
 from appliance.store.read.campaign import BootRow, CampaignRows
 
 _CLOCK_S = 1.0
+_SET_BACK_S = 60.0
+"""Less may be the order in which threads store what they noted."""
 """The hardware clock tells full seconds: what it reads is up to one less than the time.
 
 A kernel that starts at the alarm is so at most that much before it (drivers/rtc/sysfs.c,
@@ -72,8 +75,11 @@ def _find_clock_set_back(rows: CampaignRows) -> Iterator[Finding]:
     names = [event["event"] for event in rows.events]
     end = names.index("campaign-done") + 1 if "campaign-done" in names else len(names)
     times = [str(event["at"]) for event in rows.events[:end]]
-    # To the minute: threads store their events in another order than they took the time.
-    back = [(one, other) for one, other in pairwise(times) if one[:16] > other[:16]]
+    back = [
+        (one, other)
+        for one, other in pairwise(times)
+        if parse_timestamp(one) - parse_timestamp(other) > _SET_BACK_S
+    ]
     for one, other in back[:1]:
         text = (
             f"was set back while the campaign ran ({format_time(one)}, then {format_time(other)}"
