@@ -14,6 +14,7 @@ from zlib import crc32
 
 from appliance.drives.clear import clear_holders
 from appliance.drives.file_system import mounted
+from appliance.drives.partition_table import write_partition_table
 from appliance.drives.unlock import Unlocked
 from appliance.errors import StepFailedError, blame_of
 from appliance.phrases import N_
@@ -192,11 +193,7 @@ def _make_partitions(
             f"type=uefi, size={ESP_BYTES // _ALIGN_BYTES}MiB, "
             f"uuid={esp_partuuid(slot)}, name=kaltstart-ref-esp\n"
         )
-    # The whole disk is locked already, by us: udev and sfdisk must not wait for it.
-    run(
-        ["sfdisk", "--lock=no", "--wipe=always", "--wipe-partitions=always", path],
-        stdin=script,
-    )
+    write_partition_table(path, script, wipe_partitions=True)
 
 
 def _copy_root(target: Path, *, progress: Progress) -> None:

@@ -26,11 +26,12 @@ from appliance.campaign.host import Host
 from appliance.drive_thread import DriveSilentError, DriveThread
 from appliance.drives.model import Drive
 from appliance.drives.own_uuid import is_own
+from appliance.drives.partition_table import write_partition_table
 from appliance.errors import Blame, KaltstartError, RefusedError, StepFailedError
 from appliance.phrases import N_, Phrase
 from appliance.progress import tell_nobody
 from appliance.reference_os.install import root_partuuid
-from appliance.run import StillRunningError, run
+from appliance.run import StillRunningError
 from appliance.store.campaigns import CampaignDriveRow, update_marks, update_uninstalled
 from appliance.store.connect import transaction
 from appliance.store.steps import delete_file_system, select_file_system
@@ -354,11 +355,7 @@ def leave_mark(path: str, mark_uuid: str) -> bool:
     False where the drive does not take it: that is for the step to find out.
     """
     try:
-        # The whole disk is locked already, by us.
-        run(
-            ["sfdisk", "--lock=no", "--wipe=always", path],
-            stdin=f"label: gpt\nlabel-id: {mark_uuid}\n",
-        )
+        write_partition_table(path, f"label: gpt\nlabel-id: {mark_uuid}\n")
     except StepFailedError:
         return False
     return True
