@@ -25,7 +25,7 @@ from tui.journal import tell_bug
 from tui.language import _
 from tui.machine.manual_screen import Help, show_manual
 from tui.messages import fit_message
-from tui.model.snapshot import Answer, Snapshot, was_parted
+from tui.model.snapshot import Answer, Snapshot, has_missed_end, was_parted
 from tui.page import Page, describe_countdown, describe_trouble
 from tui.pending import Pending, describe_answer, name_request
 from tui.port import DEFERRED, KaltstartError, Kept, Port
@@ -206,14 +206,13 @@ class KaltstartApp(App[None]):
         if was_parted(before, snapshot) and snapshot.status is not None:
             self.say(snapshot.status.message)
         started = snapshot.busy and not before.busy
-        if started:
+        missed = has_missed_end(before, snapshot)
+        if started or missed:
             # Whoever started it here, and has turned to a page since, stays there.
-            started = not self._has_turned_since
+            has_turned = self._has_turned_since
+            started, missed = started and not has_turned, missed and not has_turned
             self._has_asked_to_start = self._has_turned_since = False
         counting = snapshot.countdown is not None and before.countdown is None
-        # The last boot of a campaign is short: it may be over before there is an interface. Later
-        # it is seen while it runs, and what is taken over from another stick ends nothing here.
-        missed = snapshot.has_ended and before.is_early
         # What goes on already is no reason to leave the page that somebody was at.
         goes_on = before.status is None and bool(self._kept.page)
         if not snapshot.busy or isinstance(self.screen, Page):

@@ -81,9 +81,31 @@ async def test_what_ended_before_the_machine_was_switched_on_is_not(engine: Fake
         assert page(pilot).NAME == "drives"
         # Taken over from another stick.
         engine.add_event("campaign-done")
+        engine.add_event("merged")
         app_of(pilot).read()
         await settle(pilot)
         assert page(pilot).NAME == "drives"
+
+
+@pytest.mark.parametrize("ended", ["campaign-done", "campaign-paused"])
+async def test_what_began_and_ended_between_two_readings_is_shown(
+    engine: FakeEngine, ended: str
+) -> None:
+    engine.add_event("ready")
+    engine.add_event("campaign-done")
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        engine.add_event("campaign-start")
+        engine.add_event(ended)
+        app_of(pilot).read()
+        await settle(pilot)
+        assert page(pilot).NAME == "run"
+        await press(pilot, "1")
+        engine.add_event("report")
+        app_of(pilot).read()
+        await settle(pilot)
+        assert page(pilot).NAME == "drives", "shown once"
 
 
 async def test_it_comes_back_on_the_page_where_it_was_killed(engine: FakeEngine) -> None:

@@ -57,6 +57,10 @@ class Answer:
     text: str
 
 
+_BEHIND_OTHER_CAMPAIGNS = frozenset({"ready", "merged"})
+"""What precedes these events in the log belongs to an earlier start, or to another stick."""
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """All a page needs, read at one moment."""
@@ -127,18 +131,6 @@ class Snapshot:
         return self.status is None or self.status.phase == "starting"
 
     @property
-    def has_ended(self) -> bool:
-        """A campaign came to its end or was paused since the engine started."""
-        if self.is_early:
-            return False  # the log is that of the last time
-        for event in reversed(self.events):
-            if event.what in {"campaign-done", "campaign-paused"}:
-                return True
-            if event.what == "ready":
-                break
-        return False
-
-    @property
     def is_overtaken(self) -> bool:
         """The database says already that the status' campaign is paused; the status comes later.
 
@@ -161,3 +153,19 @@ def was_parted(before: Snapshot, now: Snapshot) -> bool:
     step = before.status.step if before.status else None
     is_over = now.status is not None and now.status.phase == "idle"
     return step is not None and step.kind == ARRAY and is_over
+
+
+def has_missed_end(before: Snapshot, now: Snapshot) -> bool:
+    """Whether a campaign came to its end or was paused that `before` had not seen at work.
+
+    Drawing waits for measuring: a short campaign may be over before the next reading.
+    """
+    if now.is_early or before.busy:
+        return False  # while it is early, the log is that of the last time
+    seen = before.events[-1].seq if before.events and not before.is_early else 0
+    for event in reversed(now.events):
+        if event.seq <= seen or event.what in _BEHIND_OTHER_CAMPAIGNS:
+            break
+        if event.what in {"campaign-done", "campaign-paused"}:
+            return True
+    return False
