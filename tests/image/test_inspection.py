@@ -20,12 +20,22 @@ _DRIVES = [
     for number in (1, 2, 3)
 ]
 
+# From the first key at the monitor on, as if the measurements left it no time: it sees nothing of
+# the campaign but its end.
+_HOLD_SERIAL_INTERFACE = """\
+until [ -e /run/kaltstart/tui/pressed-tty1 ]; do sleep 0.2; done
+systemctl kill --signal=STOP kaltstart-tui@ttyS0.service
+until dmesg | grep -q 'kaltstart: campaign-done'; do sleep 1; done
+systemctl kill --signal=CONT kaltstart-tui@ttyS0.service
+"""
+
 
 def test_two_keys_on_the_screen_inspect_all_drives(out: Path) -> None:
     setup = MachineSetup(
         stick=make_stick(IMAGE, out / "stick.raw"),
         serial_log=out / "serial.log",
         interface=True,
+        agent=_HOLD_SERIAL_INTERFACE,
     )
     font, _ = load_look()
     terminal = Terminal()
