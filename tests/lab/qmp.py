@@ -28,22 +28,26 @@ class Qmp:
         self._socket.settimeout(timeout_s)
         self._received = b""
         self._events: list[dict[str, Any]] = []
-        self._read()  # the greeting
-        self.execute("qmp_capabilities")
+        try:
+            self._read()  # the greeting
+            self.execute("qmp_capabilities")
+        except QmpError:
+            self.close()
+            raise
 
     def execute(self, command: str, **arguments: object) -> Any:  # noqa: ANN401 - QEMU's JSON
         """Run one command and return its answer."""
+        line = json.dumps({"execute": command, "arguments": arguments}) + "\n"
         try:
-            line = json.dumps({"execute": command, "arguments": arguments}) + "\n"
             self._socket.sendall(line.encode())
-            while True:
-                answer = self._read()
-                if "error" in answer:
-                    raise QmpError(f"{command}: {answer['error'].get('desc')}")
-                if "return" in answer:
-                    return answer["return"]
         except OSError as error:
             raise QmpError(f"{command}: {error}") from None
+        while True:
+            answer = self._read()
+            if "error" in answer:
+                raise QmpError(f"{command}: {answer['error'].get('desc')}")
+            if "return" in answer:
+                return answer["return"]
 
     def wait_event(self, event: str, *, timeout_s: float, **data: object) -> None:
         """Wait until QEMU has told of an event with this data, now or since it was last waited for.
@@ -62,7 +66,7 @@ class Qmp:
         try:
             while self._wait_for_line(0):
                 self._read()
-        except (OSError, QmpError):
+        except QmpError:
             pass  # it is gone; what it said before counts
         return any(each["event"] == event for each in self._events)
 
@@ -79,7 +83,10 @@ class Qmp:
 
     def _read(self) -> dict[str, Any]:
         while b"\n" not in self._received:
-            more = self._socket.recv(1 << 16)
+            try:
+                more = self._socket.recv(1 << 16)
+            except OSError as error:  # a busy host's QEMU may take longer than the timeout
+                raise QmpError(f"QEMU does not answer: {error}") from None
             if not more:
                 raise QmpError("QEMU closed the connection")
             self._received += more

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,6 +91,20 @@ def test_a_timer_without_a_place_is_none(monkeypatch: pytest.MonkeyPatch) -> Non
     clock.tick()
     assert clock.now_s() == 0
     assert clock.wait(0.25) == pytest.approx(0.25)
+
+
+def test_a_machine_that_is_too_busy_to_greet_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(machine_clock, "_CONNECT_S", 0.01)
+    path = tmp_path / "0.clock"
+    with socket.socket(socket.AF_UNIX) as busy:
+        busy.bind(str(path))
+        busy.listen()
+        clock = MachineClock(path)
+        clock.power_on()
+        clock.tick()
+        assert clock.wait(0.001) >= 0.001, "by the host's time"
 
 
 def test_it_does_not_wait_for_a_machine_that_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
