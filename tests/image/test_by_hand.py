@@ -91,7 +91,7 @@ def _power_on(setup: MachineSetup, bay: DriveBay, *, number: int) -> Iterator[_D
     terminal = Terminal()
     try:
         with Machine(setup, drives=bay.attached(power_on=number)) as machine:
-            terminal.attach(machine.serial_socket)
+            terminal.attach(machine.serial_line)
             machine.wait_event("ready", timeout_s=PATIENCE_S)
             yield _Desk(machine, Monitor(machine, font), terminal)
     finally:

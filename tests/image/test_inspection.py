@@ -45,7 +45,7 @@ def test_two_keys_on_the_screen_inspect_all_drives(out: Path) -> None:
             restored(setup, image=IMAGE, drives=bay.attached(power_on=1)) as machine,
         ):
             # Only looked at: both consoles show the same, and a dialog is that of one of them.
-            terminal.attach(machine.serial_socket)
+            terminal.attach(machine.serial_line)
             monitor = Monitor(machine, font)
             machine.wait_event("ready", timeout_s=PATIENCE_S)
             for drive in _DRIVES:

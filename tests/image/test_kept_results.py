@@ -101,7 +101,7 @@ def test_the_new_system_opens_what_was_kept(out: Path) -> None:
         terminal = Terminal()
         try:
             with Machine(setup, drives=bay.attached(power_on=2)) as machine:
-                terminal.attach(machine.serial_socket)
+                terminal.attach(machine.serial_line)
                 second = machine.listen(timeout_s=PATIENCE_S)
                 _run_over_serial_line(terminal)
         finally:

@@ -74,7 +74,7 @@ def test_keyboard_and_time_are_set_and_a_shell_gives_the_page_back(out: Path) ->
             DriveBay([drive], folder=out / "drives") as bay,
             restored(setup, image=IMAGE, drives=bay.attached(power_on=1)) as machine,
         ):
-            terminal.attach(machine.serial_socket)
+            terminal.attach(machine.serial_line)
             machine.wait_event("ready", timeout_s=PATIENCE_S)
             may = machine.wait_for(r"lab-agent: may([^\r\n]*)[\r\n]", timeout_s=PATIENCE_S)[
                 1

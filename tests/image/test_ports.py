@@ -76,18 +76,17 @@ def test_a_stick_that_linux_does_not_find_is_told_with_what_to_try(out: Path) ->
 
 @pytest.mark.long
 def test_a_person_at_the_second_serial_line_has_the_pages_too(out: Path) -> None:
-    line = out / "second.sock"
     setup = MachineSetup(
         stick=make_stick(IMAGE, out / "stick.raw"),
         serial_log=out / "serial.log",
         firmware="bios",
-        second_line=line,
+        second_line=out / "second.log",
         interface=True,
     )
     terminal = Terminal()
     try:
         with Machine(setup) as machine:
-            terminal.attach(line)
+            terminal.attach(machine.second_line)
             machine.wait_event("ready", timeout_s=PATIENCE_S)
             terminal.wait_for("[1 Drives]")
             terminal.send("5")

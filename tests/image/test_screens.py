@@ -42,7 +42,7 @@ def test_pages_on_vga_and_serial_and_a_campaign_started_and_stopped_by_keys(out:
     with DriveBay(DEFAULT_DRIVES, folder=out / "drives") as bay:
         try:
             with restored(setup, image=IMAGE, drives=bay.attached(power_on=1)) as machine:
-                terminal.attach(machine.serial_socket)
+                terminal.attach(machine.serial_line)
                 machine.wait_event("ready", timeout_s=PATIENCE_S)
                 font, _ = load_look()
                 monitor = Monitor(machine, font)
@@ -148,7 +148,7 @@ def test_a_workload_is_watched_stopped_paused_skipped_and_resumed_by_keys(out: P
             DriveBay([drive], folder=out / "drives") as bay,
             restored(setup, image=IMAGE, drives=bay.attached(power_on=1)) as machine,
         ):
-            terminal.attach(machine.serial_socket)
+            terminal.attach(machine.serial_line)
             machine.wait_event("ready", timeout_s=PATIENCE_S)
             terminal.send("2")
             terminal.wait_for("[2 Plan]")

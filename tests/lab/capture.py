@@ -10,13 +10,10 @@ import argparse
 import base64
 import json
 import shutil
-import socket
 import sys
-import threading
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -117,10 +114,7 @@ class _Session:
         except BaseException:
             self.machine.kill()
             raise
-        self._keyboard = socket.socket(socket.AF_UNIX)
-        self._keyboard.connect(str(self.machine.serial_socket))
-        # Where nobody takes what comes out, the machine's serial line stands still.
-        threading.Thread(target=_drain, args=(self._keyboard,), daemon=True).start()
+        self._keyboard = self.machine.serial_line.keys.open("wb", buffering=0)
         return self
 
     def __exit__(
@@ -137,7 +131,7 @@ class _Session:
         disks = self._sticks + sum(drive.namespaces for drive in drives)
         request = {"disks": disks, "prepare": shape.prepare, "undo": shape.undo}
         packed = base64.b64encode(zlib.compress(json.dumps(request).encode()))
-        self._keyboard.sendall(packed + b"\n")
+        self._keyboard.write(packed + b"\n")
         answer = self._wait_for_answer()
         if "captured" not in answer:
             raise CaptureError(answer["error"])
@@ -159,12 +153,6 @@ class _Session:
                 said = (_OUT / "qemu.err").read_text() + self.machine.text
                 raise CaptureError(f"no answer; the last it said:\n{said[-_TAIL:]}")
             time.sleep(_POLL_S)
-
-
-def _drain(connection: socket.socket) -> None:
-    with suppress(OSError):  # it is closed here, or there
-        while connection.recv(1 << 16):
-            pass
 
 
 def _write(name: str, captured: dict[str, Any], *, how: str) -> None:

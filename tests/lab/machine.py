@@ -48,6 +48,24 @@ _TAIL = 2000
 """Characters of the serial line that go with an error."""
 
 
+@dataclass(frozen=True, slots=True)
+class SerialLine:
+    """A serial line of a running machine, by the files that QEMU keeps for it.
+
+    A socket would lose characters: its buffer holds some 280 that were written one by one, and a
+    busy host lets whoever reads it wait for longer.
+    """
+
+    log: Path
+    """What comes out of the machine is appended to it."""
+    keys: Path
+    """A FIFO: what is written to it goes into the machine."""
+
+    def arguments(self, name: str) -> list[str]:
+        """QEMU's, for a character device of this name."""
+        return ["-chardev", f"file,id={name},path={self.log},append=on,input-path={self.keys}"]
+
+
 class LabTimeoutError(Exception):
     """Something awaited did not come in time."""
 
@@ -72,7 +90,7 @@ class MachineSetup:
     stick_port: str = "xhci"
     """What the stick is plugged into: one of `stick_faults.STICK_PORTS`."""
     second_line: Path | None = None
-    """A unix socket that is the second serial line; without it there is none."""
+    """The log of the second serial line; without it there is none."""
     memory_mib: int = 2048
     display: str = ""
     """QEMU's display device with its options; by default its standard PCI one."""
@@ -118,7 +136,7 @@ def qemu_command(
     state: Path | None = None,
     clock: str = "utc",
 ) -> list[str]:
-    """The whole QEMU command line; `sockets` is a folder for qmp.sock, serial.sock and order.sock.
+    """The whole QEMU command line; `sockets` is a folder for qmp.sock, order.sock and FIFOs.
 
     With `hold` the engine waits for its order; with a `state` the machine goes on from that one.
     `clock` is what its clock shows, as `wake.format_base` has it; utc: the host's time.
@@ -146,15 +164,12 @@ def qemu_command(
         ]  # fmt: skip
     if secure:
         words += ["-global", "driver=cfi.pflash01,property=secure,value=on"]
-    log = f"logfile={setup.serial_log},logappend=on"
     if setup.interactive:
+        log = f"logfile={setup.serial_log},logappend=on"
         words += ["-chardev", f"stdio,id=serial,mux=on,signal=off,{log}", "-mon", "chardev=serial"]
-    else:
-        where = f"path={sockets}/serial.sock,server=on,wait=off"
-        words += ["-chardev", f"socket,id=serial,{where},{log}"]
-    words += ["-serial", "chardev:serial"]
-    if setup.second_line:
-        words += ["-serial", f"unix:{setup.second_line},server=on,wait=off"]
+        words += ["-serial", "chardev:serial"]
+    for name, line in list_lines(setup, sockets).items():
+        words += [*line.arguments(name), "-serial", f"chardev:{name}"]
     words += _clock_arguments(setup, drives, clock)
     if hold or state:
         where = f"path={sockets}/order.sock,server=on,wait=off"
@@ -171,6 +186,15 @@ def qemu_command(
         encoded = base64.b64encode(content.encode()).decode()
         words += ["-smbios", f"type=11,value=io.systemd.credential.binary:{name}={encoded}"]
     return words + qemu_arguments(drives)
+
+
+def list_lines(setup: MachineSetup, sockets: Path) -> dict[str, SerialLine]:
+    """The serial lines that have files, by the names of their character devices."""
+    logs = {
+        "serial": None if setup.interactive else setup.serial_log,
+        "second": setup.second_line,
+    }
+    return {name: SerialLine(log, sockets / f"{name}.keys") for name, log in logs.items() if log}
 
 
 def _stick_arguments(
@@ -242,6 +266,8 @@ class Machine:
         self._can_stall = any(drive.faults.can_stall for drive, _ in drives)
         self._went_off = False
         self._folder = tempfile.TemporaryDirectory(prefix="kaltlab-", dir="/tmp")
+        self._lines = list_lines(setup, Path(self._folder.name))
+        self._keyboards: list[int] = []
         self._process: subprocess.Popen[bytes] | None = None
         self._qmp: Qmp | None = None
         self._offset = 0
@@ -263,6 +289,11 @@ class Machine:
             state=self._state,
             clock=self._clock,
         )
+        for line in self._lines.values():
+            line.log.touch()
+            os.mkfifo(line.keys)
+            # QEMU would wait for whoever types, and hear nobody after the first has left.
+            self._keyboards.append(os.open(line.keys, os.O_RDWR | os.O_CLOEXEC))
         errors = setup.serial_log.with_name("qemu.err")
         self._started = time.monotonic()
         with errors.open("ab") as stream:
@@ -284,6 +315,8 @@ class Machine:
         self.kill()
         if self._qmp is not None:
             self._qmp.close()
+        while self._keyboards:
+            os.close(self._keyboards.pop())
         self._folder.cleanup()
 
     @property
@@ -300,9 +333,14 @@ class Machine:
         return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
     @property
-    def serial_socket(self) -> Path:
-        """A unix socket that is the serial line, for whoever wants to look or type there."""
-        return Path(self._folder.name) / "serial.sock"
+    def serial_line(self) -> SerialLine:
+        """The first one, for whoever wants to look or type there."""
+        return self._lines["serial"]
+
+    @property
+    def second_line(self) -> SerialLine:
+        """The second one, where the machine has it."""
+        return self._lines["second"]
 
     @property
     def order_socket(self) -> Path:

@@ -146,7 +146,7 @@ def load_look() -> tuple[ConsoleFont, tuple[Colour, ...]]:
 def _terminal(machine: Machine) -> Iterator[Terminal]:
     terminal = Terminal()
     try:
-        terminal.attach(machine.serial_socket)
+        terminal.attach(machine.serial_line)
         yield terminal
     finally:
         terminal.close()

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A terminal emulator at the end of the serial line: tmux and socat."""
+"""A terminal emulator at the end of the serial line: tmux."""
 
+import shlex
 import shutil
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
-from tests.lab.machine import PATIENCE_S
+from tests.lab.machine import PATIENCE_S, SerialLine
 
 
 class Terminal:
@@ -18,10 +19,16 @@ class Terminal:
         self._folder = Path(tempfile.mkdtemp(prefix="kaltlab-"))
         self._tmux = ["tmux", "-S", str(self._folder / "tmux.sock"), "-f", "/dev/null"]
 
-    def attach(self, line: Path) -> None:
-        """Take up the line."""
-        command = f"stty raw -echo; exec socat - UNIX-CONNECT:{line},retry=50,interval=0.2"
-        self._run("new-session", "-d", "-x", "80", "-y", "24", command)
+    def attach(self, line: SerialLine) -> None:
+        """Show what comes from here on, and send what is typed."""
+        at = line.log.stat().st_size + 1
+        log, keys = shlex.quote(str(line.log)), shlex.quote(str(line.keys))
+        # What runs in the background of a shell without a terminal's jobs reads nothing of its own.
+        typing = f"exec 3<&0; cat <&3 > {keys} &"
+        self._run(
+            "new-session", "-d", "-x", "80", "-y", "24",
+            f"stty raw -echo; {typing} exec tail --bytes=+{at} --follow {log}",
+        )  # fmt: skip
 
     def send(self, *keys: str) -> None:
         """Press keys by tmux's names, or type text."""
