@@ -263,6 +263,11 @@ def nbdkit_command(drive: ModelledDrive, *, socket_path: Path, folder: Path) -> 
     ]  # fmt: skip
 
 
+_FIRST = ("nice", "-n", "-15")
+"""What drives do takes little, and other machines on a busy host are no reason to be late with it:
+where a machine's own time is counted, its drives' delays are part of it."""
+
+
 class DriveBay:
     """The modelled drives of one lab run, alive while it lasts, whatever the machine does."""
 
@@ -364,7 +369,10 @@ class DriveBay:
         with (self.folder / f"{drive.name}.err").open("wb") as errors:
             self._processes.append(
                 subprocess.Popen(
-                    nbdkit_command(drive, socket_path=self.socket(drive), folder=self.folder),
+                    [
+                        *_FIRST,
+                        *nbdkit_command(drive, socket_path=self.socket(drive), folder=self.folder),
+                    ],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=errors,
