@@ -632,7 +632,7 @@ class StepRun:
         self._pause_if_at_once()
 
     def _read_pauses(self) -> set[DrivePause]:
-        """When the drive is to pause, where a person wants that; of the array, either of its two."""
+        """When the drive is to pause, if a person wants that; of the array either of its two."""
         paused = select_paused_drives(self.context.connection, self.step.campaign_id)
         own = {self.step.drive_id}
         if self.step.drive_id is None:
