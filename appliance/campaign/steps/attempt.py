@@ -41,7 +41,12 @@ from appliance.samples.model import DISCARDED, CacheState, Result
 from appliance.samples.variants import parse_variant
 from appliance.store.campaigns import select_campaign_drives
 from appliance.store.connect import transaction
-from appliance.store.pause_and_skip import is_pause_asked, is_skipped, select_paused_drives
+from appliance.store.pause_and_skip import (
+    DrivePause,
+    is_pause_asked,
+    is_skipped,
+    select_paused_drives,
+)
 from appliance.store.power_offs import select_power_offs
 from appliance.store.read.figures import select_figures
 from appliance.store.steps import (
@@ -371,7 +376,7 @@ class StepRun:
             if part in finished:
                 continue
             hold_if_asked(self.context, self.step.campaign_id)
-            if self._read_pause():
+            if self._read_pauses():
                 raise DrivePausedError
             self.place = replace(self.place, part=part, part_number=number)
             self._show_progress(part, 0, 0)
@@ -626,10 +631,13 @@ class StepRun:
         self.show(place, label, done, total)
         self._pause_if_at_once()
 
-    def _read_pause(self) -> str:
-        campaign_id = self.step.campaign_id
-        paused = select_paused_drives(self.context.connection, campaign_id)
-        return paused.get(self.step.drive_id, "")
+    def _read_pauses(self) -> set[DrivePause]:
+        """When the drive is to pause, if a person wants that; of the array either of its two."""
+        paused = select_paused_drives(self.context.connection, self.step.campaign_id)
+        own = {self.step.drive_id}
+        if self.step.drive_id is None:
+            own = {row.drive_id for row, _ in self.subject.members}
+        return {paused[drive_id] for drive_id in own & paused.keys()}
 
     def _pause_if_at_once(self) -> None:
         """Raises DrivePausedError, once."""
@@ -637,7 +645,7 @@ class StepRun:
         if self._is_pausing or now_s - self._looked_s < _LOOK_EVERY_S:
             return
         self._looked_s = now_s
-        if self._read_pause() == "at once":
+        if "at once" in self._read_pauses():
             self._is_pausing = True
             raise DrivePausedError
 

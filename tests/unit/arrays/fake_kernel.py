@@ -16,6 +16,16 @@ from appliance.drives.unlock import Unlocked
 
 SET_UUID = "6b616c74-0003-4001-8abc-0123456789ab"
 ARRAY = Array(SET_UUID, "bcache0", "sda", "sdb")
+BACKING_FILES = {
+    "state": "clean",
+    "dirty_data": "0.0k",
+    "cache_mode": "writethrough [writeback] writearound none",
+    "detach": "",
+    "writeback_running": "1",
+    "writeback_delay": "30",
+    "writeback_percent": "10",
+}
+"""What the kernel shows of a backing drive, beside its label."""
 
 
 @dataclass
@@ -67,16 +77,7 @@ def make_fake_kernel(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeKerne
     """The array runs with its cache, and nothing is dirty."""
     fake = FakeKernel(folder)
     fake.backing.mkdir(parents=True)
-    for name, text in {
-        "label": label_of(SET_UUID),
-        "state": "clean",
-        "dirty_data": "0.0k",
-        "cache_mode": "writethrough [writeback] writearound none",
-        "detach": "",
-        "writeback_running": "1",
-        "writeback_delay": "30",
-        "writeback_percent": "10",
-    }.items():
+    for name, text in {"label": label_of(SET_UUID), **BACKING_FILES}.items():
         fake.say(name, text)
     (fake.backing / "cache").symlink_to(f"../../../fs/bcache/{SET_UUID}")
     monkeypatch.setattr(kernel, "BLOCK", folder / "block")

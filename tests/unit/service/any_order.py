@@ -15,6 +15,7 @@ from typing import Any, NoReturn, override
 
 import pytest
 
+from appliance.arrays.running import release_arrays
 from appliance.campaign import finish, start_records
 from appliance.campaign.boots import (
     install,
@@ -34,6 +35,7 @@ from appliance.campaign.steps import attempt, environment, queue, target
 from appliance.drives import file_system, suppress_flush
 from appliance.errors import StepFailedError, StickError
 from appliance.plan.workloads import WorkloadPlan
+from appliance.progress import tell_nobody
 from appliance.report_boot import BootReport
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.model import CacheState, Result
@@ -47,9 +49,10 @@ from appliance.store import connect
 from appliance.store.connect import open_database
 from appliance.store.replays import ReplaySample
 from appliance.store.requests import insert_request
-from appliance.workloads.base import Bench, PartResult, Workload
+from appliance.workloads.base import ArrayControl, Bench, PartResult, Workload
 from appliance.workloads.verify.keys import VerifyPlan
 from tests.unit.campaign.world import STICK, World, WorldPower
+from tests.unit.service.bcache import Bcache
 from tests.unit.service.media import Media
 
 _COLD = CacheState(page_cache="cold", proof="proven")
@@ -91,6 +94,9 @@ class AnyOrder:
     edited: str = ""
     """What somebody puts in place of the plan on the stick."""
     media: Media = field(init=False)
+    bcache: Bcache = field(init=False)
+    happened: set[str] = field(default_factory=set)
+    """Kinds of what has happened."""
     wish: str = ""
     """What the person asks for once the engine waits."""
     _gap: int = 0
@@ -100,6 +106,8 @@ class AnyOrder:
     _is_dead: bool = False
     _is_off: bool = False
     """Because the engine wanted it."""
+    _is_killed: bool = False
+    """The engine alone: the kernel goes on."""
     _polls: int = 0
     _full: int = 0
     """So many commits fail."""
@@ -124,7 +132,9 @@ class AnyOrder:
     _samples: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
-        self.media = Media(self.world.path.parent, self.tick, self._is_released)
+        folder = self.world.path.parent
+        self.media = Media(folder, self.tick, self._is_released)
+        self.bcache = Bcache(folder, self.media, self._looking)
         self._next_act()
 
     @property
@@ -153,6 +163,7 @@ class AnyOrder:
             act = self._act
             self._next_act()
             self.media.log.append(f"{act} at {where}")
+            self.happened.add(act.split()[0])
             self._happen(act)
         self._gap = max(0, self._gap - 1)
 
@@ -166,7 +177,8 @@ class AnyOrder:
     def _happen(self, act: str) -> None:
         kind, *words = act.split()
         match kind:
-            case "cut":
+            case "cut" | "kill":
+                self._is_killed = kind == "kill"
                 self._is_dead = True
                 raise CutError
             case "bug" | "stick" | "fail":
@@ -194,7 +206,10 @@ class AnyOrder:
         elif kind == "come-late":
             self._comes_late = words[0]
         elif kind != "dock":
-            self.media.find(words[0]).is_here = kind == "return"
+            disk = self.media.find(words[0])
+            disk.is_here = kind == "return"
+            if not disk.is_here:
+                self.bcache.lose(disk)
         elif self.states():
             self.media.change_disk_in_dock()
 
@@ -203,6 +218,8 @@ class AnyOrder:
         payload: dict[str, object] = {}
         if kind == "start":
             payload = {"plan_toml": self.plan}
+        elif kind == "take-apart":
+            payload = {"set_uuid": next(iter(self.bcache.find_arrays()), ("none",))[0]}
         elif kind != "stop":
             is_waiting = kind == "resume" and "paused" in self.states()
             payload["campaign_id"] = self.states().index("paused") + 1 if is_waiting else 1
@@ -231,9 +248,16 @@ class AnyOrder:
             return [state for (state,) in other.execute("SELECT state FROM campaign ORDER BY id")]
 
     def _is_released(self, serial: str) -> bool:
-        """By a campaign that is under way, whatever the plan on the stick says."""
+        """By a campaign that is under way, whatever the plan on the stick says.
+
+        Or a person has an array taken apart that one has left.
+        """
         with self._looking() as other:
-            plans = other.execute("SELECT plan_toml FROM campaign WHERE state <> 'done'").fetchall()
+            plans = other.execute(
+                "SELECT plan_toml FROM campaign c WHERE state NOT IN ('done', 'paused') OR EXISTS"
+                " (SELECT 1 FROM array_made a WHERE a.campaign_id = c.id"
+                " AND a.state IN ('making', 'parting'))"
+            ).fetchall()
         return any(f'erase = "{serial}"' in plan for (plan,) in plans)
 
     # The machine
@@ -241,7 +265,7 @@ class AnyOrder:
     def start(self) -> str:
         """One start of the engine, or a measured boot, to its end: off, cut, idle or its error."""
         self._polls = 0
-        self._is_refused = self._is_measured = False
+        self._is_refused = self._is_measured = self._is_killed = False
         try:
             if self.world.entry and not self._keeps_entry:
                 self._measure()
@@ -262,10 +286,18 @@ class AnyOrder:
         if self._connection:
             self._connection.close()
         self._check()
-        if end in {"off", "cut"}:
-            self._restart()
+        self._end(end)
         self.media.log.append(f"== {end[:60]} {self.states()}")
         return end
+
+    def _end(self, how: str) -> None:
+        if self._is_killed and not self._is_measured:
+            self.media.unlocked.clear()
+            self._is_dead = False
+        elif how in {"off", "cut"}:
+            self._restart()
+        elif self.bcache.members:
+            self.faults.append("an array is left registered")
 
     def _work(self) -> None:
         connection = self.open_anew()
@@ -276,7 +308,8 @@ class AnyOrder:
         self._is_measured = True
         slot = int(self.world.entry.removeprefix("measure-"))
         self.world.entry = ""
-        if any(each.slot == slot and each.is_here for each in self.media.disks):
+        has_array = bool(self.world.handed_over) and self.bcache.start(self.world.handed_over)
+        if has_array or any(each.slot == slot and each.is_here for each in self.media.disks):
             measured_boot.measure_boot(self.world.host(slot=slot))
 
     def _start_own_system(self) -> None:
@@ -302,6 +335,7 @@ class AnyOrder:
         self.world.now_s = 1.0
         self.world.key = self._is_dead = self._is_off = self._is_power_pressed = False
         self.media.unlocked.clear()
+        self.bcache.forget()
         if self._swaps:
             self.media.swap_names()
             self._swaps = False
@@ -320,6 +354,8 @@ class AnyOrder:
         if self._is_dead:
             raise CutError
         if self._is_power_pressed:
+            if not self.states():
+                self.go()
             return
         with self._looking() as other:
             (counted,) = other.execute("SELECT sum(power_actions) FROM campaign").fetchone()
@@ -395,15 +431,25 @@ class AnyOrder:
         if not self._samples <= samples or wrong:
             self.faults.append(f"samples {self._samples} are {samples}, boots: {wrong}")
         self._parts, self._samples = parts, samples
+        self.bcache.check()
+
+    def find_failed(self) -> list[str]:
+        """Why steps have failed; not those that came to nothing three times, or for B's dock."""
+        with self._looking() as other:
+            reasons = other.execute("SELECT reason FROM step WHERE state = 'failed'").fetchall()
+        known = ("abandoned after", "drive B cannot be told", "/dev/sdb (B) cannot be told")
+        return [reason for (reason,) in reasons if not reason.startswith(known)]
 
     # What stands in for what is outside
 
     def take_over(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Stand in for the machine wherever the engine reaches for it."""
         folder, world, media = self.world.path.parent, self.world, self.media
+        open_database(world.path).close()
         for name in ("sda", "sdb", "sdd"):
             (folder / "block" / name).mkdir(parents=True)
             (folder / "block" / name / "stat").write_text(" ".join(["0"] * 17))
+            (folder / "block" / name / "size").write_text("8000000\n")
         world.access = replace(
             world.access,
             find=media.look,
@@ -414,6 +460,7 @@ class AnyOrder:
             read_ends=media.read_ends,
             read_content=media.read_content,
             read_file_system_uuid=media.read_file_system_uuid,
+            read_superblock=self.bcache.read_superblock,
             unlocked=media.unlock,
         )
         world.clock = replace(
@@ -436,10 +483,10 @@ class AnyOrder:
             (Keyboards, "is_power_pressed", lambda _: self._is_power_pressed),
             *self._list_steps(folder),
             *self._list_boots(),
+            *self.bcache.list_stand_ins(),
             *self._list_stick(folder / "fat"),
         ):
             monkeypatch.setattr(place, name, stand_in)
-        open_database(world.path).close()
 
     def _count_statements(self) -> Callable[..., sqlite3.Cursor]:
         execute: Callable[..., sqlite3.Cursor] = connect._GuardedCursor.execute
@@ -481,6 +528,8 @@ class AnyOrder:
     def _list_boots(self) -> Iterator[tuple[object, str, object]]:
         def find_root_disk(slot: int) -> str:
             self.tick("root")
+            if self.media.array:
+                return self.media.array.name
             return next(each.name for each in self.media.disks if each.slot == slot)
 
         yield install, "install_reference_os", self.media.install
@@ -535,11 +584,11 @@ class AnyOrder:
         yield engine, "store_health", store_health
         yield finish, "write_report", write_report
         yield finish, "copy_database", _nothing
-        for name in ("keep_in_ram", "store_conditions", "forget_overwritten_arrays"):
+        for name in ("keep_in_ram", "store_conditions"):
             yield engine, name, _nothing
         for name in ("keep_crash", "close_stick", "show_trouble"):
             yield engine, name, _nothing
-        yield Appliance, "_release_leftovers", _nothing
+        yield Appliance, "_release_leftovers", lambda _: release_arrays(tell=tell_nobody)
         for name in ("close_guard", "note"):
             yield MachineDrives, name, _nothing
         for name in ("restore_keyboard", "publish"):
@@ -582,6 +631,8 @@ class AnyWork(Workload):
             order.tick(f"{part} of step {step_id}")
             hand.ask(_nothing)  # who waits for it hears what people ask
             bench.progress("working", count, 4)
+        if bench.array:
+            self._use_array(bench.array, part)
         if not self._is_verify and self._writes:
             media.write(bench.device, part)
         elif part == "write":
@@ -589,6 +640,12 @@ class AnyWork(Workload):
         elif self._is_verify and (found := media.at(bench.device).pattern) != step_id:
             order.faults.append(f"{part} of step {step_id} finds what step {found} has written")
         return PartResult((Result(part, "seconds", 1.5, _COLD),), keep=_nothing)
+
+    def _use_array(self, array: ArrayControl, part: str) -> None:
+        self._order.bcache.check_read()
+        if part == "two":
+            array.empty_cache()
+            self._order.bcache.check_read()
 
     @override
     def write_last(self, bench: Bench) -> None:

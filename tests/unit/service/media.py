@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from appliance.arrays.superblock import Superblock
 from appliance.drives.asked_identity import AskedIdentity, AskIdentity, ask_again
 from appliance.drives.facts.power_cycles import PowerCycles
 from appliance.drives.identity import compare_identity
@@ -42,6 +43,12 @@ class Disk:
     replays: int = 0
     """So often a list was read from it in this boot."""
     power_cycles: int = 5
+    superblock: Superblock | None = None
+    member_uuid: str = ""
+    """The superblock's own."""
+    inner: "Disk | None" = None
+    """Of a backing drive: what its array shows."""
+    holders: tuple[str, ...] = ()
 
     @property
     def path(self) -> str:
@@ -50,7 +57,7 @@ class Disk:
 
     def look(self) -> Drive:
         """As the kernel and udev show it."""
-        slot = self.slot
+        slot = self.inner.slot if self.inner and self.holders else self.slot
         return replace(
             HDD,
             path=self.path,
@@ -59,7 +66,8 @@ class Disk:
             serial_doubt=BRIDGE if self.dock else "",
             transport="usb" if self.dock else "sata",
             disk_uuid=self.table,
-            file_system=self.file_system[0],
+            file_system="bcache" if self.superblock else self.file_system[0],
+            holders=self.holders,
             partition_uuids=(root_partuuid(slot), session_partuuid(slot)) if slot else (),
         )
 
@@ -79,6 +87,10 @@ class Media:
     """Whether the disk in the dock tells its own number."""
     unlocked: dict[str, Disk] = field(default_factory=dict)
     """By path."""
+    array: Disk | None = None
+    """The one that runs."""
+    write_to_array: Callable[[str], None] = lambda _: None
+    """Has what is written to it reach its drives."""
     disks: tuple[Disk, ...] = field(
         default_factory=lambda: (
             Disk("A", "sda"),
@@ -94,7 +106,7 @@ class Media:
 
     def at(self, path: str) -> Disk:
         """What a program reaches there."""
-        for each in self.disks:
+        for each in (*self.disks, *([self.array] if self.array else [])):
             if each.path == path and each.is_here:
                 return each
         raise StepFailedError(f"{path} cannot be opened")
@@ -113,7 +125,9 @@ class Media:
     def write(self, path: str, what: str) -> Disk:
         """The only place where a medium changes."""
         disk = self.at(path)
-        if self.unlocked.get(path) is not disk or not self.is_released(disk.serial):
+        if disk is self.array:
+            self.write_to_array(what)
+        elif self.unlocked.get(path) is not disk or not self.is_released(disk.serial):
             self.faults.append(f"{what} on {disk.serial}, which is not released or unlocked")
         self.log.append(f"{what} {disk.serial}")
         disk.writes += 1
@@ -151,8 +165,12 @@ class Media:
 
     def read_content(self, path: str) -> DriveContent:
         """The same, and signatures."""
-        kind, uuid = self.at(path).file_system
-        return make_content(self.read_ends(path), {Signature(kind, uuid, 1080)} if kind else ())
+        disk = self.at(path)
+        kind, uuid = disk.file_system
+        signatures = {Signature(kind, uuid, 1080)} if kind else set()
+        if disk.superblock:
+            signatures.add(Signature("bcache", disk.member_uuid, 4120))
+        return make_content(self.read_ends(path), signatures)
 
     def read_file_system_uuid(self, path: str) -> str:
         """Of a file system on it."""
@@ -175,10 +193,17 @@ class Media:
             raise RefusedError(reason)
         ask_again(now, noted, ask=self.ask_identity)
         self.unlocked[now.path] = self.at(now.path)
+        is_on = False
         try:
             yield Unlocked(now, -1)
+            is_on = True
+        except Exception:
+            is_on = True
+            raise
         finally:
-            self.unlocked.pop(now.path, None)
+            disk = self.unlocked.pop(now.path, None)
+            if disk and disk.holders and is_on:
+                self.faults.append(f"{disk.serial} is locked while the kernel has it in an array")
 
     @contextmanager
     def hold(self, drive: Drive, noted: AskedIdentity | None, ask: AskIdentity) -> Iterator[None]:
@@ -192,13 +217,17 @@ class Media:
         show(f"wipe {target.path}")
         self.tick("clear")
         disk = self.write(target.path, "clear")
+        if disk.holders:
+            self.faults.append(f"{disk.serial} is cleared while the kernel has it in an array")
         disk.table, disk.file_system, disk.slot, disk.pattern = "", ("", ""), 0, 0
+        disk.superblock = disk.inner = None
 
     def leave_mark(self, path: str, mark_uuid: str) -> bool:
         """An empty partition table."""
         self.tick("mark")
         disk = self.write(path, "mark")
-        # Both ends are others now.
+        # Both ends are others now, and what lay behind the first of them.
+        disk.superblock = disk.inner = None
         disk.table, disk.file_system, disk.pattern = mark_uuid, ("", ""), 0
         self.tick("marked")
         return True

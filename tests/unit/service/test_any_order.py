@@ -2,6 +2,7 @@
 """Whatever happens in whichever order: nobody's drive is written, nothing is lost, and it ends."""
 
 import os
+from collections.abc import Sequence
 from itertools import count
 from random import Random
 
@@ -78,6 +79,41 @@ power = ["cold", "warm"]
 [[workload]]
 kind = "surface"
 """
+_ARRAY = """
+version = 1
+[campaign]
+at_once = {at_once}
+on_finish = "{on_finish}"
+[[drive]]
+serial = "A"
+role = "backing"
+erase = "A"
+[[drive]]
+serial = "B"
+role = "cache"
+erase = "B"
+model = "hdd"
+size = 4000000000
+[array]
+"""
+_ARRAY_STEPS = """
+[[workload]]
+kind = "lottery"
+filesystem = "ext4"
+on = "array"
+[[workload]]
+kind = "lottery"
+filesystem = "ext4"
+on = "B"
+[[workload]]
+kind = "fio"
+tests = ["seq-write"]
+on = "array"
+[[workload]]
+kind = "verify"
+power_cycle = true
+on = ["A", "B"]
+"""
 _EDITED = """
 version = 1
 [campaign]
@@ -91,6 +127,27 @@ filesystem = "ext4"
 [[workload]]
 kind = "verify"
 power_cycle = true
+"""
+_EDITED_ARRAY = """
+version = 1
+[campaign]
+autostart = true
+[[drive]]
+serial = "C"
+role = "backing"
+erase = "C"
+[[drive]]
+serial = "A"
+role = "cache"
+erase = "A"
+[array]
+[[workload]]
+kind = "lottery"
+filesystem = "ext4"
+on = "array"
+[[workload]]
+kind = "verify"
+on = "A"
 """
 _ACTS = (
     *("cut", "cut", "cut", "cut", "bug", "stick", "fail", "key", "entry-stays", "names", "dock"),
@@ -108,14 +165,28 @@ _PLACES = (
     *("replay", "replayed", "own system", "own report", "arm_installed"),
     *("arm_alarm", "arm_entry", "clear_alarm", "health", "report", "KALTSTART", "COMMIT"),
 )
+_HARMLESS = {
+    *("cut", "kill", "key", "power-key", "entry-stays", "names"),
+    *("stop", "pause", "keep-running", "resume", "pause-drive", "resume-drive", "skip-step"),
+}
+"""No step fails of these."""
+_ARRAY_ACTS = (*_ACTS, "kill", "kill", "take-apart", "take-apart", "cut", "cut")
+_QUIET_ACTS = tuple(act for act in _ARRAY_ACTS if act.split()[0] in _HARMLESS)
+_ARRAY_PLACES = (
+    *_PLACES,
+    *("bcache register", "bcache attach", "bcache label", "bcache detach", "bcache stop", "bcache"),
+    *("make-bcache", "made -C", "made -B", "mark", "clear"),
+)
 _MOMENTS = (0, 0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89)
 _STARTS = 80
 _SEEDS = range(*map(int, os.environ.get("KALTSTART_SEEDS", "0:5").split(":")))
 
 
-def make_script(random: Random) -> list[tuple[int, str, str]]:
+def make_script(
+    random: Random, *, places: Sequence[str] = _PLACES, acts: Sequence[str] = _ACTS
+) -> list[tuple[int, str, str]]:
     return [
-        (random.choice(_MOMENTS), random.choice(_PLACES), random.choice(_ACTS))
+        (random.choice(_MOMENTS), random.choice(places), random.choice(acts))
         for _ in range(random.randrange(1, 25))
     ]
 
@@ -152,6 +223,8 @@ def check(order: AnyOrder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("appliance.reference_os.install.root_bytes", lambda: 600_000_000)
     order.take_over(monkeypatch)
     run_to_its_end(order)
+    if order.happened <= _HARMLESS:
+        order.faults.extend(f"a step has failed: {reason}" for reason in order.find_failed())
     assert not order.faults, "\n".join((*order.media.log, *order.faults))
 
 
@@ -176,6 +249,22 @@ def test_no_order_of_events_harms_a_drive_or_a_sample(
         world.firmware, world.keeps_mark = "bios", random.random() < 0.5
     elif random.random() < 0.5:
         (world.path.parent / "efivars").mkdir()
+    check(order, monkeypatch)
+
+
+@pytest.mark.parametrize("seed", _SEEDS)
+def test_no_order_of_events_harms_an_array(
+    world: World, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    random = Random(seed)
+    on_finish = random.choice(("tui", "reboot", "poweroff"))
+    drives = _ARRAY.format(at_once=random.choice((1, 2)), on_finish=on_finish)
+    plan = drives + random.choice((_C_IS_READ + _SURFACES, _C_IS_READ + _SURFACES, _BOOTS))
+    plan += _ARRAY_STEPS
+    acts = _ARRAY_ACTS if random.random() < 0.5 else _QUIET_ACTS
+    script = make_script(random, places=_ARRAY_PLACES, acts=acts)
+    order = AnyOrder(world, plan, iter(script), _EDITED_ARRAY)
+    order.media.answers = random.random() < 0.5
     check(order, monkeypatch)
 
 

@@ -91,6 +91,23 @@ def test_an_array_is_not_made_over_a_step_whose_drive_comes_back_beside_a_pause(
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("drive", [HDD, SSD])
+def test_a_step_on_the_array_waits_while_a_person_has_paused_a_drive_of_it(
+    machine: ArrayMachine, drive: Drive
+) -> None:
+    """The person was told that the drive pauses once its current part is stored."""
+    machine.add_steps(ARRAY, OTHER, HDD, SSD)
+    machine.during["one"] = lambda: pause_drive(machine, drive, "after its part")
+    with pytest.raises(PausedByPersonError):
+        machine.run()
+    assert [step.state for step in machine.steps()] == ["planned", "done", "planned", "planned"]
+    assert machine.rows("SELECT name FROM part WHERE step_id = 1") == [("one",)]
+    pause_drive(machine, drive, "")
+    machine.run()
+    assert [step.state for step in machine.steps()] == ["done"] * 4
+    assert len(machine.did("make-array")) == 1
+
+
 def test_a_drive_that_is_not_here_is_not_given_up_while_it_is_paused(machine: ArrayMachine) -> None:
     machine.add_steps(HDD, HDD, OTHER)
     all_drives = machine.world.drives
