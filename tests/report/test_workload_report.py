@@ -468,7 +468,7 @@ def test_a_request_that_ends_in_a_short_interval_is_no_peak(
     step = add_step(one, "fio", "A", position=0)
     add_results(one, step, make_results("seq-read", BYPASS, bw_bytes_s=2 * MB))
     samples = [
-        ActivitySample("sda", t_s, read_bytes, 0, 2, 0, 0.5)
+        ActivitySample("sda", t_s, int(read_bytes), 0, 2, 0, 0.5)
         for t_s, read_bytes in ((1.0, 2 * MB), (1.002, MB), (2.002, 2 * MB), (2.004, MB))
     ]
     store.insert_activity(one, step, samples)
