@@ -188,12 +188,19 @@ def _say_proofs(all_series: Sequence[Series]) -> str:
     for series in all_series:
         for (power, proof, _), number in series.count_proofs().items():
             counts[power, proof] += number
-    parts = [
-        f"{counts['cold', proof]} {proof}"
-        for proof in ("proven", "unproven")
-        if counts["cold", proof]
+        if series.is_cooled:
+            counts.update(("cooled", each) for each in series.coolings)
+    told = [
+        f"{name}: {', '.join(parts)}."
+        for name, kind in (("Cold boots", "cold"), ("Made to forget", "cooled"))
+        if (
+            parts := [
+                f"{counts[kind, proof]} {proof}"
+                for proof in ("proven", "unproven")
+                if counts[kind, proof]
+            ]
+        )
     ]
-    told = [f"Cold boots: {', '.join(parts)}."] if parts else []
     if warm := counts["warm", "warm"]:
         told.append(f"{count(warm, 'warm boot')}.")
     if doubtful := counts["warm", "unproven"]:

@@ -64,7 +64,8 @@ def make_charts(workload: Workload) -> tuple[ChartView, ...]:
         "Sustained writing: rate over what was written",
         svg,
         lines,
-        note="All that the step wrote, in its order: files laid out, preconditioning, tests.",
+        note="What the step wrote, in its order: files laid out, preconditioning, tests. What a"
+        " power cut interrupted is not in it.",
     )
 
 
@@ -127,8 +128,7 @@ def _separate(before: Sequence[float], behind: Sequence[float]) -> float:
 
 def _find_busy(step: StepFigures) -> tuple[Interval, ...]:
     """As `find_writing`, with the time in which the drive was busy."""
-    busy = {row.t_s: row.busy_s for row in step.activity if row.device == step.step.device}
-    return tuple(replace(one, seconds=busy[one.end_s] or one.seconds) for one in find_writing(step))
+    return tuple(replace(one, seconds=one.busy_s or one.seconds) for one in find_writing(step))
 
 
 def _count_fast(written: Sequence[Interval], *, at_least: float) -> int:

@@ -28,6 +28,7 @@ class Recorder[T](ABC):
         self._begun_s = 0.0
         self._samples: list[T] = []
         self._lock = threading.Lock()
+        self._looking = threading.Lock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._record, name=type(self).__name__, daemon=True)
 
@@ -48,7 +49,7 @@ class Recorder[T](ABC):
     def __exit__(self, *_: object) -> None:
         self.end()
         self._thread.join()
-        self.sample(time.monotonic() - self._begun_s)
+        self.look_now()
 
     def end(self) -> None:
         """Look no more, but at what is being looked at now: that may never end."""
@@ -61,6 +62,11 @@ class Recorder[T](ABC):
             self._samples.clear()
         return taken
 
+    def look_now(self) -> None:
+        """Look once, so that nothing of what was until now is missing from the next take."""
+        with self._looking:
+            self.sample(time.monotonic() - self._begun_s)
+
     def sample(self, elapsed_s: float) -> None:
         """Look once, `elapsed_s` seconds after the start."""
         seen = self.look(self._start_s + elapsed_s)
@@ -70,8 +76,7 @@ class Recorder[T](ABC):
     def _record(self) -> None:
         elapsed_s = 0.0
         while not self._ended.wait(next_tick_s(elapsed_s) - elapsed_s):
-            elapsed_s = time.monotonic() - self._begun_s
-            self.sample(elapsed_s)
+            self.look_now()
             elapsed_s = time.monotonic() - self._begun_s
 
 

@@ -321,20 +321,29 @@ def find_gain(
     return Gain(ratio, ratio * exp(-half), ratio * exp(half))
 
 
-def find_chance_to_begin(first: int, *, later: int, count: int) -> float:
-    """How often a series of `count` begins with so many odd values by chance, with so few later.
+def find_chance_to_begin(
+    first: int, *, later: int, others: int, begun: int = 1, series: int = 1
+) -> float:
+    """How often series begin with `first` odd values each by chance, with so few odd ones later.
 
-    If each value is odd with the same probability p, the `first` ones are, and no more than `later`
-    of the others, with p^first P(B <= later), B binomial with count - first and p. The largest of
-    these for any p: Barnard, "Significance tests for 2 x 2 tables", Biometrika 34 (1947) 123.
+    If each value is odd with the same probability p, `begun` or more of so many `series` begin like
+    this with P(A >= begun), A binomial with `series` and p^first, and no more than `later` of their
+    `others` are odd with P(B <= later), B binomial with `others` and p. The largest product of both
+    for any p: Barnard, "Significance tests for 2 x 2 tables", Biometrika 34 (1947) 123.
     """
-    others = count - first
     return max(
-        sum(
-            comb(others, m) * p ** (first + m) * (1.0 - p) ** (others - m) for m in range(later + 1)
-        )
-        for p in (percent / 100.0 for percent in range(1, 100))
+        (1.0 - _share_up_to(begun - 1, of=series, p=p**first)) * _share_up_to(later, of=others, p=p)
+        for p in (permille / 1000.0 for permille in (*range(1, 100), *range(100, 1000, 10)))
     )
+
+
+def _share_up_to(most: int, *, of: int, p: float) -> float:
+    """How often no more than `most` of so many happen, each with p below 1."""
+    share = total = (1.0 - p) ** of
+    for m in range(min(most, of)):
+        share *= (of - m) / (m + 1) * p / (1.0 - p)
+        total += share
+    return total
 
 
 def lies_beyond(gain: Gain, moved: float, *, control: Gain | None) -> bool:

@@ -139,6 +139,8 @@ def test_a_boot_that_is_not_proven_to_be_cooled_is_told(
     text = (page / "report.html").read_text()
     assert "before 1 of 6 boots it is not proven that it had forgotten what a boot reads" in text
     assert "cooling unproven" in text
+    # Beside the first sentence as well, whose times are not those of a drive that has forgotten.
+    assert "Made to forget: 16 proven, 1 unproven." in read_report(page).words
 
 
 def test_a_damaged_row_proves_nothing(

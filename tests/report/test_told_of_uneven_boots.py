@@ -7,7 +7,9 @@ from math import exp
 
 import pytest
 
+from appliance.report.answer import make_answer
 from appliance.report.boots.findings import Finding, judge_learning
+from appliance.report.series import Series
 from tests.report.told_of_series import Drive, make_series
 
 _CAMPAIGNS = 400
@@ -41,6 +43,69 @@ def test_a_slow_first_boot_is_seldom_called_a_gain(
         series = make_series(drive, [draw(chance) for _ in range(boots)])
         gains += judge_learning(series, [series]).kind == "gain"
     assert gains <= most * _CAMPAIGNS
+
+
+def _draw_campaign(
+    draw: Callable[[random.Random], float], *, learners: int, seed: int
+) -> list[Series]:
+    """Ten boots each of twelve drives; `learners` are half as fast again from the second one on."""
+    chance = random.Random(f"{seed}/{draw.__name__}")
+    return [
+        make_series(
+            Drive(f"D{number}", (30.0 if number < learners else 20.0, *(20.0,) * 9)),
+            [draw(chance) for _ in range(10)],
+        )
+        for number in range(12)
+    ]
+
+
+@pytest.mark.parametrize("draw", [_one_sided, _two_levels, _rare])
+def test_of_twelve_steady_drives_seldom_any_is_called_a_gain(
+    draw: Callable[[random.Random], float],
+) -> None:
+    """What a reader of one page is told: the campaign's first sentence."""
+    gains = 0
+    for seed in range(_CAMPAIGNS // 2):
+        all_series = _draw_campaign(draw, learners=0, seed=seed)
+        answer = make_answer(all_series, (), (), None, is_judged=False, boots=None)
+        gains += answer is not None and answer.is_gain
+    assert gains <= 0.1 * _CAMPAIGNS / 2
+
+
+@pytest.mark.parametrize("learners", [1, 3, 12])
+def test_of_twelve_drives_each_that_learns_is_found(learners: int) -> None:
+    """As often as alone, where boots are as even as those of a real disk."""
+
+    def draw(chance: random.Random) -> float:
+        return exp(chance.gauss(0.0, 0.026))
+
+    found = alone = 0
+    for seed in range(20):
+        all_series = _draw_campaign(draw, learners=learners, seed=seed)
+        for series in all_series[:learners]:
+            found += judge_learning(series, all_series).kind == "gain"
+            alone += judge_learning(series, [series]).kind == "gain"
+    assert found == alone >= 0.7 * 20 * learners
+
+
+def test_slow_boots_of_other_drives_count() -> None:
+    """A single drive that begins slowly may do so by chance, if others are as slow now and then."""
+    fast = [20.0, 20.1, 19.9, 20.0, 20.0, 20.1, 19.9]
+    times = [[30.0, *fast, 20.0, 20.0], [20.0, 20.0, 30.2, *fast], [20.0, *fast, 20.1, 20.0]]
+    all_series = [
+        make_series(Drive(f"D{number}", (1.0,) * 10), times[min(number, 2)]) for number in range(12)
+    ]
+    found = judge_learning(all_series[0], all_series)
+    assert found.kind == "remark"
+    assert found.text.endswith(
+        "shows neither a gain nor that there is none. 1 later boot of the 12 drives was as slow"
+        " between faster ones: one of so many drives may begin like this by chance."
+    )
+    assert judge_learning(all_series[0], all_series[:1]).kind == "gain"
+    # Three drives that begin like this do not by chance.
+    learned = [make_series(Drive(f"L{number}", (1.0,) * 10), times[0]) for number in range(2)]
+    all_series[3:5] = learned
+    assert judge_learning(all_series[0], all_series).kind == "gain"
 
 
 def _judge(boot_s: list[float]) -> Finding:

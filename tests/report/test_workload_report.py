@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from appliance.report.boots.findings import Finding
-from appliance.report.charts.activity import Interval, thin
+from appliance.report.charts.activity import Interval, make_intervals, thin
 from appliance.report.figures import group_workloads
 from appliance.report.workload_findings import find_workload_findings
 from appliance.samples.model import ActivitySample, Result, Ticket
@@ -459,6 +459,27 @@ def test_what_thinning_averaged_is_told(one: sqlite3.Connection, tmp_path: Path)
     words = words_of(export(one, tmp_path))
     assert "each point is the mean of 3 recorded intervals (about 3 s), 900 in all" in words
     assert "highest single interval 90.0 MB/s (175781 sectors a second) read" in words
+
+
+def test_a_request_that_ends_in_a_short_interval_is_no_peak(
+    one: sqlite3.Connection, tmp_path: Path
+) -> None:
+    """A drive of 2 MB/s whose recording was ended 2 ms after a look, and went on after a start."""
+    step = add_step(one, "fio", "A", position=0)
+    add_results(one, step, make_results("seq-read", BYPASS, bw_bytes_s=2 * MB))
+    samples = [
+        ActivitySample("sda", t_s, int(read_bytes), 0, 2, 0, 0.5)
+        for t_s, read_bytes in ((1.0, 2 * MB), (1.002, MB), (2.002, 2 * MB), (2.004, MB))
+    ]
+    store.insert_activity(one, step, samples)
+    words = words_of(export(one, tmp_path))
+    assert "highest single interval 2.99 MB/s" in words
+    (workload,) = group_workloads(select_campaign(one, campaign_id=1))
+    intervals = make_intervals(workload.steps[0].activity)
+    assert [(one.end_s, one.read_bytes, one.busy_s) for one in intervals] == [
+        (1.002, 3 * MB, 1.0),
+        (2.004, 3 * MB, 1.0),
+    ]
 
 
 def test_an_idle_device_can_be_drawn(one: sqlite3.Connection, tmp_path: Path) -> None:

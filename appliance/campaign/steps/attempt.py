@@ -336,6 +336,7 @@ class StepRun:
         """What bcache counted in the step, where there is an array."""
         if self._watch is None:
             return ()
+        self._end_second()
         with transaction(self.context.connection):
             self._store_recorded()
         moved = select_moved(self.context.connection, self.step.id, self.step.device)
@@ -440,6 +441,7 @@ class StepRun:
         if not self.may_power_off:
             raise WaitsForPowerOffError
         self.parts.store()
+        self._end_second()
         with transaction(self.context.connection):
             self._store_rest()
         self._power.leave_before(part, write_last=partial(workload.write_last, bench))
@@ -496,6 +498,11 @@ class StepRun:
         self._insert_results(self._count_other(()), beside=beside)
         self._store_recorded()
         store_memory_errors(self.context, self.step.campaign_id)
+
+    def _end_second(self) -> None:
+        """What is stored next counts up to now, and not up to the last full second."""
+        if self._recorders:
+            self._recorders.look_now()
 
     def _store_recorded(self) -> None:
         if self._recorders:

@@ -164,6 +164,10 @@ class StepRecorders:
             for recorder in recorders:
                 recorder.end()
 
+    def look_now(self) -> None:
+        """End the running second of the activity: the next store has all of it."""
+        self._activity.look_now()
+
     def store(self, part: str = "") -> None:
         """What was seen since the last time, in `part`. Call it within a transaction."""
         self.take(part)()

@@ -38,7 +38,8 @@ RULES = (
         " drive from that drive's median. It is not told where boots between faster ones are slow"
         " too (nearer to the first boot than to the settled ones), unless they are so few that"
         f" chance alone begins like this in {_CHANCE * 100:.0f} % of all series at most (Barnard's"
-        " test)."
+        " test). Slow boots of the campaign's other drives count as well: with any of so many"
+        f" drives, chance begins like this in {_CHANCE * 100:.0f} % of all campaigns at most."
         " That there is none is not said of a drive that may have learned before its first timed"
         " boot."
     ),
@@ -286,7 +287,7 @@ def _judge_gain(series: Series, all_series: Sequence[Series], *, gain: stats.Gai
     if is_small and is_seen:
         return _judge_small(label, gain, against)
     is_unseen = settled_from == 1 or is_small or not is_seen
-    slow = [] if is_unseen or gain.ratio < 1.0 else _find_slow_later(series)
+    slow = "" if is_unseen or gain.ratio < 1.0 else _say_slow_later(series, all_series)
     if is_unseen or slow:
         return _judge_unseen(series, gain, against, slow=slow)
     weighed, is_drives_own = _weigh(series, gain, all_series)
@@ -307,9 +308,7 @@ def _judge_small(label: str, gain: stats.Gain, against: str) -> Finding:
     return Finding("remark", label, text)
 
 
-def _judge_unseen(
-    series: Series, gain: stats.Gain, against: str, *, slow: Sequence[float]
-) -> Finding:
+def _judge_unseen(series: Series, gain: stats.Gain, against: str, *, slow: str) -> Finding:
     """Where the first boot is no other than the later ones, or is not seen to be."""
     is_none = gain.high < _EXCLUDED and not slow
     if series.settled_from == 1:
@@ -326,27 +325,56 @@ def _judge_unseen(
             f"uneven at first, settled from boot {series.settled_from} on at"
             f" {say_boot_s(series.settled_s)} s: {against}, which {shown}."
         )
-    if slow:
-        was = "was" if len(slow) == 1 else "were"
-        text += (
-            f" {_count(len(slow), 'later boot')} between faster ones {was} slow too"
-            f" ({say_range(slow)})."
-        )
-    return Finding("flat" if is_none else "remark", series.label, text)
+    return Finding("flat" if is_none else "remark", series.label, text + slow)
 
 
-def _find_slow_later(series: Series) -> list[float]:
-    """The boots behind a faster one that are slow again, if chance does as much; else none.
+def _say_slow_later(series: Series, all_series: Sequence[Series]) -> str:
+    """Which boots behind a faster one are slow again, if chance does as much; else nothing.
 
     Slow is what is nearer to the first boot than to the settled ones. A drive that learns is slow
-    at the beginning, and only there.
+    at the beginning, and only there. Of several drives one may begin like this by chance where the
+    others do not: their slow boots count too.
     """
-    limit = sqrt(series.boot_s[0] * (series.settled_s or 0.0))
-    is_slow = [boot_s > limit for boot_s in series.boot_s]
+    factor = sqrt(series.boot_s[0] / (series.settled_s or 0.0))
+    first, later = _split_slow(series, factor)
+    chance = stats.find_chance_to_begin(first, later=len(later), others=len(series.boot_s) - first)
+    if later and chance > _CHANCE:
+        was = "was" if len(later) == 1 else "were"
+        slow = _count(len(later), "later boot")
+        return f" {slow} between faster ones {was} slow too ({say_range(later)})."
+    alike = [
+        one
+        for one in all_series
+        if one.role != "control" and one.power == series.power and one.from_first_boot
+    ]
+    split = [(one, *_split_slow(one, factor)) for one in alike]
+    count = sum(len(slow) for one, _, slow in split)
+    chance = stats.find_chance_to_begin(
+        first,
+        later=count,
+        others=sum(max(0, len(one.boot_s) - max(first, begun)) for one, begun, _ in split),
+        begun=sum(begun >= first for _, begun, _ in split),
+        series=len(alike),
+    )
+    if count == 0 or chance <= _CHANCE:
+        return ""
+    return (
+        f" {_count(count, 'later boot')} of the {len(alike)} drives"
+        f" {'was' if count == 1 else 'were'} as slow between faster ones: one of so many drives may"
+        " begin like this by chance."
+    )
+
+
+def _split_slow(series: Series, factor: float) -> tuple[int, list[float]]:
+    """How many boots are slow at first, by that factor, and which are behind a faster one.
+
+    Those that are not settled count too: some are not because of a slow boot at last.
+    """
+    limit_s = factor * (series.settled_s or stats.find_median(series.boot_s) or 0.0)
+    is_slow = [boot_s > limit_s for boot_s in series.boot_s]
     first = is_slow.index(False)
-    later = [s for s, slow in zip(series.boot_s[first:], is_slow[first:], strict=True) if slow]
-    chance = stats.find_chance_to_begin(first, later=len(later), count=len(is_slow))
-    return later if chance > _CHANCE else []
+    behind = zip(series.boot_s[first:], is_slow[first:], strict=True)
+    return first, [boot_s for boot_s, slow in behind if slow]
 
 
 def say_boot_s(boot_s: float | None) -> str:

@@ -15,6 +15,8 @@ from appliance.report.figures import StepFigures, Workload
 from appliance.store.read.workloads import ActivityRow
 
 MAX_POINTS = 300
+SHORTEST_S = 0.5
+"""Below this a rate is that of the requests which happen to end in an interval."""
 _FEW = 10
 _SECTOR_BYTES = 512
 """As the kernel counts, whatever the drive's own sectors are (Documentation/block/stat.rst)."""
@@ -31,6 +33,7 @@ class Interval:
     seconds: float
     read_bytes: int
     write_bytes: int
+    busy_s: float = 0.0
 
     @property
     def read_bytes_s(self) -> float:
@@ -44,13 +47,17 @@ class Interval:
 
 
 def make_intervals(rows: Sequence[ActivityRow]) -> tuple[Interval, ...]:
-    """One device's recording; `t_s` is where an interval ends and the next one begins."""
-    intervals = []
+    """One device's recording; `t_s` is where an interval ends and the next one begins.
+
+    A short one, such as the last, is joined to the one before.
+    """
+    intervals: list[Interval] = []
     before_s = 0.0
     for row in rows:
-        if row.t_s > before_s:
-            intervals.append(Interval(row.t_s, row.t_s - before_s, row.read_bytes, row.write_bytes))
-            before_s = row.t_s
+        seconds, before_s = row.t_s - before_s, row.t_s
+        one = Interval(row.t_s, seconds, row.read_bytes, row.write_bytes, row.busy_s)
+        joined = [intervals.pop()] if intervals and seconds < SHORTEST_S else []
+        intervals.append(_join([*joined, one]))
     return tuple(intervals)
 
 
@@ -58,14 +65,17 @@ def thin(intervals: Sequence[Interval]) -> tuple[Interval, ...]:
     """At most MAX_POINTS intervals that cover the same time with the same bytes."""
     width = max(1, ceil(len(intervals) / MAX_POINTS))
     return tuple(
-        Interval(
-            end_s=part[-1].end_s,
-            seconds=sum(one.seconds for one in part),
-            read_bytes=sum(one.read_bytes for one in part),
-            write_bytes=sum(one.write_bytes for one in part),
-        )
-        for start in range(0, len(intervals), width)
-        for part in (intervals[start : start + width],)
+        _join(intervals[start : start + width]) for start in range(0, len(intervals), width)
+    )
+
+
+def _join(part: Sequence[Interval]) -> Interval:
+    return Interval(
+        end_s=part[-1].end_s,
+        seconds=sum(one.seconds for one in part),
+        read_bytes=sum(one.read_bytes for one in part),
+        write_bytes=sum(one.write_bytes for one in part),
+        busy_s=sum(one.busy_s for one in part),
     )
 
 

@@ -23,7 +23,7 @@ from appliance.report.blocks import (
     view_caches,
 )
 from appliance.report.boots.findings import Finding
-from appliance.report.charts.activity import make_intervals
+from appliance.report.charts.activity import SHORTEST_S, make_intervals
 from appliance.report.charts.draw import Bars, draw_bars
 from appliance.report.charts.plots import Line, draw_lines, make_chart
 from appliance.report.figures import Figure, StepFigures, Workload
@@ -40,8 +40,6 @@ NOTE = (
     "of its last rounds, five at most: the measurement window of SNIA's rules for a steady state."
 )
 
-_SHORTEST_S = 0.5
-"""A shorter interval, such as the last one, is no peak."""
 _LONGEST_S = 2.0
 """A longer one, of a recording that was joined for its length, is no second."""
 
@@ -306,7 +304,7 @@ def _read_rows(step: StepFigures) -> Iterator[Row]:
         metric, unit = ("iops", "IOPS") if test.random else ("bw_bytes_s", "MB/s")
         yield test.name, unit, True, test.get(metric), test.window
     own = [row for row in step.activity if row.device == step.step.device]
-    intervals = [one for one in make_intervals(own) if _SHORTEST_S <= one.seconds <= _LONGEST_S]
+    intervals = [one for one in make_intervals(own) if SHORTEST_S <= one.seconds <= _LONGEST_S]
     for what, needed, rates in (
         ("read", "seq-read", [one.read_bytes_s for one in intervals]),
         ("written", "seq-write", [one.write_bytes_s for one in intervals]),

@@ -57,6 +57,24 @@ def test_the_thread_records_by_itself(stat: Path, monkeypatch: pytest.MonkeyPatc
     assert samples[0].t_s > 0
 
 
+def test_a_look_in_between_counts_nothing_twice(
+    stat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the thread looks as well."""
+    monkeypatch.setattr("appliance.samples.recorder.TICK_S", 0.0001)
+    samples: list[ActivitySample] = []
+    with ActivityRecorder({"sdb": stat}) as recorder:
+        for step in range(1, 101):
+            new = write_stat(tmp_path / "new", reads=100 + step, sectors=800, writes=10)
+            new.replace(stat)
+            recorder.look_now()
+            samples += recorder.take()
+            assert sum(sample.read_ios for sample in samples) == step
+    samples += recorder.take()
+    times = [sample.t_s for sample in samples]
+    assert times == sorted(set(times))
+
+
 def test_a_device_that_vanishes_ends_its_own_series(stat: Path, tmp_path: Path) -> None:
     other = write_stat(tmp_path / "other", reads=0, sectors=0)
     with ActivityRecorder({"sdb": stat, "sdc": other, "sdd": tmp_path / "absent"}) as recorder:

@@ -239,3 +239,18 @@ def test_the_last_values_that_are_alike_are_counted() -> None:
     assert stats.count_alike([20.0, 40.0]) == 1
     assert stats.count_alike([20.0, 20.0, 20.0]) == 3
     assert stats.count_alike([]) == 0
+
+
+def test_how_often_series_begin_with_odd_values_by_chance() -> None:
+    one = stats.find_chance_to_begin(1, later=0, others=9)
+    assert one == pytest.approx(0.1 * 0.9**9, rel=1e-3)
+    # Of one odd value among those of twelve series it is as likely that it begins one of them.
+    assert stats.find_chance_to_begin(1, later=0, others=108, series=12) == pytest.approx(
+        one, rel=0.02
+    )
+    chances = [
+        stats.find_chance_to_begin(1, later=later, others=108, series=12) for later in range(4)
+    ]
+    assert chances == sorted(chances)
+    assert chances[1] > 0.05
+    assert stats.find_chance_to_begin(1, later=1, others=108, begun=3, series=12) < 0.01

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.campaign.steps.array_watch import BYPASSED_LIMIT_BYTES
 from appliance.campaign.steps.attempt import StoppedByPersonError
 from appliance.errors import StepFailedError
 from tests.unit.campaign.array_world import NAME, OTHER, ArrayMachine, make_array_machine
@@ -109,6 +110,19 @@ def test_bcaches_own_counters_stand_once_and_are_valid(machine: ArrayMachine) ->
         ("dirty_start_bytes", 0, 1),
         ("hit_ratio", 0.8, 1),
     ]
+
+
+def test_what_the_last_second_moved_may_be_too_much_to_count(machine: ArrayMachine) -> None:
+    """The step ends within a second: the recorders have not looked yet."""
+    machine.add_steps(ARRAY)
+    machine.during["two"] = lambda: machine.read(NAME, BYPASSED_LIMIT_BYTES)
+    machine.run()
+    assert (
+        machine.rows(
+            "SELECT metric FROM results WHERE variant = 'array' AND metric = 'bypassed_bytes'"
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(("share", "valid"), [(0.0, 0), (0.8, 0), (1.0, 1)])

@@ -87,6 +87,20 @@ def test_power_goes_when_all_is_committed_and_counted(machine: Machine) -> None:
     ) == [("two", "orderly", "", 7, None)]
 
 
+def test_the_recording_is_stored_up_to_the_power_off(machine: Machine) -> None:
+    """Also what the drive did in the second that was running."""
+    moved: list[list[tuple[object, ...]]] = []
+    machine.world.during["cut_power after the last write"] = lambda: moved.extend(
+        machine.rows(query)
+        for query in (
+            "SELECT sum(read_bytes) FROM activity",
+            "SELECT sum(value) FROM results WHERE metric = 'device_read_bytes'",
+        )
+    )
+    _leave(machine)
+    assert moved == [[(512 + 5120,)]] * 2
+
+
 def test_the_clock_keeps_the_count_before_its_alarm_is_set(machine: Machine) -> None:
     """The alarm's second is the mark: set afterwards, it would move an alarm that was read back."""
     machine.world.firmware, machine.world.keeps_mark = "bios", True
