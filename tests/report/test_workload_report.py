@@ -482,6 +482,14 @@ def test_a_request_that_ends_in_a_short_interval_is_no_peak(
     ]
 
 
+def test_an_interval_without_length_has_no_rate(one: sqlite3.Connection, tmp_path: Path) -> None:
+    step = add_step(one, "fio", "A", position=0)
+    add_results(one, step, make_results("seq-read", BYPASS, bw_bytes_s=2 * MB))
+    samples = [ActivitySample("sda", t_s, int(MB), 0, 2, 0, 0.5) for t_s in (0.0, 1.0)]
+    store.insert_activity(one, step, samples)
+    assert "highest single interval 1.00 MB/s" in words_of(export(one, tmp_path))
+
+
 def test_an_idle_device_can_be_drawn(one: sqlite3.Connection, tmp_path: Path) -> None:
     step = add_step(one, "fio", "A", position=0)
     add_results(one, step, make_results("seq-read", BYPASS, bw_bytes_s=0.0))

@@ -54,6 +54,8 @@ def make_intervals(rows: Sequence[ActivityRow]) -> tuple[Interval, ...]:
     intervals: list[Interval] = []
     before_s = 0.0
     for row in rows:
+        if row.t_s <= before_s:
+            continue
         seconds, before_s = row.t_s - before_s, row.t_s
         one = Interval(row.t_s, seconds, row.read_bytes, row.write_bytes, row.busy_s)
         joined = [intervals.pop()] if intervals and seconds < SHORTEST_S else []
