@@ -68,6 +68,7 @@ def _import(engine: FakeEngine, path: Path) -> None:
     """What the engine does on such a request."""
     counts = merge_database(engine.connection, path, room_bytes=1 << 40)
     assert (counts.campaigns, counts.drives) == (2, 1)
+    engine.add_event("merged")
 
 
 def _list_sides(text: str) -> list[str]:
