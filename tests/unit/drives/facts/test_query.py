@@ -2,6 +2,7 @@
 """Asking drives in threads: none holds up another, none is asked twice at once."""
 
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -35,6 +36,13 @@ class Drives:
         heard.smart = _SMART
         heard.trouble = self.trouble
         heard.hangs = self.hangs
+
+    def wait_until_asked(self, count: int) -> None:
+        """A thread begins when the machine lets it."""
+        deadline_s = time.monotonic() + 60
+        while sum(self.asked.values()) < count:
+            assert time.monotonic() < deadline_s
+            time.sleep(0.001)
 
     def release(self, drive: Drive) -> None:
         """Let the drive answer, and wait until its thread has ended."""
@@ -85,6 +93,7 @@ def test_a_drive_is_asked_once_and_its_answer_kept(
     assert answer.details is not None
     assert answer.details.rotation_rpm == 5400
     assert answer is _state(asker, drive), "composed once"
+    world.wait_until_asked(1)
     assert world.asked == {drive.path: 1}
 
 
@@ -92,12 +101,13 @@ def test_a_drive_that_hangs_holds_up_no_other(
     asker: DriveQuery, world: Drives, drives: tuple[Drive, ...]
 ) -> None:
     asker.step(_keyed(*drives), may_ask=True)
+    world.wait_until_asked(3)
     assert len(world.asked) == 3, "a few at a time"
     assert asker.is_busy()
     world.now_s += DEADLINE_S
     assert not asker.is_busy(), "nobody waits for those any more"
     asker.step(_keyed(*drives), may_ask=True)
-    assert len(world.asked) == 6
+    world.wait_until_asked(6)
     states = [_state(asker, drive).state for drive in drives]
     assert states == ["not answering"] * 3 + ["asking"] * 3
     assert "15 s" in _state(asker, drives[0]).reason
@@ -111,6 +121,7 @@ def test_a_drive_is_not_asked_again_while_it_hangs(
     world.now_s += 10_000
     asker.ask_again()
     asker.step(_keyed(drive), may_ask=True)
+    world.wait_until_asked(1)
     assert world.asked == {drive.path: 1}
     # What it says in the end counts, and how long it took is said.
     world.release(drive)
@@ -129,6 +140,7 @@ def test_what_does_not_even_end_when_killed_is_asked_again_only_once_plugged_in_
     world.release(drive)
     world.now_s += 10_000
     asker.step({"first": drive}, may_ask=True)
+    world.wait_until_asked(1)
     assert world.asked == {drive.path: 1}
     assert asker.answer("first", drive, Contents()).state == "not answering"
     asker.step({"second": drive}, may_ask=True)
@@ -145,10 +157,12 @@ def test_trouble_is_told_and_tried_again_after_a_pause(
     answer = _state(asker, drive)
     assert (answer.state, answer.reason) == ("failed", "dd failed: Input/output error")
     asker.step(_keyed(drive), may_ask=True)
+    world.wait_until_asked(1)
     assert world.asked == {drive.path: 1}
     world.now_s += 300
     asker.step(_keyed(drive), may_ask=True)
     world.release(drive)
+    world.wait_until_asked(2)
     assert world.asked == {drive.path: 2}
 
 
@@ -172,6 +186,7 @@ def test_what_is_known_stays_while_a_drive_is_asked_anew(
     world.now_s += DEADLINE_S
     assert _state(asker, drive).state == "not answering"
     world.release(drive)
+    world.wait_until_asked(2)
     assert world.asked == {drive.path: 2}
 
 
