@@ -52,8 +52,8 @@ _TAIL = 2000
 class SerialLine:
     """A serial line of a running machine, by the files that QEMU keeps for it.
 
-    A socket would lose characters: its buffer holds some 280 that were written one by one, and a
-    busy host lets whoever reads it wait for longer.
+    A socket would lose characters: its buffer holds some 280 that were written one by one, and on
+    a busy host its reader is late.
     """
 
     log: Path
@@ -292,7 +292,7 @@ class Machine:
         for line in self._lines.values():
             line.log.touch()
             os.mkfifo(line.keys)
-            # QEMU would wait for whoever types, and hear nobody after the first has left.
+            # Without a writer QEMU would wait here, and read nothing more once the first one left.
             self._keyboards.append(os.open(line.keys, os.O_RDWR | os.O_CLOEXEC))
         errors = setup.serial_log.with_name("qemu.err")
         self._started = time.monotonic()
@@ -334,7 +334,7 @@ class Machine:
 
     @property
     def serial_line(self) -> SerialLine:
-        """The first one, for whoever wants to look or type there."""
+        """The first one, to be read and typed on."""
         return self._lines["serial"]
 
     @property

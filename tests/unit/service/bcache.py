@@ -206,6 +206,7 @@ class Bcache(FakeKernel):
         """The superblock of a registered drive."""
         disk = self.media.write(self.members[kind].path, what)
         assert disk.superblock is not None
+        # mypy does not match a mapping's values with the fields, each of its own type.
         disk.superblock = replace(disk.superblock, **changes)  # type: ignore[arg-type]
 
     def _show_dirty(self) -> None:
