@@ -295,7 +295,7 @@ class StepRun:
         if self.plan.writes:
             self._identities = watch_identities(
                 # Of an array's drive alone the other one is let go of by now.
-                self.subject.members[:1] if opened.drive else self.subject.members,
+                self.subject.members if opened.drive is None else self.subject.members[:1],
                 ask=self.context.host.drives.ask_identity,
                 clock=self.context.host.clock,
             )

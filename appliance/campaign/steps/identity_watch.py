@@ -2,7 +2,7 @@
 """Whether a step that writes still has its drive: a disk in a dock may be exchanged meanwhile.
 
 The kernel notices when a drive goes that is connected directly. Behind a bridge it may not: it goes
-on showing what it read when the bridge came. So the drive itself is asked again before each part,
+on showing what it read when the bridge came. So the drive itself is asked again around each part,
 and within a part where the workload has nothing under way. Never while a program measures: each
 question is a command of its own to the drive, and bridges may take it badly while they are busy.
 """
@@ -22,6 +22,8 @@ from appliance.run import StillRunningError
 
 EVERY_S = 20.0
 """Within a part, so long a drive is left alone."""
+_PAUSE_S = 1.0
+"""Before a second question."""
 _FRESH_S = 2.0
 """An answer counts for so long at the next part's beginning: no disk is exchanged and has spun up
 in that time."""
@@ -44,7 +46,7 @@ class IdentityWatch:
         """Ask all now. Raises ExchangedError, and StepFailedError where one does not answer."""
         for drive, noted in self.drives:
             try:
-                ask_again(drive, noted, ask=self._ask_twice)
+                self._ask(drive, noted)
             except ExchangedError:
                 if self.folder is not None:
                     shut_down(self.folder)
@@ -54,6 +56,14 @@ class IdentityWatch:
                     f"{drive.path} does not report its identity", hint=error.hint, blame="drive"
                 ) from error
         self._asked_s = self.clock.monotonic_s()
+
+    def _ask(self, drive: Drive, noted: AskedIdentity) -> None:
+        """Twice, before a step is ended: a bridge may once not answer, or in its disk's place."""
+        try:
+            ask_again(drive, noted, ask=self.ask)
+        except ExchangedError:
+            self.clock.sleep(_PAUSE_S)
+            ask_again(drive, noted, ask=self.ask)
 
     def check_before_part(self) -> None:
         """The same, unless that was just done after the part before."""
@@ -66,11 +76,6 @@ class IdentityWatch:
     def _check_after(self, seconds: float) -> None:
         if self._asked_s is None or self.clock.monotonic_s() - self._asked_s >= seconds:
             self.check()
-
-    def _ask_twice(self, drive: Drive, *, timeout_s: float | None = None) -> AskedIdentity | None:
-        """A single question that a bridge does not answer is no reason to end a step."""
-        found = self.ask(drive, timeout_s=timeout_s)
-        return found or self.ask(drive, timeout_s=timeout_s)
 
 
 def watch_identities(

@@ -141,8 +141,11 @@ def test_a_drive_that_stays_is_asked_around_each_part(machine: Machine) -> None:
     assert asked.count("one") == asked.count("two") == 2
 
 
-def test_a_bridge_that_once_gives_no_answer_ends_no_step(machine: Machine) -> None:
-    answers: list[AskedIdentity | None] = [None]
+@pytest.mark.parametrize("once", [None, replace(OWN, serial="the bridge's", model="bridge")])
+def test_a_bridge_that_once_answers_wrongly_ends_no_step(
+    machine: Machine, once: AskedIdentity | None
+) -> None:
+    answers = [once]
     machine.world.access = replace(
         machine.world.access, ask_identity=lambda *_, **__: answers.pop() if answers else OWN
     )
