@@ -27,6 +27,13 @@ _WAYS = {"usb": ((), ("--device=sat",), ("--device=scsi",))}
 _NOT_ALNUM = re.compile(r"[^A-Za-z0-9]+")
 
 
+class ExchangedError(RefusedError):
+    """Another drive answers, or none any more: what is there now is not the campaign's.
+
+    Nothing of it may be noted as the released drive's.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class AskedIdentity:
     """What a drive answered; empty or 0: it did not say that."""
@@ -108,13 +115,13 @@ class AskIdentity(Protocol):
 def ask_again(drive: Drive, noted: AskedIdentity | None, *, ask: AskIdentity) -> None:
     """Ask `drive` who it is, and check it as `check_asked` does.
 
-    Raises RefusedError, StillRunningError.
+    Raises ExchangedError, StillRunningError.
     """
     check_asked(drive, noted, ask(drive, timeout_s=None if noted else TIMEOUT_S))
 
 
 def check_asked(drive: Drive, noted: AskedIdentity | None, now: AskedIdentity | None) -> None:
-    """Raises RefusedError unless the drive at `drive.path` is the one that was chosen. Pure.
+    """Raises ExchangedError unless the drive at `drive.path` is the one that was chosen. Pure.
 
     `noted` is what it answered when its campaign began, `now` what it answers. One that did answer
     must do so again, and the same; of one that never did, only a number that is the drive's own
@@ -125,7 +132,7 @@ def check_asked(drive: Drive, noted: AskedIdentity | None, now: AskedIdentity | 
             _compare(drive, "serial number", drive.serial, now.serial)
         return
     if now is None:
-        raise RefusedError(
+        raise ExchangedError(
             f"{drive.path} no longer reports its identity; when the campaign began it was: "
             f"{printable(noted.serial or noted.model)!r}",
             blame="drive",
@@ -188,8 +195,8 @@ def _simplify(text: str) -> str:
     return _NOT_ALNUM.sub("", text) if text.isascii() and text.isprintable() else ""
 
 
-def _make_refusal(drive: Drive, what: str, before: str, after: str) -> RefusedError:
-    return RefusedError(
+def _make_refusal(drive: Drive, what: str, before: str, after: str) -> ExchangedError:
+    return ExchangedError(
         f"{drive.path} answers as another drive: its {what} was {printable(before)!r} and is "
         f"{printable(after)!r}",
         hint="the disk behind the bridge or in the dock was exchanged: put the released one back",

@@ -2,12 +2,28 @@
 """First reads of files compared with later ones, beyond chance. Pure.
 
 For what learns by being read. A file that is read often may lie at a better place than others, so
-each is held against itself.
+each is held against itself. And first reads come early: what was slow for a while at the beginning
+must not pass for what has learned since.
 """
 
-from collections.abc import Sequence
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from functools import lru_cache
+from math import log, prod
+from statistics import median
+
+_DEALS = 3000
+_ENOUGH = 20
+"""Deals that do as much, after which no more are needed: it is chance's."""
+_EARLY = (1, 2)
+"""Reads of a file that are held against its later ones: a drive learns with the first read, or with
+the second."""
+_SHARED_READS = 2
+"""So many reads at the usual time of all files are added to those of each file: of two or three
+reads the median says little of how long the file usually takes."""
+_LEAST_S = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +76,75 @@ def find_first_chance(groups: Sequence[Sequence[float]]) -> Chance:
         chances = spread
     least = 1 / prod(len(group) for group in groups)
     return Chance(min(1.0, sum(chances[: rank_sum + 1])), least)
+
+
+@lru_cache(maxsize=256)
+def find_deal_chance(files: tuple[str, ...], seconds: tuple[float, ...]) -> float:
+    """With what probability the draw makes early reads of files meet the slow moments as they do.
+
+    `files` are the reads that count, in their order, `seconds` how long each took. Had the drive
+    learned nothing, each moment would have been as slow with any other file. So the same tickets
+    are dealt again many times over the same moments. At each moment the file that came is held
+    against all that could have come (as in a logrank test): where nearly all files are still new,
+    a slow read says nothing. Whatever has slowed the drive, and for however long, it is the same in
+    all deals. The same numbers each time.
+    """
+    counts = Counter(files)
+    slowness = _find_slowness(files, seconds)
+    observed = _weigh(files, counts, slowness)
+    urn, numbers = list(files), random.Random(1)
+    as_much, dealt = [0] * len(_EARLY), 0
+    while dealt < _DEALS and min(as_much) < _ENOUGH:
+        dealt += 1
+        sums = _weigh(_deal(urn, numbers), counts, slowness)
+        for number, (one, other) in enumerate(zip(sums, observed, strict=True)):
+            as_much[number] += one >= other - 1e-9
+    # The better of several tests: each must be so much better.
+    return min(1.0, len(_EARLY) * (min(as_much) + 1) / (dealt + 1))
+
+
+def _find_slowness(files: Sequence[str], seconds: Sequence[float]) -> list[float]:
+    """Of each read against the usual one of its file, in logarithms."""
+    logs = [log(max(each, _LEAST_S)) for each in seconds]
+    by_file: dict[str, list[float]] = {}
+    for file, value in zip(files, logs, strict=True):
+        by_file.setdefault(file, []).append(value)
+    shared = median(logs)
+    usual = {
+        file: (median(own) * len(own) + shared * _SHARED_READS) / (len(own) + _SHARED_READS)
+        for file, own in by_file.items()
+    }
+    return [value - usual[file] for file, value in zip(files, logs, strict=True)]
+
+
+def _deal(urn: list[str], numbers: random.Random) -> Iterator[str]:
+    """The tickets of `urn` in another order, as far as it is asked for."""
+    for place in range(len(urn)):
+        other = place + int(numbers.random() * (len(urn) - place))
+        urn[place], urn[other] = urn[other], urn[place]
+        yield urn[place]
+
+
+def _weigh(
+    files: Iterable[str], counts: Mapping[str, int], slowness: Sequence[float]
+) -> tuple[float, ...]:
+    """By how much early reads were slower than what could have come in their place, summed.
+
+    For each of `_EARLY`.
+    """
+    seen = dict.fromkeys(counts, 0)
+    total = sum(counts.values())
+    early_left = [total] * len(_EARLY)
+    sums = [0.0] * len(_EARLY)
+    for place, (file, slow) in enumerate(zip(files, slowness, strict=False)):
+        before = seen[file]
+        seen[file] = before + 1
+        for number, limit in enumerate(_EARLY):
+            is_early = before < limit
+            sums[number] += (is_early - early_left[number] / (total - place)) * slow
+            if is_early:
+                # With its last early read a file's later tickets are no longer early ones.
+                early_left[number] -= counts[file] - before if before + 1 == limit else 1
+        if not any(early_left):
+            break
+    return tuple(sums)

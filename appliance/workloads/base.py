@@ -84,6 +84,10 @@ class Bench:
     """None: the bench is a single drive."""
     others: tuple[str, ...] = ()
     """For a workload that reads the other drives as well: where they are reached."""
+    check_identity: Callable[[], None] | None = None
+    """Asks the drive again who it is, if it is time to; raises ExchangedError. To be called within
+    a part that writes for long, where nothing is under way, and never while a program measures.
+    None: the kernel would notice if the drive was exchanged."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,6 +130,19 @@ def test_chance_is_no_gain_of_a_lottery() -> None:
     assert (claim.answer, claim.numbers) == ("no gain", (1 / 1.3,))
 
 
+@pytest.mark.parametrize(("may_be_open", "wrong"), [(True, ""), (False, "told: open; true: gain")])
+def test_so_few_reads_may_leave_a_gain_open(*, may_be_open: bool, wrong: str) -> None:
+    text = (
+        "in the lottery's direct pass repeats were 9.3 times as fast as first touches (…): this is"
+        " the drive's, and not decided: most first touches come early, and whatever is slow for a"
+        " while then does as much in 0.5 % of all draws of these tickets. Another seed, or more"
+        " files or tickets, would tell."
+    )
+    page = Page("", (Finding("flat", "A", text),))
+    truth = Truth("A", "gain", "lottery, direct", may_be_open=may_be_open)
+    assert judge(page, truth)[1] == wrong
+
+
 @pytest.mark.parametrize(
     ("about", "text", "claim"),
     [

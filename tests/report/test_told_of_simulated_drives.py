@@ -211,7 +211,8 @@ def test_no_lottery_on_a_disk_shows_a_gain(keys: str, file_size: str, *, in_a_ro
     ]
     answers = _count_lotteries(keys, draws)
     assert answers["gain"] <= 0.025 * SEEDS, answers
-    assert answers["gain"] + answers["no gain"] == SEEDS
+    assert answers["no gain"] >= 0.95 * SEEDS
+    assert answers["gain"] + answers["no gain"] + answers["open"] == SEEDS
 
 
 @pytest.mark.parametrize(
@@ -226,9 +227,11 @@ def test_no_lottery_on_a_disk_shows_a_gain(keys: str, file_size: str, *, in_a_ro
     ],
 )
 def test_a_lottery_shows_what_a_hybrid_does_meanwhile(keys: str, right: str) -> None:
+    """Of one that learns with the second read some draws do not decide; none shows the opposite."""
     draws = [Draw(file_bytes=1 << 20, seed=seed, noise_seed=seed) for seed in range(100)]
     answers = _count_lotteries(f'model = "sshd"\n{keys}', draws)
-    assert answers[right] >= 97, answers
+    assert answers[right] >= (88 if keys == "promote_after = 2" else 97), answers
+    assert answers[right] + answers["open"] >= 97, answers
 
 
 def _count_lotteries(keys: str, draws: Sequence[Draw]) -> Counter[str]:

@@ -15,7 +15,7 @@ from appliance.report.boots.findings import Finding
 from appliance.report.charts.activity import Interval, make_intervals, thin
 from appliance.report.figures import group_workloads
 from appliance.report.workload_findings import find_workload_findings
-from appliance.samples.model import ActivitySample, Result, Ticket
+from appliance.samples.model import ActivitySample, PageCache, Result, Ticket
 from appliance.store import steps as store
 from appliance.store.read.campaign import select_campaign
 from appliance.store.read.workloads import TicketRow
@@ -100,8 +100,11 @@ def add_pass(
     files: str = "hgfedcba",
     file_bytes: int = 1 << 30,
 ) -> None:
-    """Files that the drive serves each time, from the last to the first, so often a repetition."""
-    states = {"direct": "bypass", "mmap": "cold"}
+    """Files that the drive serves each time, so many seconds at the nth read, for each repetition.
+
+    Each is read again two files later: first reads lie between repeats, as in a draw.
+    """
+    states: dict[str, PageCache] = {"direct": "bypass", "mmap": "cold"}
     tickets: list[Ticket] = []
     for number, seconds in enumerate(repetitions, start=1):
         rate = file_bytes * len(seconds) / sum(seconds)
@@ -109,12 +112,27 @@ def add_pass(
         for file in files:
             variant = f"{name}/{file}{suffix}"
             add_results(connection, step, make_results(variant, BYPASS, rate_bytes_s=rate))
-        for each_s in seconds:
-            nth = len(tickets) // len(files) + 1
-            tickets += [
-                Ticket(name, states[name], place, file, nth, file_bytes, each_s, 0, file_bytes, 0)  # type: ignore[arg-type]  # a literal
-                for place, file in enumerate(files, start=len(tickets) + 1)
-            ]
+        before = (number - 1) * len(seconds)
+        draws = sorted(
+            (place + 2 * nth, nth, file)
+            for place, file in enumerate(files)
+            for nth in range(len(seconds))
+        )
+        tickets += [
+            Ticket(
+                name,
+                states[name],
+                seq,
+                file,
+                before + nth + 1,
+                file_bytes,
+                seconds[nth],
+                0,
+                file_bytes,
+                0,
+            )
+            for seq, (_, nth, file) in enumerate(draws, start=len(tickets) + 1)
+        ]
     store.insert_tickets(connection, step, tickets)
 
 
@@ -167,6 +185,30 @@ def test_a_drive_that_learns_late_gains_in_the_second_repetition(one: sqlite3.Co
     assert flat.text.endswith("RAM answered 0 % of the repeats: this is the drive's, and no gain.")
 
 
+def test_a_slow_moment_in_an_earlier_pass_is_nothing_learned_since(
+    one: sqlite3.Connection,
+) -> None:
+    """Only its first touches were slow, and that they are slow because they are first is open."""
+    step = add_step(one, "lottery", "A", position=0)
+    add_pass(one, step, "direct", (4.0, 1.0, 1.0), (1.0, 1.0, 1.0))
+    within, between = find_lottery_findings(one)
+    assert ", and not decided: most first touches come early" in within.text
+    assert "they were 4.0 times as fast as those of the direct pass" in between.text
+    assert between.kind == "flat"
+    assert between.text.endswith("chance does as much in 100 % of all orders of these reads.")
+
+
+def test_a_drive_that_warms_up_between_two_passes_has_not_learned(one: sqlite3.Connection) -> None:
+    step = add_step(one, "lottery", "A", position=0)
+    add_pass(one, step, "direct", (1.2, 1.2, 1.2), (1.0, 1.0, 1.0))
+    _, between = find_lottery_findings(one)
+    assert between.kind == "flat"
+    assert between.text.endswith(
+        ", and not decided: against all reads of that pass it is 1.20 times, and a drive or a"
+        " machine that warms up may do as much from one pass to the next."
+    )
+
+
 def test_a_gain_takes_more_than_chance(one: sqlite3.Connection) -> None:
     step = add_step(one, "lottery", "A", position=0)
     # Each of four orders of its reads has the slow one first, and of two files that is one in 16.
@@ -183,8 +225,11 @@ def test_a_gain_takes_more_than_chance(one: sqlite3.Connection) -> None:
 @pytest.mark.parametrize(
     ("seconds", "end"),
     [
-        # Four files: one of 256 orders has all slow reads first.
-        ((2.0, 1.0, 1.0, 1.0), "this is the drive's."),
+        # Four files: one of 256 orders has all slow reads first; but they are the pass's first too.
+        (
+            (2.0, 1.0, 1.0, 1.0),
+            "of all draws of these tickets. Another seed, or more files or tickets, would tell.",
+        ),
         # As many reads are slow as the second of each: 70 of 10,000 orders, 66 of 256.
         (
             (2.0, 2.0, *(1.0,) * 8),
@@ -220,7 +265,7 @@ def test_all_that_gain_are_in_the_answer(tmp_path: Path) -> None:
     three = make_database(tmp_path / "three.sqlite", disks=disks)
     for place, repeats_s in enumerate((1.0, 0.2, 2.0)):
         step = add_step(three, "lottery", "ABC"[place], position=place)
-        add_pass(three, step, "direct", (2.0, repeats_s, repeats_s))
+        add_pass(three, step, "direct", (2.0, *(repeats_s,) * 3))
     words = words_of(export(three, tmp_path))
     told = "in the lottery's direct pass repeats were 2.0 times as fast as first touches."
     assert f"A: {told} Also faster: B. RAM answered" in words
@@ -228,7 +273,7 @@ def test_all_that_gain_are_in_the_answer(tmp_path: Path) -> None:
 
 def test_few_bytes_may_lie_in_the_drives_own_ram(one: sqlite3.Connection) -> None:
     step = add_step(one, "lottery", "A", position=0)
-    add_pass(one, step, "direct", (2.0, 1.0, 1.0), file_bytes=10 << 20)
+    add_pass(one, step, "direct", (2.0, 1.0, 1.0, 1.0), file_bytes=10 << 20)
     (finding,) = find_lottery_findings(one)
     assert finding.kind == "gain"
     assert finding.text.endswith(

@@ -4,6 +4,7 @@
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, repeat
 from math import exp
 from pathlib import Path
 
@@ -41,6 +42,8 @@ class Draw:
     tickets: tuple[tuple[str, int], ...] = TICKETS
     in_a_row: bool = False
     """As a file system lays files out; or over the bare drive, from its first byte to its last."""
+    slow: tuple[float, ...] = ()
+    """How many times as long each read takes for what is not the drive's, in their order."""
 
 
 def make_page(drive: ModelledDrive, draw: Draw) -> Page:
@@ -78,12 +81,13 @@ def _draw(drive: ModelledDrive, draw: Draw) -> Iterator[TicketRow]:
     clockwork, now_s = make_clockwork(drive), 0.0
     chance = random.Random(f"{draw.seed}/{draw.noise_seed}")
     offsets = _place(drive, draw)
-    for ticket in draw_tickets(draw.tickets, seed=draw.seed, repetition=1):
+    tickets = draw_tickets(draw.tickets, seed=draw.seed, repetition=1)
+    for ticket, slow in zip(tickets, chain(draw.slow, repeat(1.0)), strict=False):
         start_s = now_s
         for place in range(0, draw.file_bytes, _REQUEST_BYTES):
             length = min(_REQUEST_BYTES, draw.file_bytes - place)
             access = clockwork.read(offsets[ticket.file] + place, length, now_s=now_s)
-            now_s += (access.seconds + _WORK_S) * exp(chance.gauss(0, draw.noise))
+            now_s += (access.seconds + _WORK_S) * exp(chance.gauss(0, draw.noise)) * slow
         yield TicketRow(
             step_id=1,
             pass_name="direct",  # noqa: S106 - of the lottery

@@ -24,6 +24,7 @@ from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives.work import SHORT_S, side_work
 from appliance.campaign.host import Host
 from appliance.drive_thread import DriveSilentError, DriveThread
+from appliance.drives.asked_identity import ExchangedError
 from appliance.drives.model import Drive
 from appliance.drives.own_uuid import is_own
 from appliance.drives.partition_table import write_partition_table
@@ -65,13 +66,16 @@ class DriveMarks:
     ) -> Iterator[None]:
         """Around writing: where it ends in its middle, what is at both ends of the drive is noted.
 
-        Nothing is written for it: what was begun goes on from what is there. `mark_uuid` is of the
-        table that is there or is being made, `making` are the UUIDs of what else is being made.
-        `anew`: whatever this campaign left on the drive before is about to be overwritten.
+        Not where the drive was exchanged: it is known as after a power cut then. Nothing is written
+        for it: what was begun goes on from what is there. `mark_uuid` is of the table that is there
+        or is being made, `making` are the UUIDs of what else is being made. `anew`: whatever this
+        campaign left on the drive before is about to be overwritten.
         """
         self.begin(mark_uuid, making=making, anew=anew)
         try:
             yield
+        except ExchangedError:
+            raise  # what another disk carries is no mark of this drive
         except Exception:
             with suppress(KaltstartError):
                 left = self._read()

@@ -24,6 +24,7 @@ from appliance.campaign.states import MAX_ATTEMPTS
 from appliance.campaign.steps.array_watch import ArrayWatch
 from appliance.campaign.steps.at_once import Company
 from appliance.campaign.steps.environment import BenchOrder
+from appliance.campaign.steps.identity_watch import IdentityWatch, watch_identities
 from appliance.campaign.steps.pace import Pace
 from appliance.campaign.steps.part_store import PartStore
 from appliance.campaign.steps.partial_results import store_partial_results
@@ -80,6 +81,7 @@ _IN_ORDER = frozenset({FioVariant(test=PRECONDITION), VerifyVariant(WRITE)})
 same step may do: a preconditioning follows all discarding."""
 
 _LOOK_EVERY_S = 1.0
+_ASKING = N_("asking who it is")
 
 
 class StoppedByPersonError(Exception):
@@ -191,6 +193,8 @@ class StepRun:
     _accounted: DiskStats = field(init=False, default_factory=lambda: DiskStats(0, 0, 0, 0))
     """The device's counters up to which every byte stands in a stored row."""
     _recorders: StepRecorders | None = field(init=False, default=None)
+    _identities: IdentityWatch | None = field(init=False, default=None)
+    """None: the step does not write, or its drives cannot be exchanged unnoticed."""
     _power: StepPower | None = field(init=False, default=None)
     """None: the step is on the array."""
     _thread: DriveThread | None = field(init=False, default=None)
@@ -288,6 +292,13 @@ class StepRun:
             self._power = StepPower(
                 self.context, step, opened.drive, owner.drive_id, noted_identity(owner), self._hand
             )
+        if self.plan.writes:
+            self._identities = watch_identities(
+                # Of an array's drive alone the other one is let go of by now.
+                self.subject.members if opened.drive is None else self.subject.members[:1],
+                ask=self.context.host.drives.ask_identity,
+                clock=self.context.host.clock,
+            )
         self._stat = next(iter(opened.stats.values()))
         self._seen = DiskStats(0, 0, 0, 0)
         self._accounted = self._read_counters()
@@ -353,6 +364,8 @@ class StepRun:
             return
         self._beside = select_beside(connection, step.id)
         self.place = replace(self.place, parts=len(parts))
+        if self._identities:
+            self._identities.folder = bench.folder
         with (
             self._hand.entered(_closed_behind(workload), "letting go of the workload"),
             self._recorders.guarding() if self._recorders else nullcontext(),
@@ -383,12 +396,17 @@ class StepRun:
             self._show_progress(part, 0, 0)
             if part in workload.cold_parts:
                 self._come_from_power_off(part, workload, bench)
+            self._check_before_part()
             if self._watch:
                 hand.do(self._watch.begin_part, "looking at the array")
             served_before = select_served(connection, self.step.id)
             begun_s = self.context.host.clock.monotonic_s()
             self.company.take(self.step.id)
-            ready = replace(self._after_power(bench), served_before=served_before)
+            ready = replace(
+                self._after_power(bench),
+                served_before=served_before,
+                check_identity=self._identities.check_within_part if self._identities else None,
+            )
             run_part = partial(workload.run_part, ready, part, finished=finished)
             try:
                 with _failing_as_step(part):
@@ -405,6 +423,7 @@ class StepRun:
                     insert=partial(self._insert_results, beside=self.company.take(self.step.id)),
                 )
                 raise
+            self._check_after_part()
             finished[part] = len(result.results)
             self._pace.end_part(part)
             on_array: tuple[Result, ...] = ()
@@ -419,6 +438,17 @@ class StepRun:
         self.parts.store()
         # What came in the last moment is still of this workload.
         hand.raise_interrupt()
+
+    def _check_before_part(self) -> None:
+        """Raises ExchangedError before the part's first write to another disk."""
+        if self._identities:
+            self._hand.do(self._identities.check_before_part, _ASKING)
+
+    def _check_after_part(self) -> None:
+        """Raises ExchangedError before anything is stored of what another disk gave."""
+        if self._identities:
+            # A stop that has come meanwhile does not cost the part.
+            self._hand.do(self._identities.check, _ASKING, must=True)
 
     def _come_from_power_off(self, part: str, workload: Workload, bench: Bench) -> None:
         """Return only in the start after the power-off that `part` wants."""

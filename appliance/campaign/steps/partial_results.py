@@ -10,6 +10,7 @@ from functools import partial
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.log import record_step
 from appliance.drive_thread import DriveSilentError, DriveThread
+from appliance.drives.asked_identity import ExchangedError
 from appliance.errors import Blame, RefusedError, StepFailedError, StickError
 from appliance.samples.model import Result
 from appliance.store.connect import transaction
@@ -33,9 +34,10 @@ def store_partial_results(
     """After `error` in `part`: store what it had found, without calling it finished.
 
     `insert` stores the figures. A step that a person skipped while its drive did not answer has
-    failed: without the skip it could not have gone on either.
+    failed: without the skip it could not have gone on either. Of a drive that was exchanged nothing
+    is stored: it may be the other one's.
     """
-    if isinstance(error, StickError):
+    if isinstance(error, (StickError, ExchangedError)):
         return
     skipped = is_skipped(context.connection, step.id)
     if not skipped and not isinstance(error, (StepFailedError, RefusedError)):

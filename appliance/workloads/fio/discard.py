@@ -19,7 +19,7 @@ _CHUNK_BYTES = 1 << 30
 
 
 def discard_all(bench: Bench) -> None:
-    """Discard the whole drive. Raises RefusedError, StepFailedError; what `bench.progress` raises.
+    """Discard the whole drive. Raises RefusedError, StepFailedError; what those of `bench` raise.
 
     With O_EXCL: the kernel refuses while anything holds the drive, as a mounted file system does.
     """
@@ -32,6 +32,8 @@ def discard_all(bench: Bench) -> None:
     try:
         for offset in range(0, bench.size_bytes, _CHUNK_BYTES):
             bench.progress("Discarding the whole drive", offset, bench.size_bytes)
+            if bench.check_identity is not None:
+                bench.check_identity()
             length = min(_CHUNK_BYTES, bench.size_bytes - offset)
             try:
                 fcntl.ioctl(descriptor, _BLKDISCARD, struct.pack("QQ", offset, length))

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from statistics import median
 
 from appliance.report import plain
 from appliance.report.blocks import (
@@ -31,7 +32,12 @@ from appliance.report.boots.findings import Finding
 from appliance.report.charts.plots import Line, draw_lines, make_chart
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.section import Row, Section, Values, say_times
-from appliance.samples.first_touch import Chance, find_first_chance, pair_touches
+from appliance.samples.first_touch import (
+    Chance,
+    find_deal_chance,
+    find_first_chance,
+    pair_touches,
+)
 from appliance.statistics import stats
 from appliance.store.read.workloads import TicketRow
 from appliance.workloads.lottery.keys import AFTER_INTERRUPTED, LotteryVariant
@@ -48,12 +54,19 @@ NOTE = (
 _SHARED_DOTS = "Files on equally many tickets share a dot: the mean of their rates."
 
 _GAIN = 1.0 + stats.TOLERANCE
+_GAIN_BETWEEN = 1.3
+"""From one pass to the next: a drive or a machine that warms up changes by up to a fifth or so."""
 _CHANCE = 0.005
 """Less than elsewhere: how long a disk takes also depends on where its head was before."""
+_DEAL_CHANCE = 0.003
+"""Of all draws of the same tickets. Less again: two or three reads of a file do not tell how long
+it usually takes."""
 _OPEN_CHANCE, _LARGE = 0.05, 2.0
 """Up to that chance so large a factor is not called chance's either."""
 _DRIVE_RAM_BYTES = 512 << 20
 """The largest cache of RAM in data sheets of disks; what lies there is lost without power."""
+
+_OF_DRIVE = ": this is the drive's"
 
 _PAST_RAM = {"direct"}
 """Passes whose reads go past the page cache."""
@@ -104,6 +117,9 @@ class Touches:
     repeat_bytes_s: float
     chance: Chance
     """That reads in any order would have first touches as slow among them."""
+    deal_chance: float
+    """That tickets in any order would meet the slow moments as these did; 1 where it does not
+    matter, because the repeats are not faster beyond chance."""
     repeat_ram_share: float
     """Of the repeats' bytes, how much the device did not serve, 0 to 1."""
     served_before_share: float
@@ -124,6 +140,15 @@ class Touches:
     def ratio(self) -> float:
         """How many times as fast repeats are as first touches."""
         return self.repeat_bytes_s / self.first_bytes_s
+
+    @property
+    def has_gain(self) -> bool:
+        """Whether repeats are faster beyond chance, and not for what was slow for a while."""
+        return (
+            self.ratio >= _GAIN
+            and self.chance.value <= _CHANCE
+            and self.deal_chance <= _DEAL_CHANCE
+        )
 
     @property
     def is_of_drive(self) -> bool:
@@ -172,9 +197,7 @@ def split_touches(one: Pass) -> tuple[list[TicketRow], list[TicketRow]]:
 def find_touches(one: Pass) -> Touches | None:
     """First touches against repeats; None where one of both is missing."""
     firsts, repeats = split_touches(one)
-    later: dict[str, list[float]] = {ticket.file: [] for ticket in firsts}
-    for ticket in repeats:
-        later[ticket.file].append(ticket.seconds)
+    later = _group_seconds(firsts, repeats)
     first_bytes_s = _find_rate([each for each in firsts for _ in later[each.file]])
     repeat_bytes_s = _find_rate(repeats)
     if not first_bytes_s or not repeat_bytes_s:
@@ -183,13 +206,16 @@ def find_touches(one: Pass) -> Touches | None:
     served = sum(ticket.device_read_bytes for ticket in repeats)
     first_faults = sum(ticket.major_faults for ticket in firsts)
     first_bytes = sum(ticket.bytes for ticket in firsts)
+    chance = find_first_chance([(each.seconds, *later[each.file]) for each in firsts])
+    is_faster = repeat_bytes_s >= first_bytes_s * _GAIN and chance.value <= _CHANCE
     known = sum(min(one.served_before.get(ticket.file, 0), ticket.bytes) for ticket in firsts)
     return Touches(
         firsts=len(firsts),
         repeats=len(repeats),
         first_bytes_s=first_bytes_s,
         repeat_bytes_s=repeat_bytes_s,
-        chance=find_first_chance([(each.seconds, *later[each.file]) for each in firsts]),
+        chance=chance,
+        deal_chance=_find_deal_chance(firsts, repeats) if is_faster else 1.0,
         repeat_ram_share=max(0.0, 1.0 - served / asked),
         served_before_share=1.0 if one.is_again else known / first_bytes,
         files_bytes=first_bytes,
@@ -203,16 +229,49 @@ def find_touches(one: Pass) -> Touches | None:
     )
 
 
-def find_chance_against(one: Pass, earlier: Pass) -> Chance:
-    """That chance makes first touches of one pass that much faster."""
-    later = {ticket.file: ticket.seconds for ticket in split_touches(one)[0]}
-    return find_first_chance(
-        [
-            (ticket.seconds, later[ticket.file])
-            for ticket in split_touches(earlier)[0]
-            if ticket.file in later
-        ]
+def _group_seconds(
+    firsts: Sequence[TicketRow], repeats: Sequence[TicketRow]
+) -> dict[str, list[float]]:
+    """How long the repeats of each file took."""
+    found: dict[str, list[float]] = {ticket.file: [] for ticket in firsts}
+    for ticket in repeats:
+        found[ticket.file].append(ticket.seconds)
+    return found
+
+
+def _find_deal_chance(firsts: Sequence[TicketRow], repeats: Sequence[TicketRow]) -> float:
+    reads = sorted((*firsts, *repeats), key=lambda ticket: ticket.seq)
+    return find_deal_chance(
+        tuple(ticket.file for ticket in reads), tuple(ticket.seconds for ticket in reads)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Between:
+    """First touches of a pass against an earlier pass."""
+
+    ratio: float
+    """How many times as fast they are."""
+    chance: Chance
+    """That chance makes them that much faster."""
+
+
+def _compare_passes(one: Pass, earlier: Pass, *, learned_in_pass: bool) -> _Between:
+    """First touches of one pass against the same files in an earlier pass.
+
+    Against the first touches there where these were shown to be slower than repeats. Else against
+    all reads there (the median of each file): the first ones may have met a slow moment.
+    """
+    later = {ticket.file: ticket.seconds for ticket in split_touches(one)[0]}
+    firsts, repeats = split_touches(earlier)
+    others = {} if learned_in_pass else _group_seconds(firsts, repeats)
+    pairs = [
+        (median([ticket.seconds, *others.get(ticket.file, ())]), later[ticket.file])
+        for ticket in firsts
+        if ticket.file in later
+    ]
+    ratio = sum(before for before, _ in pairs) / sum(after for _, after in pairs)
+    return _Between(ratio, find_first_chance(pairs))
 
 
 def make_block(workload: Workload) -> BlockView:
@@ -423,7 +482,7 @@ def _judge_pass(
     if share > DRIVE_SHARE:
         return Finding("flat", label, f"{text}, so this does not show the drive.", is_aside=True)
     if touches.is_of_drive:
-        return _judge_times(label, text, times, touches.chance, of_bytes=touches.files_bytes)
+        return _judge_within(label, text, touches)
     if one.is_again:
         text += (
             ". The pass had been begun before and was interrupted, so these first touches do not"
@@ -443,25 +502,61 @@ def _judge_pass(
         f" ({format_rate(at_first.first_bytes_s)} MB/s)"
     )
     if first.name == one.name:
-        chance = find_chance_against(one, first)
-        return _judge_times(label, text, times, chance, of_bytes=touches.files_bytes)
+        between = _compare_passes(one, first, learned_in_pass=at_first.has_gain)
+        return _judge_between(label, text, times, between, of_bytes=touches.files_bytes)
     text += ', which reads in another way; with "direct" as the first pass both read alike.'
     return Finding("flat", label, text)
 
 
-def _judge_times(label: str, text: str, times: float, chance: Chance, *, of_bytes: int) -> Finding:
-    """Whether the drive's later reads show a gain over its earlier ones."""
-    text += ": this is the drive's"
+def _judge_within(label: str, text: str, touches: Touches) -> Finding:
+    """Whether a pass shows that repeats are faster than first touches, and not chance."""
+    text += _OF_DRIVE
+    doubt = _doubt_chance(touches.ratio, touches.chance)
+    if doubt:
+        return Finding("flat", label, text + doubt)
+    if not touches.has_gain:
+        text += (
+            ", and not decided: most first touches come early, and whatever is slow for a while"
+            f" then does as much in {_percent(touches.deal_chance)} of all draws of these tickets."
+            " Another seed, or more files or tickets, would tell."
+        )
+        return Finding("flat", label, text)
+    return _make_gain(label, text, of_bytes=touches.files_bytes)
+
+
+def _judge_between(
+    label: str, text: str, times: float, between: _Between, *, of_bytes: int
+) -> Finding:
+    """Whether a pass shows that the drive has learned since an earlier one."""
+    text += _OF_DRIVE
+    doubt = _doubt_chance(times, between.chance)
+    if doubt:
+        return Finding("flat", label, text + doubt)
+    if between.ratio < _GAIN_BETWEEN:
+        text += (
+            f", and not decided: against all reads of that pass it is {between.ratio:.2f} times,"
+            " and a drive or a machine that warms up may do as much from one pass to the next."
+        )
+        return Finding("flat", label, text)
+    return _make_gain(label, text, of_bytes=of_bytes)
+
+
+def _doubt_chance(times: float, chance: Chance) -> str:
+    """The end of a sentence about what is no gain, or chance's; empty where it is neither."""
     if times < _GAIN:
-        return Finding("flat", label, f"{text}, and no gain.")
+        return ", and no gain."
     if chance.least > _CHANCE:
         few = "with so few reads chance may do as much. More files or tickets would tell."
-        return Finding("flat", label, f"{text}, and not decided: {few}")
+        return f", and not decided: {few}"
     if chance.value > _CHANCE:
         orders = f"chance does as much in {_percent(chance.value)} of all orders of these reads"
         if chance.value <= _OPEN_CHANCE and times >= _LARGE:
-            return Finding("flat", label, f"{text}, and not decided: {orders}. More would tell.")
-        return Finding("flat", label, f"{text}, and no proof of a gain: {orders}.")
+            return f", and not decided: {orders}. More would tell."
+        return f", and no proof of a gain: {orders}."
+    return ""
+
+
+def _make_gain(label: str, text: str, *, of_bytes: int) -> Finding:
     if of_bytes <= _DRIVE_RAM_BYTES:
         text += f", though its own RAM may hold the {format_bytes(of_bytes)} that were read"
     return Finding("gain", label, f"{text}.")
@@ -494,8 +589,13 @@ _RULE = (
     " reads the first ones would be as slow (Wilcoxon's test within each file), in a pass whose"
     f" repeats RAM answered by no more than {DRIVE_SHARE * 100:.0f} %, and whose files"
     " the drive had not served before. The first touches alone must have come from the drive."
-    " It is not decided where the reads are too few for so small a share whatever the drive"
-    f" does, or where the factor is {_LARGE:.1f} at least and the share no more than"
+    f" And if in no more than {_DEAL_CHANCE * 100:g} % of all draws of the same tickets the first"
+    " read of each file, or the first two, would meet the slow moments as they did: first touches"
+    " come early, and what is slow for a while is no gain. From one pass to the next a gain must"
+    f" be {_GAIN_BETWEEN:.1f} times, against the median of all reads of a file in the earlier pass,"
+    " or its first touch where that pass itself showed a gain. It is not decided where only these"
+    " two are missing, where the reads are too few for so small a share whatever the drive does, or"
+    f" where the factor is {_LARGE:.1f} at least and the share no more than"
     f" {_OPEN_CHANCE * 100:g} %."
 )
 SECTION = Section(

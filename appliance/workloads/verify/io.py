@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 
 from appliance.caches.direct import make_buffer
 from appliance.errors import StepFailedError, blame_of
@@ -35,6 +36,8 @@ DEPTH = 4
 """Requests under way at once."""
 HOPELESS_BYTES = 4 << 20
 """More bytes than this that cannot be read or written in one stretch: the drive is hopeless."""
+CHECK_EVERY_S = 20.0
+"""So long is written at most before the drive is asked again who it is, where that is needed."""
 CONFIRMED_BYTES = 16 << 20
 """Once so much of a stretch was as wrong the second time, no more of it is read twice: a fake drive
 is wrong all over."""
@@ -122,18 +125,45 @@ def write_stretch(
     found: Found,
     *,
     tell: Callable[[int], None],
+    check_identity: Callable[[], None] | None = None,
 ) -> None:
     """Write and flush; `tell` is given the bytes done. `found` is new, and filled on the way.
 
-    Raises StepFailedError when the drive is gone, hopeless, or does not flush.
+    `check_identity` is called every `CHECK_EVERY_S` with no request under way; its time does not
+    count. Raises StepFailedError when the drive is gone, hopeless, or does not flush, and what
+    `check_identity` raises.
     """
-    start_s = time.monotonic()
-    _work(requests, lambda: partial(_write, fd, _make_buffer(pattern), found), found, tell)
+    start_s, checked_s = time.monotonic(), 0.0
+    left = iter(requests)
+    for first in left:
+        some = left if check_identity is None else _take_for(left, CHECK_EVERY_S)
+        worker = partial(_make_writer, fd, pattern, found)
+        _work(chain((first,), some), worker, found, tell)
+        if found.hopeless:
+            break
+        if check_identity is not None:
+            begun_s = time.monotonic()
+            check_identity()
+            checked_s += time.monotonic() - begun_s
     if found.hopeless:
         raise StepFailedError(f"the drive does not accept what is written to it: {found.hopeless}")
     os.fsync(fd)
-    found.seconds = time.monotonic() - start_s
+    found.seconds = time.monotonic() - start_s - checked_s
     found.finish()
+
+
+def _take_for(requests: Iterator[Extent], seconds: float) -> Iterator[Extent]:
+    """Those that are begun within so many seconds; the others are left."""
+    end_s = time.monotonic() + seconds
+    while time.monotonic() < end_s:
+        try:
+            yield next(requests)
+        except StopIteration:
+            return
+
+
+def _make_writer(fd: int, pattern: Pattern, found: Found) -> Callable[[Extent], None]:
+    return partial(_write, fd, _make_buffer(pattern), found)
 
 
 def read_stretch(

@@ -265,6 +265,7 @@ class VerifyWorkload(Workload):
                 cut_stretch(self._pieces, number),
                 found,
                 tell=lambda done: bench.progress(_LABELS[WRITE], done, total),
+                check_identity=bench.check_identity,
             )
         device_bytes = bench.read_counters().write_bytes - before
         state = judge_writes(

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from appliance.drives.asked_identity import ExchangedError
 from appliance.errors import RefusedError, StepFailedError
 from appliance.workloads.base import Bench, PartResult
-from appliance.workloads.fio import fresh
+from appliance.workloads.fio import discard, fresh
 from appliance.workloads.fio.discard import discard_all
 from appliance.workloads.fio.workload import make_workload
 from appliance.workloads.idle_wait import Rest
@@ -96,6 +97,22 @@ def test_nothing_is_discarded_on_what_was_not_released_or_has_files(
 ) -> None:
     with pytest.raises(RefusedError, match="not released for discarding"):
         discard_all(lab.bare(writable=False) if is_bare else lab.bench)
+
+
+def test_a_disk_that_was_exchanged_meanwhile_is_not_discarded(
+    lab: FioBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    discarded: list[object] = []
+    monkeypatch.setattr("fcntl.ioctl", lambda *_: discarded.append(_))
+    monkeypatch.setattr(discard, "_CHUNK_BYTES", 4096)
+
+    def check() -> None:
+        if discarded:
+            raise ExchangedError("another drive")
+
+    with pytest.raises(ExchangedError):
+        discard_all(replace(lab.bare(writable=True), check_identity=check))
+    assert len(discarded) == 1
 
 
 @pytest.mark.parametrize("error", [errno.EOPNOTSUPP, errno.EREMOTEIO])

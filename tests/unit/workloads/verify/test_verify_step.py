@@ -7,13 +7,21 @@ from uuid import UUID
 
 import pytest
 
+from appliance.drives.asked_identity import ExchangedError
 from appliance.drives.own_uuid import make_table_uuid
 from appliance.errors import RefusedError, StepFailedError
 from appliance.samples.model import METRIC_UNITS
 from appliance.workloads.verify import io as verify_io
 from appliance.workloads.verify.io import HOPELESS_BYTES
 from appliance.workloads.verify.workload import VerifyWorkload
-from tests.unit.workloads.verify.verify_bench import MIB, Make, VerifyBench, bench_maker, plan
+from tests.unit.workloads.verify.verify_bench import (
+    MIB,
+    Make,
+    VerifyBench,
+    bench_maker,
+    plan,
+    take_over,
+)
 
 
 @pytest.fixture
@@ -49,6 +57,37 @@ def test_the_devices_bytes_stand_in_the_stretches_once(make: Make) -> None:
             if result.metric == metric
         )
         assert counted == lab.drive.size_bytes
+
+
+def test_a_drive_in_a_dock_is_asked_between_requests_and_all_is_written_once(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verify_io, "CHECK_EVERY_S", 0.0)
+    lab, honest = make(), make()
+    lab.check_identity = lambda: lab.drive.log.append(("asked", 0, 0))
+    take_over(monkeypatch, lab.drive)
+    lab.run(lab.start(), until="read-00")
+    calls = [name for name, _, _ in lab.drive.log]
+    assert calls.count("asked") == calls.count("write") > 0
+    assert "writewrite" not in "".join(calls)
+    assert lab.value("write", "app_write_bytes") == honest.drive.size_bytes
+
+
+def test_nothing_more_is_written_once_another_drive_answers(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verify_io, "CHECK_EVERY_S", 0.0)
+    lab = make()
+
+    def exchange() -> None:
+        if sum(name == "write" for name, _, _ in lab.drive.log) == 3:
+            raise ExchangedError("another drive")
+
+    lab.check_identity = exchange
+    with pytest.raises(ExchangedError):
+        lab.run(lab.start())
+    assert [name for name, _, _ in lab.drive.log].count("write") == 3
+    assert lab.drive.log[-1][0] == "write", "what is left would be flushed to the other drive"
 
 
 def test_all_is_written_and_flushed_before_anything_is_read(make: Make) -> None:

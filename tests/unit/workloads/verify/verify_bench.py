@@ -111,6 +111,7 @@ class VerifyBench:
     raw: Path
     state: str = "first step on it"
     stored: dict[str, PartResult] = field(default_factory=dict)
+    check_identity: Callable[[], None] | None = None
 
     def start(self) -> VerifyWorkload:
         """The engine's next start."""
@@ -130,6 +131,7 @@ class VerifyBench:
             progress=lambda *_: None,
             read_counters=lambda: DiskStats(0, self.drive.read_bytes, 0, self.drive.write_bytes),
             drive_state=self.state,
+            check_identity=self.check_identity,
         )
 
     def run(self, workload: VerifyWorkload, *, until: str = "") -> None:
