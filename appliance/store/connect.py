@@ -309,6 +309,20 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
             raise
 
 
+def copy_all(connection: sqlite3.Connection, copy: sqlite3.Connection) -> None:
+    """Raises sqlite3.Error, also where another program holds the database for too long.
+
+    Python's backup waits for that one for ever (pysqlite_connection_backup_impl in CPython's
+    Modules/_sqlite/connection.c): so the lock to read comes first.
+    """
+    connection.execute("BEGIN")
+    try:
+        read_header(connection)
+        connection.backup(copy)
+    finally:
+        connection.execute("ROLLBACK")
+
+
 @contextmanager
 def impatient(connection: sqlite3.Connection) -> Iterator[None]:
     """Who holds the database was waited for, and is not waited for again in this block."""
