@@ -9,6 +9,7 @@ import sqlite3
 from contextlib import closing
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,8 +60,8 @@ def make_foreign(path: Path) -> None:
         connection.execute("CREATE TABLE campaign (id)")
 
 
-def _connect_unflushed(uri: str) -> sqlite3.Connection:
-    connection = _connect(uri)
+def _connect_unflushed(uri: str, **options: Any) -> sqlite3.Connection:  # noqa: ANN401 - as it takes them
+    connection = _connect(uri, **options)
     connection.execute("PRAGMA synchronous = OFF")
     return connection
 

@@ -215,7 +215,7 @@ class AwaitedStick:
             except (OSError, ValueError, struct.error):
                 continue  # it is just coming: its partitions are not there yet
             seen = disks
-        self._switch_off()
+        self.switch_off()
         return False
 
     def _is_back(self, disks: Iterable[str]) -> bool:
@@ -268,8 +268,8 @@ class AwaitedStick:
             return {name: read_number(name) for name in sorted(os.listdir(_DISKS))}  # noqa: PTH208
         return {}
 
-    def _switch_off(self) -> None:
-        """At once. Where no program can be read for it, the kernel does it without one."""
+    def switch_off(self) -> None:
+        """At once, and without the database. Where no program can be read, the kernel does it."""
         power = self._host.power
         with suppress(KaltstartError, OSError):
             power.clear_alarm()

@@ -75,6 +75,7 @@ from appliance.plan.read import parse_plan
 from appliance.progress import tell_nobody
 from appliance.run import run
 from appliance.service.awaited_stick import PULLED, AwaitedStick
+from appliance.service.database_wait import DatabaseWait
 from appliance.service.drive_guard import MachineDrives, close_guard_without_stick
 from appliance.service.drive_watch import DriveList
 from appliance.service.import_campaigns import take_over
@@ -93,7 +94,12 @@ from appliance.store.campaigns import (
     select_unfinished_campaign,
     select_unreported_campaign,
 )
-from appliance.store.connect import impatient, telling_stick_trouble, transaction
+from appliance.store.connect import (
+    GuardedConnection,
+    impatient,
+    telling_stick_trouble,
+    transaction,
+)
 from appliance.store.pause_and_skip import is_pause_asked
 from appliance.store.requests import Request, select_new_requests, select_request
 from appliance.store.wake_trials import select_trial_under_way
@@ -117,21 +123,30 @@ def serve(drives: DriveList, host: Host) -> None:
         write_status(status, host.run)
     start_interfaces(host)
     awaited = AwaitedStick(host)
+    wait = DatabaseWait(status, host)
     is_first = True
     while True:
         try:
-            stick, connection = open_stick(host, check=awaited.check_database)
+            stick, connection = open_stick(host, check=awaited.check_database, is_over=wait.is_over)
         except KaltstartError as error:
             show_trouble(status, host, error)
             drives.all_found(None)
             with suppress(KaltstartError):
                 close_guard_without_stick(host)
+            _switch_off_if_asked(wait, awaited, host)
         else:
             status.error = None
             awaited.note(stick)
             drives.all_found(stick)
             appliance = Appliance(
-                status, stick, connection, drives, host, awaited=awaited, is_back=not is_first
+                status,
+                stick,
+                connection,
+                drives,
+                host,
+                awaited=awaited,
+                wait=wait,
+                is_back=not is_first,
             )
             is_first = False
             _work_until_gone(appliance)
@@ -156,10 +171,18 @@ def _work_until_gone(appliance: "Appliance") -> None:
         if isinstance(error, StickError):
             appliance.stop_for_trouble(error)
             show_trouble(appliance.status, appliance.host, error)
+            _switch_off_if_asked(appliance.wait, appliance.awaited, appliance.host)
         else:
             appliance.pause_after_bug(error)
             keep_crash(error)
         raise
+
+
+def _switch_off_if_asked(wait: DatabaseWait, awaited: AwaitedStick, host: Host) -> None:
+    """The power key has ended a wait for the database, so nothing more can be stored."""
+    if wait.ends_in_power_off:
+        awaited.switch_off()
+        host.power.wait_for_the_end()
 
 
 def start_interfaces(host: Host) -> None:
@@ -183,6 +206,7 @@ class Appliance:
         host: Host,
         *,
         awaited: AwaitedStick | None = None,
+        wait: DatabaseWait | None = None,
         is_back: bool = False,
     ) -> None:
         """`is_back`: the stick was pulled out in this boot, and nothing is to start by itself."""
@@ -194,7 +218,17 @@ class Appliance:
         self.connection = connection
         self.host = host
         self.this_boot = host.this_boot
-        self.screen = Screen(status, connection, host, look=self.awaited.raise_if_gone)
+        self.wait = wait or DatabaseWait(status, host)
+        self.screen = Screen(
+            status,
+            connection,
+            host,
+            look=self.awaited.raise_if_gone,
+            keyboards=self.wait.keyboards,
+        )
+        self.wait.is_key_heard = self.screen.is_key_heard
+        if isinstance(connection, GuardedConnection):
+            connection.is_over = self.wait.is_over
         self.context = CampaignContext(
             connection,
             host,

@@ -34,6 +34,7 @@ from appliance.stick.partitions import (
 from appliance.store.connect import (
     LONG_PATIENCE_S,
     RESTORE_HINT,
+    IsOver,
     open_database,
     telling_stick_trouble,
 )
@@ -50,11 +51,15 @@ _locks: list[int] = []
 
 
 def open_stick(
-    host: Host, *, check: Callable[[sqlite3.Connection], None] = lambda _: None
+    host: Host,
+    *,
+    check: Callable[[sqlite3.Connection], None] = lambda _: None,
+    is_over: IsOver | None = None,
 ) -> tuple[Stick, sqlite3.Connection]:
     """The stick, mounted, and its database; makes the data partition at the first boot.
 
-    `check` sees the database before anything is stored in it. Raises what `check` raises,
+    `check` sees the database before anything is stored in it. `is_over` may end a wait for other
+    programs that keep it locked. Raises what `check` raises,
     StickError, StepFailedError, or RefusedError while a copy of the database is put in its place.
     """
     unmount_dead()
@@ -77,7 +82,7 @@ def open_stick(
         hint="wait until that is done, then restart the machine",
     )
     try:
-        connection = _open_database(host, repaired, mended, check)
+        connection = _open_database(host, repaired, mended, check, is_over)
     except BaseException:
         os.close(lock)  # a person may put a copy in its place
         raise
@@ -98,8 +103,9 @@ def _open_database(
     repaired: str,
     mended: Sequence[str],
     check: Callable[[sqlite3.Connection], None],
+    is_over: IsOver | None,
 ) -> sqlite3.Connection:
-    connection = open_database(DATABASE, patience_s=LONG_PATIENCE_S)
+    connection = open_database(DATABASE, patience_s=LONG_PATIENCE_S, is_over=is_over)
     try:
         _let_interface_store()
         with _telling_unreadable():

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Protocol
 
-from appliance.campaign.console_keys import Listener
+from appliance.campaign.console_keys import Keyboards, Listener
 from appliance.campaign.host import Host
 from appliance.campaign.requests.handlers import Wanted, answer_beside_campaign
 from appliance.campaign.status import Status, write_status
@@ -45,6 +45,7 @@ class Screen:
         host: Host,
         *,
         look: Callable[[], None] = lambda: None,
+        keyboards: Keyboards | None = None,
     ) -> None:
         """`look` is called as often as people are listened to, and raises where all has to end."""
         self._look = look
@@ -53,10 +54,12 @@ class Screen:
         self._host = host
         self._clock = host.clock
         self._gives_up_s: float | None = None
-        self._keyboards = host.open_keyboards()
+        self._keyboards = keyboards or host.open_keyboards()
         self._listener: Listener | None = None
         """From a countdown on, until power goes or something else is shown."""
         self._listening = ExitStack()
+        self._is_key_heard = False
+        """Since the countdown."""
 
     def show(self, phase: str, message: str, **more: object) -> None:
         """Publish a new state; what `more` does not give is empty."""
@@ -126,7 +129,13 @@ class Screen:
         is_asked = self._answer_requests() in {Wanted.STOP, Wanted.PAUSE} or (
             campaign_id is not None and is_pause_asked(self._connection, campaign_id)
         )
-        return is_asked or (self._listener is not None and self._listener.is_pressed())
+        return is_asked or self.is_key_heard()
+
+    def is_key_heard(self) -> bool:
+        """Whether a key was pressed since the countdown, also if this was asked before."""
+        if self._listener is not None and self._listener.is_pressed():
+            self._is_key_heard = True
+        return self._is_key_heard
 
     def is_power_key_pressed(self) -> bool:
         """Whether the machine is to be switched off as soon as nothing is being written."""
@@ -134,6 +143,7 @@ class Screen:
 
     def _stop_listening(self) -> None:
         self._listener = None
+        self._is_key_heard = False
         self._listening.close()
 
     def _wait_for_interface(self) -> None:

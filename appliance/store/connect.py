@@ -7,11 +7,13 @@ deleted, which it does only in DELETE mode (sqlite.org/pragma.html#pragma_synchr
 
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Self, override
+from typing import Any, Self, cast, override
 
 from appliance.errors import StickError
 from appliance.store.schema import APPLICATION_ID, VERSIONS, find_changed, find_exact_version
@@ -22,6 +24,13 @@ PATIENCE_S = 20.0
 LONG_PATIENCE_S = 300.0
 """Of what would be lost if it were not stored: the figures of the engine and of a measured boot."""
 _SHORT_PATIENCE_S = 2.0
+_SLICE_S = 0.25
+_PAUSE_S = 0.02
+"""Between slices: where SQLite knows that waiting alone does not help, it does not wait at all."""
+_REPEATABLE = ("SELECT", "WITH", "PRAGMA", "BEGIN", "COMMIT")
+"""Statements that have done nothing when they find the database locked."""
+_CHANGES = ("INSERT", "UPDATE", "DELETE")
+_PATIENCE = "PRAGMA busy_timeout"
 RESTORE_HINT = (
     "in the shell of the page Machine, `kaltstart rescue` copies it to KALTSTART "
     "as it is, and `kaltstart restore` replaces it with its newest copy"
@@ -45,6 +54,12 @@ _OF_THE_STICK = frozenset(
     }
 )
 
+LONG_WAIT_S = 5.0
+"""A key ends a wait as long as this; a shorter one ends by itself, and what the key asks for is
+stored then."""
+IsOver = Callable[[float], bool]
+"""Asked while a statement waits for another program, given the seconds: whether to wait no more."""
+
 
 @contextmanager
 def _telling_damage() -> Iterator[None]:
@@ -62,18 +77,21 @@ class _GuardedCursor(sqlite3.Cursor):
 
     @override
     def execute(self, sql: str, parameters: Any = (), /) -> Self:
-        with _telling_damage():
-            return super().execute(sql, parameters)
+        return self._carry_out(sql, partial(super().execute, sql, parameters))
 
     @override
     def executemany(self, sql: str, seq_of_parameters: Iterable[Any], /) -> Self:
-        with _telling_damage():
-            return super().executemany(sql, seq_of_parameters)
+        return self._carry_out(sql, partial(super().executemany, sql, seq_of_parameters))
 
     @override
     def executescript(self, sql_script: str, /) -> sqlite3.Cursor:
         with _telling_damage():
             return super().executescript(sql_script)
+
+    def _carry_out(self, sql: str, attempt: Callable[[], Self]) -> Self:
+        connection = cast("GuardedConnection", self.connection)
+        with _telling_damage():
+            return connection.carry_out(sql, attempt)
 
 
 class GuardedConnection(sqlite3.Connection):
@@ -81,7 +99,58 @@ class GuardedConnection(sqlite3.Connection):
 
     They quote the schema, in which a bit may have turned; Python then raises UnicodeDecodeError,
     which nobody expects of a database.
+
+    A statement that finds the database locked waits within SQLite, as long as the busy timeout is,
+    and hears nobody meanwhile. If `is_over` is set, it waits as long, but in slices.
     """
+
+    is_over: IsOver | None = None
+    _takes_locks_late = False
+    """Whether the transaction, if there is one, locks the database no earlier than it reads."""
+
+    def carry_out[T](self, sql: str, attempt: Callable[[], T]) -> T:
+        """Do `attempt`, which executes `sql`. Raises what `attempt` raises.
+
+        What may not be repeated waits within SQLite, as everything does without `is_over`.
+        """
+        if self.is_over is None or sql.startswith(_PATIENCE):
+            return attempt()
+        if not self.in_transaction:
+            self._takes_locks_late = sql == "BEGIN"
+            # A row of RETURNING that nobody has fetched yet would keep it from being committed.
+            if sql.lstrip().startswith(_CHANGES) and "RETURNING" not in sql:
+                # A COMMIT that waits lets no new reader in. A statement alone would start again.
+                with _all_or_nothing(self):
+                    return attempt()
+        elif sql != "COMMIT" and not self._takes_locks_late:
+            return attempt()  # it has its lock
+        if not sql.lstrip().startswith(_REPEATABLE):
+            return attempt()
+        return self._wait_in_slices(attempt, self.is_over)
+
+    def _wait_in_slices[T](self, attempt: Callable[[], T], is_over: IsOver) -> T:
+        patience_ms = self._read_patience_ms()
+        begun_s = time.monotonic()
+        self._set_patience_ms(min(patience_ms, round(_SLICE_S * 1000)))
+        try:
+            while True:
+                try:
+                    return attempt()
+                except sqlite3.OperationalError as error:
+                    waited_s = time.monotonic() - begun_s
+                    if not _is_busy(error) or waited_s * 1000 >= patience_ms or is_over(waited_s):
+                        raise
+                time.sleep(_PAUSE_S)
+        finally:
+            with suppress(sqlite3.Error):  # closed by now
+                self._set_patience_ms(patience_ms)
+
+    def _read_patience_ms(self) -> int:
+        (patience_ms,) = self.execute(_PATIENCE).fetchone()
+        return int(patience_ms)
+
+    def _set_patience_ms(self, patience_ms: int) -> None:
+        self.execute(f"{_PATIENCE} = {patience_ms}")
 
     @override
     def cursor(self, factory: Any = _GuardedCursor) -> Any:
@@ -103,17 +172,18 @@ class GuardedConnection(sqlite3.Connection):
         return cursor.executescript(sql_script)
 
 
-def open_database(path: Path, *, patience_s: float = PATIENCE_S) -> sqlite3.Connection:
+def open_database(
+    path: Path, *, patience_s: float = PATIENCE_S, is_over: IsOver | None = None
+) -> sqlite3.Connection:
     """Open for writing, creating or migrating as needed.
 
-    `patience_s`: how long a statement waits for another program that reads or writes. Raises
-    StickError when the file is not ours, is newer than this program, has a damaged schema, or
-    cannot be written.
+    `patience_s`: how long a statement waits for another program that reads or writes, unless
+    `is_over` ends the wait. Raises StickError when the file is not ours, is newer than this
+    program, has a damaged schema, or cannot be written.
     """
     connection = None
     try:
-        connection = _connect(f"{path.as_uri()}?mode=rwc")
-        connection.execute(f"PRAGMA busy_timeout = {round(patience_s * 1000)}")
+        connection = _connect(f"{path.as_uri()}?mode=rwc", patience_s=patience_s, is_over=is_over)
         _check_version(connection, name=str(path))
         check_schema(connection)
         connection.execute("PRAGMA journal_mode = DELETE")
@@ -185,16 +255,19 @@ def _advise(error: sqlite3.Error) -> str:
     return _PLUG_IN
 
 
-def _connect(uri: str) -> sqlite3.Connection:
+def _connect(
+    uri: str, *, patience_s: float = PATIENCE_S, is_over: IsOver | None = None
+) -> sqlite3.Connection:
     # Steps beside each other use it from threads of their own, one at a time (`appliance.turn`).
     connection = sqlite3.connect(
         uri,
         uri=True,
         autocommit=True,
-        timeout=PATIENCE_S,
+        timeout=patience_s,
         check_same_thread=False,
         factory=GuardedConnection,
     )
+    connection.is_over = is_over
     connection.row_factory = sqlite3.Row
     connection.text_factory = decode_text
     connection.execute("PRAGMA synchronous = EXTRA")
@@ -296,17 +369,36 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
     Raises StickError where the stick does not take it.
     """
-    with telling_stick_trouble():
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            connection.execute("COMMIT")
-        except BaseException:
-            # Of a stick that is gone the transaction goes with the connection.
-            with suppress(sqlite3.Error):
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-            raise
+    with telling_stick_trouble(), _all_or_nothing(connection):
+        yield
+
+
+@contextmanager
+def _all_or_nothing(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # Of a stick that is gone the transaction goes with the connection.
+        with suppress(sqlite3.Error):
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        raise
+
+
+def copy_all(connection: sqlite3.Connection, copy: sqlite3.Connection) -> None:
+    """Raises sqlite3.Error, also where another program holds the database for too long.
+
+    Python's backup waits for that one for ever (pysqlite_connection_backup_impl in CPython's
+    Modules/_sqlite/connection.c): so the lock to read comes first.
+    """
+    connection.execute("BEGIN")
+    try:
+        read_header(connection)
+        connection.backup(copy)
+    finally:
+        connection.execute("ROLLBACK")
 
 
 @contextmanager
@@ -338,7 +430,7 @@ def telling_stick_trouble() -> Iterator[None]:
 
 def find_stick_trouble(error: sqlite3.Error) -> StickError | None:
     """What `error` says of the stick, whichever statement or row it came with; None: a bug."""
-    if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+    if _is_busy(error):
         return StickError(
             "nothing can be stored: another program keeps the database locked",
             hint=f"{_LET_GO}; what was stored is kept, and the campaign can go on from there "
@@ -351,6 +443,10 @@ def find_stick_trouble(error: sqlite3.Error) -> StickError | None:
         hint="switch the machine off, check that the stick is plugged in firmly and not full, and "
         "switch it on: what was stored is kept, and the campaign can continue from there",
     )
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    return bool(getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY)
 
 
 def _is_of_the_stick(error: sqlite3.Error) -> bool:

@@ -19,6 +19,7 @@ from appliance.store.connect import (
     DAMAGED_FILE,
     RESTORE_HINT,
     check_schema,
+    copy_all,
     find_header,
     open_read_only,
 )
@@ -94,7 +95,7 @@ def keep_copy(connection: sqlite3.Connection, *, is_end: bool = False) -> str:
     try:
         with closing(sqlite3.connect(fresh)) as copy:
             copy.execute("PRAGMA journal_mode = OFF")
-            connection.backup(copy)
+            copy_all(connection, copy)
         sync_path(fresh)
         fresh.replace(older)
         sync_path(database.parent)

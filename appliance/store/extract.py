@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from appliance.store.connect import read_header
+from appliance.store.connect import copy_all
 from appliance.store.merge import TABLES
 
 
@@ -24,27 +24,13 @@ def extract_campaign(
             copy.execute("PRAGMA journal_mode = OFF")
             copy.execute("PRAGMA synchronous = OFF")
             # SQLite 3.40 cannot VACUUM INTO where it only reads (a table has a generated column).
-            _copy_all(connection, copy)
+            copy_all(connection, copy)
             copy.execute("BEGIN")
             _keep_only(copy, campaign_id)
             copy.execute("COMMIT")
             copy.execute("VACUUM INTO ?", (str(target),))
     finally:
         scratch.unlink(missing_ok=True)
-
-
-def _copy_all(connection: sqlite3.Connection, copy: sqlite3.Connection) -> None:
-    """Raises sqlite3.Error, also where another program holds the database for too long.
-
-    Python's backup waits for that one for ever (pysqlite_connection_backup_impl in CPython's
-    Modules/_sqlite/connection.c): so the lock to read comes first.
-    """
-    connection.execute("BEGIN")
-    try:
-        read_header(connection)
-        connection.backup(copy)
-    finally:
-        connection.execute("ROLLBACK")
 
 
 def _keep_only(copy: sqlite3.Connection, campaign_id: int) -> None:

@@ -73,6 +73,7 @@ from appliance.store.campaigns import (
 )
 from appliance.store.connect import (
     LONG_PATIENCE_S,
+    LONG_WAIT_S,
     impatient,
     open_database,
     telling_stick_trouble,
@@ -102,7 +103,9 @@ def measure_boot(host: Host) -> None:
         drives, stick = _await_stick(host, this_boot.slot, keyboards)
         repaired = mount_data(stick, min_free_bytes=0)
         mount_fat(stick)
-        connection = open_database(DATABASE, patience_s=LONG_PATIENCE_S)
+        connection = open_database(
+            DATABASE, patience_s=LONG_PATIENCE_S, is_over=partial(_is_wait_over, keyboards)
+        )
     except KaltstartError as error:
         host.announce("refused", reason=error.message)
         if stick is not None:
@@ -128,6 +131,12 @@ def measure_boot(host: Host) -> None:
             host.announce("refused", reason=said)
             _keep(host, stick, drives, sample, reason=said)
             _give_back(host, keyboards, partial(_count_and_close, context))
+
+
+def _is_wait_over(keyboards: Keyboards, waited_s: float) -> bool:
+    """Whether the power key ends the wait for a program that keeps the database locked."""
+    # Looked at from the beginning, because keyboards that nobody looks at are not open.
+    return keyboards.is_power_pressed() and waited_s >= LONG_WAIT_S
 
 
 def _await_stick(host: Host, slot: int, keyboards: Keyboards) -> tuple[Sequence[Drive], Stick]:

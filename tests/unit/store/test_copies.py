@@ -312,3 +312,25 @@ def test_what_goes_while_rows_are_read_is_trouble_with_the_stick(database: Path)
             telling_stick_trouble(),
         ):
             list(rows)
+
+
+def test_a_copy_does_not_wait_for_ever_for_a_program_that_locks_the_database(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes before has been read by then."""
+    find_older = copies._find_older
+    with (
+        closing(open_database(database, patience_s=0)) as connection,
+        closing(sqlite3.connect(database, autocommit=True)) as other,
+    ):
+
+        def lock(connection: sqlite3.Connection) -> tuple[Path, str]:
+            found = find_older(connection)
+            other.execute("BEGIN EXCLUSIVE")
+            return found
+
+        monkeypatch.setattr(copies, "_find_older", lock)
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            keep_copy(connection)
+        other.execute("ROLLBACK")
+    assert not database.with_name("copy.new").exists()

@@ -284,7 +284,7 @@ def test_what_is_no_database_is_refused_and_left_alone(path: Path, opens: type) 
 def test_a_copy_is_advised_only_where_the_database_may_be_damaged(
     path: Path, monkeypatch: pytest.MonkeyPatch, code: int, advice: str, *, restores: bool
 ) -> None:
-    def fail(_: str) -> sqlite3.Connection:
+    def fail(_: str, **__: object) -> sqlite3.Connection:
         error = sqlite3.OperationalError("no")
         error.sqlite_errorcode = code
         raise error
