@@ -6,7 +6,8 @@ campaign and never restarts the machine.
 """
 
 import sqlite3
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -17,6 +18,7 @@ from appliance.caches.memory_limit import release_bounded
 from appliance.campaign.boots.attempts import settle_armed
 from appliance.campaign.boots.install import prepare
 from appliance.campaign.boots.installed import find_returned, store_report
+from appliance.campaign.boots.kept_replay import import_kept_replay
 from appliance.campaign.boots.next_boot import Outcome, start_next_boot
 from appliance.campaign.boots.rehearsal import begin_trial, continue_trial, end_trial, rehearse
 from appliance.campaign.boots.replay import find_due_replay, measure_replay
@@ -108,6 +110,7 @@ from appliance.units import printable
 _AUTOSTART_S = 10
 _POLL_S = 0.25
 _HEARTBEAT_S = 5
+_NEVER_BEGAN = N_("its start was interrupted before it began: resume it to let it run")
 _LEFT = "releasing what an earlier engine left behind"
 _HAVE_ONE = frozenset({"tty1", "ttyS0"})
 """Terminals whose interface systemd starts, in any machine."""
@@ -256,6 +259,7 @@ class Appliance:
         record(self, "ready", version=VERSION, firmware=self.this_boot.firmware)
         self.awaited.check_database(self.connection)  # of a new one it is the first line
         self._tidy_firmware()
+        self._import_kept_replay()
         # What is on a stick that was pulled out may be of another machine's doing.
         if owed := read_owed_pause() or (PULLED if self.is_back else ""):
             self._pause_unfinished(owed)
@@ -281,6 +285,14 @@ class Appliance:
             self._obey_power_key()
             self._look_at_drives()
             self.host.clock.sleep(_POLL_S)
+
+    def _import_kept_replay(self) -> None:
+        """Before anything repeats its boot. A stick that does not accept it pauses the campaign."""
+        try:
+            import_kept_replay(self.context)
+        except StickError as error:
+            refuse(self, reasons_of(error))
+            self._pause_unfinished(str(error))
 
     def _continue_wake_trial(self, campaign: CampaignRow | None) -> None:
         """One that a person asked for; one of a campaign that does not go on by itself is over."""
@@ -366,6 +378,10 @@ class Appliance:
 
     def _resume_after_start(self, campaign: CampaignRow) -> None:
         self.status.campaign_id = campaign.id
+        if campaign.state == "preparing" and not campaign.power_actions:
+            # Stored, and never let run: `_run_anew` counts before anything else.
+            pause(self.context, campaign.id, _NEVER_BEGAN)
+            return
         # Counted before it happens: from here on a panic may restart the machine, and what resets
         # it without one, as a drive that is read may, is counted too.
         count_power_action(self.connection, campaign.id)
@@ -379,15 +395,8 @@ class Appliance:
             # The same at each later start: a person has to see it, and to be answered.
             self._pause_for(campaign.id, error)
             return
-        if campaign.power_actions >= campaign.max_power_actions:
-            pause(
-                self.context,
-                campaign.id,
-                N_("too many restarts; something makes the machine restart"),
-            )
-            return
-        if lost := find_lost_actions(campaign, self.host):
-            pause(self.context, campaign.id, describe_lost_actions(lost))
+        if uncounted := self._explain_restarts(campaign):
+            pause(self.context, campaign.id, uncounted)
             return
         note_power_action(self.connection, self.host)
         if absence := describe_absence(
@@ -406,6 +415,13 @@ class Appliance:
             pause(self.context, campaign.id, name_stop(self.connection, campaign.id))
             return
         self._run_campaign(campaign.id)
+
+    def _explain_restarts(self, campaign: CampaignRow) -> str:
+        """Why none may follow: they are too many, or the stick forgets them; or empty."""
+        if campaign.power_actions >= campaign.max_power_actions:
+            return N_("too many restarts; something makes the machine restart")
+        lost = find_lost_actions(campaign, self.host)
+        return describe_lost_actions(lost) if lost else ""
 
     def _measure_if_due(self, campaign: CampaignRow) -> None:
         """Before anything else is done with a drive. Raises StickError, StoppedByPersonError."""
@@ -443,6 +459,7 @@ class Appliance:
 
     def _run_anew(self, campaign_id: int) -> None:
         """The same for one that a person, or its plan, lets run in this boot."""
+        import_kept_replay(self.context)  # before its boot, or another one, is armed
         count_power_action(self.connection, campaign_id)
         note_power_action(self.connection, self.host)
         self._run_campaign(campaign_id)
@@ -670,6 +687,20 @@ class Appliance:
         campaign_id = start_campaign(
             self.connection, text, host=self.host, drives=self.host.drives.find(), stick=self.stick
         )
+        with self._pausing_if_it_fails(campaign_id):
+            self._tell_of_start(campaign_id, text)
+        return campaign_id
+
+    @contextmanager
+    def _pausing_if_it_fails(self, campaign_id: int) -> Iterator[None]:
+        """A campaign that is stored, and whose start is then refused, waits for a person."""
+        try:
+            yield
+        except KaltstartError as error:
+            self._pause_for(campaign_id, error)
+            raise
+
+    def _tell_of_start(self, campaign_id: int, text: str) -> None:
         if text == self.status.plan["toml"]:
             self.status.plan["is_known"] = True
         self.host.announce(
@@ -678,7 +709,6 @@ class Appliance:
         image = f"Kaltstart {VERSION}"
         record(self, "campaign-start", what=image, campaign_id=campaign_id)
         self._warn_of_silence(campaign_id)
-        return campaign_id
 
     def _warn_of_silence(self, campaign_id: int) -> None:
         """Of released drives that tell nobody who they are: one in its place is not noticed."""
@@ -732,11 +762,12 @@ class Appliance:
         self._let_run_by_person.add(campaign_id)
         with suppress(StickError):  # a person starts it, and sees it start
             self._note_start(plan_toml)
-        said = (
-            Phrase(N_("campaign {number} started"), number=campaign_id),
-            check_policy(self.context),
-            self._warn_of_room(campaign_id, plan_toml),
-        )
+        with self._pausing_if_it_fails(campaign_id):
+            said = (
+                Phrase(N_("campaign {number} started"), number=campaign_id),
+                check_policy(self.context),
+                self._warn_of_room(campaign_id, plan_toml),
+            )
         self._run_accepted(campaign_id, join_phrases(said), accept)
 
     def resume(self, campaign_id: int, accept: Accept) -> None:

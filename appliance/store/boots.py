@@ -142,6 +142,12 @@ def select_cycles(connection: sqlite3.Connection, campaign_id: int) -> tuple[Cyc
     return tuple(read_rows(connection, CycleRow, query, campaign_id))
 
 
+def select_cycle(connection: sqlite3.Connection, cycle_id: int) -> CycleRow | None:
+    """By its row's id."""
+    query = f"SELECT {', '.join(list_columns(CycleRow))} FROM cycle WHERE id = ?"
+    return read_row(connection, CycleRow, query, cycle_id)
+
+
 @dataclass(frozen=True, slots=True)
 class ChartedBoot:
     """A charted boot that was made."""

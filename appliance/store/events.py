@@ -4,10 +4,11 @@
 import json
 import sqlite3
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from appliance.phrases import KeptPhrase, list_phrases
 from appliance.store.clock import timestamp
-from appliance.store.rows import has_row, insert_row, read_value
+from appliance.store.rows import has_row, insert_row, read_row, read_value
 
 
 def insert_event(
@@ -130,13 +131,31 @@ def knows_earlier_boot(connection: sqlite3.Connection, campaign_id: int, boot_id
     return has_row(connection, query, campaign_id, boot_id)
 
 
-def is_replay_begun(connection: sqlite3.Connection, campaign_id: int) -> bool:
-    """Whether the reads of the boot that was armed last have begun, in whichever boot."""
-    query = (
-        "SELECT event FROM event WHERE campaign_id = ? AND event IN ('cycle-armed', 'replay-begun')"
-        " ORDER BY seq DESC LIMIT 1"
-    )
-    return read_value(connection, str, query, campaign_id) == "replay-begun"
+@dataclass(frozen=True, slots=True)
+class ReplayBegun:
+    """That a boot in replay mode has begun its reads: in which start of the machine, and which."""
+
+    boot_id: str
+    fields: str
+    """As `replay-begun` was recorded with, as JSON."""
+
+    def is_of(self, drive: str, cycle: int) -> bool:
+        """Whether it was this boot of the drive of that identity."""
+        try:
+            return bool(json.loads(self.fields) == {"drive": drive, "cycle": cycle})
+        except (ValueError, RecursionError):  # the stick has spoilt it
+            return False
+
+
+def find_replay_begun(connection: sqlite3.Connection, campaign_id: int) -> ReplayBegun | None:
+    """The reads of the boot that was armed last; None where they have not begun in any start."""
+    query = """
+        SELECT boot_id, coalesce(fields, '') AS fields FROM event
+        WHERE campaign_id = ?1 AND event = 'replay-begun' AND seq = (
+            SELECT max(seq) FROM event
+            WHERE campaign_id = ?1 AND event IN ('cycle-armed', 'replay-begun'))
+        """
+    return read_row(connection, ReplayBegun, query, campaign_id)
 
 
 def has_line(

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A measured boot without a sample: recorded, repeated, abandoned after the last attempt."""
 
-import json
-from dataclasses import asdict
-
 from appliance.campaign.boots.spare_sample import (
     KeptDrive,
     KeptRoot,
@@ -85,7 +82,7 @@ def settle_armed(context: CampaignContext, campaign_id: int) -> None:
     pass_over_kept(context, campaign_id, doubt or "no boot that was due left it")
 
 
-def pass_over_kept(context: CampaignContext, campaign_id: int, why: str) -> None:
+def pass_over_kept(context: CampaignContext, campaign_id: int | None, why: str) -> None:
     """What lies on KALTSTART is of no boot that is waited for: the log has it, and the file goes.
 
     Before each arming: what is found afterwards, that boot has left. Raises StickError.
@@ -94,7 +91,7 @@ def pass_over_kept(context: CampaignContext, campaign_id: int, why: str) -> None
         return
     kept = read_kept()
     if kept is None or (kept.sample and not knows_sample(context.connection, kept.boot_id)):
-        left = json.dumps(asdict(kept)) if kept else f"its content is no sample: {read_kept_text()}"
+        left = kept.describe() if kept else f"its content is no sample: {read_kept_text()}"
         record(
             context, "sample-unused", why=why, sample=left, campaign_id=campaign_id, level="warning"
         )
@@ -122,6 +119,7 @@ def _is_of(context: CampaignContext, kept: KeptSample, cycle: CycleRow) -> bool:
     """Whether it was left by the boot that was armed."""
     return (
         cycle.left_at is not None
+        and kept.replay is None
         and kept.entry == cycle.entry
         and kept.boot_id not in {cycle.armed_boot_id, context.this_boot.boot_id}
         and not knows_sample(context.connection, kept.boot_id)
@@ -141,20 +139,20 @@ def _find_doubt(
         return "it was started from another reference OS"
     try:
         array = select_booted_array(context.connection, campaign.id, row)
-        _check_kept_drive(root.drive, row)
+        check_kept_drive(root.drive, row)
         if array is None:
             return "it was started from an array" if root.cache or root.set_uuid else ""
         plan = parse_plan(campaign.plan_toml).array
         if plan is None or root.cache is None or root.set_uuid.lower() != array.set_uuid.lower():
             return "it was not started from the array"
-        _check_kept_drive(root.cache, array.cache)
+        check_kept_drive(root.cache, array.cache)
         compare_settings(root.settings, plan)
     except KaltstartError as error:
         return error.message
     return ""
 
 
-def _check_kept_drive(kept: KeptDrive, row: CampaignDriveRow) -> None:
+def check_kept_drive(kept: KeptDrive, row: CampaignDriveRow) -> None:
     """See that it is the drive that was released. Raises RefusedError."""
     is_named = kept.serial == row.serial if row.serial else kept.wwn == row.wwn
     is_same_wwn = not row.wwn or kept.wwn == row.wwn

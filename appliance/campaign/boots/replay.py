@@ -7,21 +7,26 @@ opened read-only, past the page cache, and stays locked by the guard.
 
 import json
 import os
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from appliance.caches.direct import DirectFile, make_buffer
 from appliance.campaign.boots.attempts import fail_attempt, find_drive_row
-from appliance.campaign.boots.store_sample import store_sample
+from appliance.campaign.boots.kept_replay import keep_replay, sum_times
+from appliance.campaign.boots.store_sample import Due, store_sample
 from appliance.campaign.context import CampaignContext, load_campaign
 from appliance.campaign.drives.booted_array import BootedDrives
 from appliance.campaign.drives.find import await_drive, find_released_drive, noted_identity
 from appliance.campaign.drives.work import drive_work
 from appliance.campaign.log import record
 from appliance.campaign.states import armed_cycle
-from appliance.drives.asked_identity import check_asked
+from appliance.drive_thread import DriveThread
+from appliance.drives.asked_identity import AskedIdentity, check_asked
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, StepFailedError, StickError
 from appliance.phrases import N_
@@ -30,7 +35,7 @@ from appliance.samples.read_list import ReadList
 from appliance.stick.partitions import RAW
 from appliance.store.boots import BootSample, CycleRow, select_cycles
 from appliance.store.campaigns import CampaignDriveRow
-from appliance.store.events import is_replay_begun
+from appliance.store.events import find_replay_begun
 from appliance.store.replays import ReplaySample, select_read_list
 from appliance.workloads.raw_files import keep, seal, stick_trouble
 
@@ -46,7 +51,10 @@ def find_due_replay(context: CampaignContext, campaign_id: int) -> CycleRow | No
 
 
 def measure_replay(context: CampaignContext, campaign_id: int, cycle: CycleRow) -> None:
-    """Replay the list, store the sample; or a failed attempt. Raises StickError."""
+    """Replay the list, store the sample; or a failed attempt. Raises StickError.
+
+    A sample that was measured is in the database or on KALTSTART by then.
+    """
     campaign = load_campaign(context, campaign_id)
     row = find_drive_row(context, cycle)
     try:
@@ -54,49 +62,101 @@ def measure_replay(context: CampaignContext, campaign_id: int, cycle: CycleRow) 
             raise StepFailedError(
                 N_("the machine restarted before the power-off was requested"), blame="other"
             )
-        drive, sample, replay = _replay(context, campaign_id, cycle, row)
+        measured = _replay(context, campaign_id, cycle, row)
     except StickError:
         raise
     except KaltstartError as error:
         fail_attempt(context, campaign, cycle, reason=error.message, blame=error.blame)
     else:
-        store_sample(context, (campaign, cycle, row), BootedDrives(drive), sample, replay)
+        _store(context, (campaign, cycle, row), measured)
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """A replay that was made, on a drive that has said who it is."""
+
+    drive: Drive
+    reads: ReadList
+    sample: BootSample
+    replay: ReplaySample
+
+
+def _store(context: CampaignContext, due: Due, measured: _Measured) -> None:
+    """Store the sample whatever becomes of its raw file, or keep it on KALTSTART.
+
+    The raw file has no figure that the database lacks. Raises StickError.
+    """
+    cycle = due[1]
+    trouble: StickError | None = None
+    try:
+        _keep_raw(RAW / f"cycle-{cycle.id}", measured)
+    except StickError as error:
+        trouble = error
+    drive, sample, replay = measured.drive, measured.sample, measured.replay
+    try:
+        store_sample(context, due, BootedDrives(drive), sample, replay)
+    except (StickError, sqlite3.Error) as error:
+        # Where the sample was stored before, what is kept is known by its boot.
+        said = error.message if isinstance(error, StickError) else str(error)
+        keep_replay(context, cycle, drive, sample, replay, reason=said)
+        raise
+    if trouble is not None:
+        raise trouble
 
 
 def _replay(
     context: CampaignContext, campaign_id: int, cycle: CycleRow, row: CampaignDriveRow
-) -> tuple[Drive, BootSample, ReplaySample]:
+) -> _Measured:
     reads = select_read_list(context.connection, campaign_id)
     if reads is None:
         raise StepFailedError(N_("the campaign's list of reads is damaged"), blame="other")
     # A second try would find what the first one has read.
-    if is_replay_begun(context.connection, campaign_id):
+    if find_replay_begun(context.connection, campaign_id) is not None:
         raise StepFailedError(
             N_("the engine or the machine was restarted after its reads had begun"), blame="other"
         )
     drive = await_drive(context.host, partial(find_released_drive, row=row), tell=context.tell)
-    with drive_work(context, campaign_id, [(row, drive)], tell=context.tell) as hand:
-        record(
-            context,
-            "replay-begun",
-            drive=row.identity,
-            cycle=cycle.cycle,
-            campaign_id=campaign_id,
-        )
-        work = partial(read_extents, drive.path, reads, clock=context.host.clock.monotonic_s)
-        before, replay, after = hand.do(work, N_("replaying reads"))
-        # After the reads: the answer may come from the medium.
-        asked = hand.do(partial(context.host.drives.ask_identity, drive), N_("asking who it is"))
-        check_asked(drive, noted_identity(row), asked)
-    folder = RAW / f"cycle-{cycle.id}"
-    with stick_trouble(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    keep(folder / "replay.json", _describe(reads, replay))
-    total_ns = sum(replay.times_ns)
-    waits_s = sum(each.wait_s for each in reads.extents)
-    sample = BootSample(
+    measured: _Measured | None = None
+    try:
+        with drive_work(context, campaign_id, [(row, drive)], tell=context.tell) as hand:
+            record(
+                context,
+                "replay-begun",
+                drive=row.identity,
+                cycle=cycle.cycle,
+                campaign_id=campaign_id,
+            )
+            work = partial(read_extents, drive.path, reads, clock=context.host.clock.monotonic_s)
+            found = hand.do(work, N_("replaying reads"))
+            # After the reads: the answer may come from the medium.
+            check_asked(drive, noted_identity(row), _ask(context, hand, drive))
+            sample = _make_sample(context, reads, *found)
+            measured = _Measured(drive, reads, sample, found[1])
+    except StickError:
+        if measured is None:
+            raise
+        # Who waited for the drive met the trouble; whoever stores the sample meets it again.
+    return measured
+
+
+def _ask(context: CampaignContext, hand: DriveThread, drive: Drive) -> AskedIdentity | None:
+    """Who the drive says it is, also where the stick failed while its reads were waited for."""
+    asking = partial(context.host.drives.ask_identity, drive)
+    with suppress(StickError):
+        hand.raise_interrupt()
+    return hand.do(asking, N_("asking who it is"))
+
+
+def _make_sample(
+    context: CampaignContext,
+    reads: ReadList,
+    before: DiskStats,
+    replay: ReplaySample,
+    after: DiskStats,
+) -> BootSample:
+    return BootSample(
         boot_id=context.this_boot.boot_id,
-        boot_s=total_ns / 1e9 + waits_s,
+        boot_s=sum_times(reads, replay),
         firmware_s=None,
         loader_s=None,
         kernel_s=None,
@@ -108,7 +168,13 @@ def _replay(
         read_ios=after.read_ios - before.read_ios,
         wake_skew_s=None,
     )
-    return drive, sample, replay
+
+
+def _keep_raw(folder: Path, measured: _Measured) -> None:
+    """Raises StickError."""
+    with stick_trouble(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    keep(folder / "replay.json", _describe(measured.reads, measured.replay))
 
 
 def read_extents(

@@ -4,28 +4,40 @@
 The data partition may be full, read-only or damaged at the one moment when a sample exists. Then
 the sample, or at least the true reason why there is none, goes to a file that the appliance takes
 over at its next start. Nothing proves who wrote a file on KALTSTART: it is taken for the boot that
-was armed last, of the drives and the installation it was armed for, and once.
+was armed last, of the drives and the installation it was armed for, and once. The same file has the
+sample of a boot in replay mode (`kept_replay`).
 """
 
+import json
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from typing import Self
 
+from appliance.drives.facts.power_cycles import PowerCycles
 from appliance.drives.model import Drive
 from appliance.errors import StickError
 from appliance.flush import sync_path
+from appliance.record_boot import MAX_READS
 from appliance.stick.partitions import FAT, is_on_fat, writable_fat
 from appliance.store.boots import BootSample
+from appliance.store.replays import ReplaySample
 from appliance.workloads.raw_files import seal, unseal, write_durably
 
 _NAME = "kaltstart/kept-sample.json"
-_MAX_BYTES = 1 << 16
+_MAX_TEXT_BYTES = 1 << 16
+"""Of all but the times of a replay's reads."""
+_MAX_TIME_BYTES = 21
+"""In JSON, with comma and space, of a time that a column of the database takes."""
+_MAX_BYTES = _MAX_TEXT_BYTES + MAX_READS * _MAX_TIME_BYTES
+_TIMES = "times_ns"
 _MAY_BE_MISSING = frozenset(
     {
         *("firmware_s", "loader_s", "io_quiet_s", "wake_skew_s", "drive_celsius", "cpu_celsius"),
         *("session_wait_s", "off_s"),
     }
 )
+_PARTS = frozenset({"kernel_s", "initrd_s", "userspace_s", "session_s"})
+"""Of a start-up: a replay has none."""
 _TEXTS = frozenset({"boot_id", "kernel_errors", "path"})
 _MAY_BE_NEGATIVE = frozenset({"wake_skew_s", "drive_celsius", "cpu_celsius"})
 _WHOLE = frozenset({"read_bytes", "read_ios"})
@@ -63,18 +75,39 @@ class KeptRoot:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptReplay:
+    """What a boot in replay mode has beside its sample."""
+
+    cycle_id: int
+    """Its row in the database."""
+    power_cycles: PowerCycles | None
+    """What the drive answered in that boot; None where it was not asked."""
+    reads: ReplaySample
+    """The last one in the file, for `read_kept_text`."""
+
+
+@dataclass(frozen=True, slots=True)
 class KeptSample:
     """What a measured boot left beside the database."""
 
     boot_id: str
     entry: str
-    """The boot entry it was started from."""
+    """The boot entry it was started from; empty of a replay."""
     reason: str
     """Why the database did not take it, or why there is none."""
     root: KeptRoot | None
     """None where it is not known."""
     sample: BootSample | None
     """None where there was none."""
+    replay: KeptReplay | None = None
+    """None of a boot that was no replay."""
+
+    def describe(self) -> str:
+        """All of it as JSON, but for the times of a replay's reads: they are too many for a log."""
+        found = asdict(self)
+        if self.replay is not None:
+            del found["replay"]["reads"][_TIMES]
+        return json.dumps(found)
 
 
 def keep_sample(kept: KeptSample) -> None:
@@ -94,15 +127,19 @@ def read_kept() -> KeptSample | None:
         with (FAT / _NAME).open("rb") as file:
             found = unseal(file.read(_MAX_BYTES))
         return _parse(found)
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError, MemoryError):
         return None
 
 
 def read_kept_text() -> str:
-    """What the file holds, of whatever kind; empty where it cannot be read."""
+    """What the file holds, of whatever kind, up to the times of a replay's reads.
+
+    Empty where it cannot be read.
+    """
     try:
         with (FAT / _NAME).open("rb") as file:
-            return file.read(_MAX_BYTES).decode(errors="replace")
+            text = file.read(_MAX_TEXT_BYTES).decode(errors="replace")
+            return text.partition(f'"{_TIMES}"')[0]
     except OSError:
         return ""
 
@@ -128,13 +165,14 @@ def forget_kept() -> None:
 
 
 def _parse(found: dict[str, object]) -> KeptSample:
-    root, sample = found["root"], found["sample"]
+    root, sample, replay = found["root"], found["sample"], found.get("replay")
     return KeptSample(
         boot_id=_text(found["boot_id"]),
         entry=_text(found["entry"]),
         reason=_text(found["reason"]),
         root=None if root is None else _parse_root(root),
-        sample=None if sample is None else _parse_sample(sample),
+        sample=None if sample is None else _parse_sample(sample, is_replay=replay is not None),
+        replay=None if replay is None else _parse_replay(replay),
     )
 
 
@@ -165,20 +203,54 @@ def _text(found: object) -> str:
     return found
 
 
-def _parse_sample(found: object) -> BootSample:
+def _parse_sample(found: object, *, is_replay: bool) -> BootSample:
+    may_be_missing = _MAY_BE_MISSING | _PARTS if is_replay else _MAY_BE_MISSING
     if not isinstance(found, dict) or set(found) != {field.name for field in fields(BootSample)}:
         raise ValueError(_NAME)
     for name, value in found.items():
         if name in _TEXTS:
             _text(value)
-        elif not (value is None and name in _MAY_BE_MISSING):
+        elif not (value is None and name in may_be_missing):
             _check_number(name, value)
     return BootSample(**found)
 
 
-def _check_number(name: str, value: object) -> None:
+def _parse_replay(found: object) -> KeptReplay:
+    if not isinstance(found, dict) or not isinstance(reads := found["reads"], dict):
+        raise ValueError(_NAME)
+    counted, times_ns = found["power_cycles"], reads[_TIMES]
+    if not isinstance(times_ns, list) or not 0 < len(times_ns) <= MAX_READS:
+        raise ValueError(_NAME)
+    _check_number("started_s", reads["started_s"])
+    for name in ("before_read_ios", "before_read_bytes"):
+        _check_number(name, reads[name], is_whole=True)
+    for time_ns in times_ns:
+        _check_number(_TIMES, time_ns, is_whole=True)
+    _check_number("cycle_id", found["cycle_id"], is_whole=True)
+    return KeptReplay(
+        cycle_id=found["cycle_id"],
+        power_cycles=None if counted is None else _parse_power_cycles(counted),
+        reads=ReplaySample(
+            list_sha256=_text(reads["list_sha256"]),
+            started_s=reads["started_s"],
+            before_read_ios=reads["before_read_ios"],
+            before_read_bytes=reads["before_read_bytes"],
+            times_ns=tuple(times_ns),
+        ),
+    )
+
+
+def _parse_power_cycles(found: object) -> PowerCycles:
+    if not isinstance(found, dict):
+        raise ValueError(_NAME)
+    if found["count"] is not None:
+        _check_number("count", found["count"], is_whole=True)
+    return PowerCycles(found["count"], _text(found["source"]), _text(found["reason"]))
+
+
+def _check_number(name: str, value: object, *, is_whole: bool = False) -> None:
     is_right = (
-        isinstance(value, int if name in _WHOLE else int | float)
+        isinstance(value, int if is_whole or name in _WHOLE else int | float)
         and not isinstance(value, bool)
         and abs(value) < _TOO_LARGE
         and (value >= 0 or name in _MAY_BE_NEGATIVE)

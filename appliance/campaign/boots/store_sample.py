@@ -4,6 +4,8 @@
 The sample is committed before any drive is asked for its count.
 """
 
+import sqlite3
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +38,8 @@ from appliance.store.replays import ReplaySample, insert_replay
 from appliance.units import printable
 from appliance.workloads.raw_files import write_durably
 
+NOT_ASKED = N_("the drive's power-cycle count was not read")
+"""Why the coldness of a boot is not proven until its drives have answered."""
 _CHART_TIMEOUT_S = 300
 _PLOT_TIMEOUT_S = 120
 _CHARTS = Path("/run/log")
@@ -59,58 +63,21 @@ def store_sample(
     """
     host = context.host
     campaign, cycle, row = due
-    # Both by the hardware clock, which may be wrong, but is wrong in the same way twice.
-    if not cycle.starts_installed:  # else this kernel is the appliance's, one start later
-        passed_s = _find_start(context, cycle.left_at)
-        was_off = cycle.power == "cold" and passed_s is not None and passed_s > 0.0
-        sample = replace(
-            doubt_firmware(sample, passed_s=passed_s),
-            wake_skew_s=_find_start(context, cycle.alarm_at),
-            off_s=passed_s if was_off else None,  # else the clock jumped back
-        )
+    sample = add_clock(context, cycle, sample)
     with transaction(context.connection):
         insert_sample(
             context.connection,
             cycle.id,
             sample,
             cold_proof="unproven",
-            cold_reason=N_("the drive's power-cycle count was not read"),
+            cold_reason=NOT_ASKED,
             page_cache="cold" if replay is None else "bypass",
         )
         if replay is not None and not cycle.trained:
             insert_replay(context.connection, cycle.id, replay)
-    befores = (cycle.power_cycles_before, cycle.cache_power_cycles_before)
-    afters = [host.drives.read_power_cycles(drive) for drive in booted.all]
-    proofs: dict[str, ColdProof] = {}
-    lost_power: list[str] = []
-    for drive, before, after in zip(booted.all, befores, afters, strict=False):
-        proofs[drive.identity] = judge_coldness(
-            PowerCycles(before, reason=after.reason or N_("the count before is not known")),
-            after,
-            power=cycle.power,
-            boot_id_changed=cycle.armed_boot_id != context.this_boot.boot_id,
-        )
-        if after.is_of_power and None not in (before, after.count) and after.count != before:
-            lost_power.append(drive.identity)
-    proof = join_proofs(proofs)
-    valid = not (cycle.power == "warm" and lost_power)
-    # Of a drive's own system the count is read one restart later.
-    or_then = ", or on the way back" if cycle.starts_installed else ""
-    reason = (
-        proof.reason
-        if valid
-        else f"drive {', '.join(lost_power)} lost power before a boot that was to be warm{or_then}"
-    )
+    counts = [(drive.identity, host.drives.read_power_cycles(drive)) for drive in booted.all]
     with transaction(context.connection):
-        update_cold_proof(
-            context.connection,
-            cycle.id,
-            cold_proof=proof.proof,
-            cold_reason=printable(reason),
-            power_cycles_after=afters[0].count,
-            cache_power_cycles_after=afters[1].count if len(afters) > 1 else None,
-            valid=valid,
-        )
+        proof = store_proof(context.connection, cycle, context.this_boot.boot_id, counts)
         record(
             context,
             "cycle-done",
@@ -150,7 +117,66 @@ def store_sample(
         _keep_chart(context, campaign, cycle)
     if cycle.installs and not cycle.trained:
         _keep_units(context, campaign, cycle, finish_s=sample.boot_s - (sample.session_s or 0.0))
-    return afters[0]
+    return counts[0][1]
+
+
+def add_clock(context: CampaignContext, cycle: CycleRow, sample: BootSample) -> BootSample:
+    """The sample of the boot that runs now, with what the machine's clock tells of its beginning.
+
+    Both times are by the hardware clock, which may be wrong, but is wrong in the same way twice.
+    """
+    if cycle.starts_installed:
+        return sample  # this kernel is the appliance's, one start later
+    passed_s = _find_start(context, cycle.left_at)
+    was_off = cycle.power == "cold" and passed_s is not None and passed_s > 0.0
+    return replace(
+        doubt_firmware(sample, passed_s=passed_s),
+        wake_skew_s=_find_start(context, cycle.alarm_at),
+        off_s=passed_s if was_off else None,  # else the clock jumped back
+    )
+
+
+def store_proof(
+    connection: sqlite3.Connection,
+    cycle: CycleRow,
+    boot_id: str,
+    counts: Sequence[tuple[str, PowerCycles]],
+) -> ColdProof:
+    """What the counts of the drives, by identity, prove of the boot `boot_id`, to its sample.
+
+    They were read in that boot. Within a transaction.
+    """
+    befores = (cycle.power_cycles_before, cycle.cache_power_cycles_before)
+    proofs: dict[str, ColdProof] = {}
+    lost_power: list[str] = []
+    for (identity, after), before in zip(counts, befores, strict=False):
+        proofs[identity] = judge_coldness(
+            PowerCycles(before, reason=after.reason or N_("the count before is not known")),
+            after,
+            power=cycle.power,
+            boot_id_changed=cycle.armed_boot_id != boot_id,
+        )
+        if after.is_of_power and None not in (before, after.count) and after.count != before:
+            lost_power.append(identity)
+    proof = join_proofs(proofs)
+    valid = not (cycle.power == "warm" and lost_power)
+    # Of a drive's own system the count is read one restart later.
+    or_then = ", or on the way back" if cycle.starts_installed else ""
+    reason = (
+        proof.reason
+        if valid
+        else f"drive {', '.join(lost_power)} lost power before a boot that was to be warm{or_then}"
+    )
+    update_cold_proof(
+        connection,
+        cycle.id,
+        cold_proof=proof.proof,
+        cold_reason=printable(reason),
+        power_cycles_after=counts[0][1].count,
+        cache_power_cycles_after=counts[1][1].count if len(counts) > 1 else None,
+        valid=valid,
+    )
+    return proof
 
 
 def doubt_firmware(sample: BootSample, *, passed_s: float | None) -> BootSample:

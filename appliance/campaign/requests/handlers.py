@@ -148,7 +148,7 @@ class Handler:
     """Returns the answer, or None where it was given in there: in the transaction that does what
     was asked, or before something lengthy. Beside what was asked it is given what the payload must
     hold, which are its keyword arguments: their names and types are checked. Raises KaltstartError,
-    and LookupError or ValueError where the request is malformed."""
+    which is a PlanError where what one of them holds makes the request malformed."""
     wants: Wanted = Wanted.NOTHING
     """What it means to the campaign that runs, where it was granted."""
     while_running: bool = False
@@ -164,22 +164,33 @@ def carry_out(asked: Asked) -> Wanted:
     """Answer one request; what it means to a campaign that runs.
 
     Raises KaltstartError, PlanError where it is malformed: the answer is left to the caller then.
+    A bug is raised as it is, and answered if the request was not: the next start does not meet it.
     """
     kind = asked.request.kind
     handler = HANDLERS.get(kind)
     if asked.running is not None and not (handler and handler.while_running):
         raise RefusedError(_BUSY)
+    if handler is None:
+        raise _malformed(kind, "it is not known")
     try:
-        if handler is None:
-            raise ValueError("it is not known")
-        answer = handler.run(asked, **_read_arguments(handler, asked.request))
+        arguments = _read_arguments(handler, asked.request)
     except (LookupError, TypeError, ValueError, OverflowError) as error:
-        if not asked.is_new():
-            raise  # a bug in what it has begun
-        raise PlanError(f"the request {kind} is malformed: {error}") from error
+        raise _malformed(kind, error) from error
+    try:
+        answer = handler.run(asked, **arguments)
+    except (KaltstartError, sqlite3.Error):
+        raise
+    except Exception as error:
+        if asked.is_new():
+            asked.decline(f"internal error: {type(error).__name__}: {error}", 1)
+        raise
     if answer is not None:
         asked.accept(answer)
     return handler.wants
+
+
+def _malformed(kind: str, why: object) -> PlanError:
+    return PlanError(f"the request {kind} is malformed: {why}")
 
 
 def _read_arguments(handler: Handler, request: Request) -> dict[str, Any]:
@@ -418,7 +429,7 @@ def _choose_wake(asked: Asked, *, campaign_id: int, choice: str) -> None:
             update_power_on_by(connection, campaign_id, "people")
             said = N_("the machine is switched on by hand, or from another computer, each time")
         else:
-            raise ValueError(f'"{choice}" is no choice')
+            raise _malformed(Kind.WAKE_CHOICE, f'"{choice}" is no choice')
         record(asked, "wake-choice", what=said, campaign_id=campaign_id, level="warning")
         asked.accept(Phrase(N_("{choice}; resume the campaign"), choice=said))
 

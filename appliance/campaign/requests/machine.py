@@ -15,7 +15,7 @@ from appliance import VERSION
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.log import record
 from appliance.campaign.status import write_json
-from appliance.errors import KaltstartError, RefusedError
+from appliance.errors import KaltstartError, PlanError, RefusedError
 from appliance.machine.clock import parse_time, set_time
 from appliance.machine.facts import (
     FixedFacts,
@@ -107,11 +107,14 @@ class Machine:
         return select_known_trial(self._site.connection, self._site.this_boot.machine)
 
     def set_time(self, text: str) -> str:
-        """Raises RefusedError, StepFailedError, and ValueError where that is no time.
+        """Raises RefusedError, StepFailedError, and PlanError where that is no time.
 
         Returns the answer.
         """
-        to = parse_time(text)
+        try:
+            to = parse_time(text)
+        except ValueError as error:
+            raise PlanError(f"the request set-time is malformed: {error}") from error
         at_work = select_campaign_at_work(self._site.connection, self._site.this_boot.boot_id)
         if at_work is not None:
             raise RefusedError(

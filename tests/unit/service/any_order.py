@@ -19,6 +19,7 @@ from appliance.arrays.running import release_arrays
 from appliance.campaign import finish, start_records
 from appliance.campaign.boots import (
     install,
+    kept_replay,
     measured_boot,
     replay,
     sample,
@@ -117,6 +118,10 @@ class AnyOrder:
     """The stick did not take something in this start."""
     _is_measured: bool = False
     """This start is a measured boot."""
+    replays: int = 0
+    """So often a list was read from a drive."""
+    kept: set[str] = field(default_factory=set)
+    """The starts of the machine whose replay was kept on KALTSTART."""
     _keeps_entry: bool = False
     """The loader does not take the boot entry at the next start."""
     _is_power_pressed: bool = False
@@ -548,7 +553,19 @@ class AnyOrder:
         for name in ("mount_data", "mount_fat", "unmount_all", "copy_when_due"):
             yield measured_boot, name, _nothing
         yield replay, "read_extents", self._replay
+        yield kept_replay, "keep_sample", self._keep
         yield replay, "RAW", self.world.path.parent / "raw"
+
+    def _keep(self, sample: spare_sample.KeptSample) -> None:
+        spare_sample.keep_sample(sample)
+        self.kept.add(sample.boot_id)
+
+    def find_lost(self) -> set[str]:
+        """The starts of the machine whose replay was kept, and is not stored in the end."""
+        with self._looking() as other:
+            return self.kept - {
+                boot_id for (boot_id,) in other.execute("SELECT boot_id FROM boot_sample")
+            }
 
     def _replay(
         self, path: str, reads: ReadList, *, clock: Callable[[], float]
@@ -556,6 +573,7 @@ class AnyOrder:
         disk = self.media.at(path)
         self.tick("replay")
         disk.replays += 1
+        self.replays += 1
         took_s = 1 if disk.replays == 1 else 2 * _AGAIN_S
         times_ns = (int(took_s * 1e9), *[1] * (len(reads.extents) - 1))
         sample = ReplaySample(reads.sha256, clock(), 0, 0, times_ns)

@@ -225,6 +225,7 @@ def check(order: AnyOrder, monkeypatch: pytest.MonkeyPatch) -> None:
     run_to_its_end(order)
     if order.happened <= _HARMLESS:
         order.faults.extend(f"a step has failed: {reason}" for reason in order.find_failed())
+    order.faults.extend(f"the replay of {boot_id} is lost" for boot_id in order.find_lost())
     assert not order.faults, "\n".join((*order.media.log, *order.faults))
 
 
@@ -284,3 +285,26 @@ def test_what_was_found_in_this_way_stays_found(
     A way back from a boot that was not counted.
     """
     check(AnyOrder(world, make_plan(boots=boots), iter(script)), monkeypatch)
+
+
+_TROUBLES = ("full 1", "full 9", "late 1")
+
+
+@pytest.mark.parametrize("trouble", _TROUBLES)
+def test_no_replay_is_made_again_because_the_database_did_not_accept_it(
+    world: World, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    order = AnyOrder(world, make_plan(boots=_REPLAYS), iter([(0, "replayed", trouble)]))
+    check(order, monkeypatch)
+    assert order.replays == 4
+
+
+@pytest.mark.parametrize("trouble", _TROUBLES[1:])
+@pytest.mark.parametrize("moments", [*range(8), 10, 13, 21, 34])
+def test_a_replay_that_is_kept_is_stored_once_whenever_power_fails(
+    world: World, monkeypatch: pytest.MonkeyPatch, moments: int, trouble: str
+) -> None:
+    script = [(0, "replayed", trouble), (moments, "", "cut")]
+    order = AnyOrder(world, make_plan(boots=_REPLAYS), iter(script))
+    check(order, monkeypatch)
+    assert "cut" in order.happened

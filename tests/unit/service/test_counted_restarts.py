@@ -66,8 +66,8 @@ def test_a_start_in_the_middle_of_a_campaign_is_counted_before_anything_happens(
 
     monkeypatch.setattr(Appliance, "_advance", _see(world, seen))
     monkeypatch.setattr(appliance.screen, "countdown", countdown)
-    appliance.connection.execute("UPDATE campaign SET state = 'preparing'")
-    for number in (1, 2, 3):
+    appliance.connection.execute("UPDATE campaign SET state = 'preparing', power_actions = 1")
+    for number in (2, 3, 4):
         appliance._resume_after_start(world.campaign())
         assert (counted[-1], seen[-1]) == (number, (True, number))
 

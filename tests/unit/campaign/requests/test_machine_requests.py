@@ -15,7 +15,7 @@ from appliance.campaign.log import Diary, record
 from appliance.campaign.requests import machine as machine_module
 from appliance.campaign.requests.machine import Machine
 from appliance.campaign.silent_drives import SilentDrives
-from appliance.errors import RefusedError, StepFailedError
+from appliance.errors import PlanError, RefusedError, StepFailedError
 from appliance.machine import facts as machine_facts
 from appliance.machine import keyboard
 from appliance.machine.language import keep_language, read_kept_language
@@ -195,7 +195,7 @@ def test_the_time_is_set_to_what_was_asked(machine: Machine, set_to: list[dateti
     said = machine.set_time("2026-11-22 06:24")
     assert set_to == [datetime(2026, 11, 22, 6, 24, tzinfo=UTC)]
     assert said.startswith("the time is 2026-11-22 06:24 UTC now; it was ")
-    with pytest.raises(ValueError, match="write it as"):
+    with pytest.raises(PlanError, match="write it as"):
         machine.set_time("tomorrow")
     assert len(set_to) == 1
 
