@@ -10,9 +10,9 @@ from pathlib import Path
 from appliance.units import printable
 
 _KMSG = Path("/dev/kmsg")
-# The command line sets loglevel=4: the consoles show errors (3) and worse, so our lines go out as
-# errors.
-_PRIORITY = 3
+# Consoles show what is worse than an error (sysctl.d/50-kaltstart.conf), so our lines go out as
+# critical: a drive with bad sectors has the kernel report dozens of errors a second.
+_PRIORITY = 2
 # The kernel refuses records over 1024 bytes (PRINTKRB_RECORD_MAX in printk.c).
 _MAX_LINE_BYTES = 960
 _VALUE_LIMITS_BYTES = (900, 700, 350, 150, 60)

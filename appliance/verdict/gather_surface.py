@@ -80,7 +80,7 @@ def gather_surface(
         figures |= set_aside(figures, RATES, why=_SAMPLE_RATES)
         found_bytes = figures["surface_unreadable_bytes"]
         figures["surface_unreadable_bytes"] = replace(
-            found_bytes, in_part=_describe_sample(int(places))
+            found_bytes, in_part=_describe_sample(int(places), has_found=unreadable > 0)
         )
     if any(DISCARDED in row.drive_state for row in rows):
         figures |= set_aside(figures, RATES, why=_DISCARDED)
@@ -92,12 +92,14 @@ def gather_surface(
     return figures, Coverage("quick look", min(sure_percent, 99.9), unread)
 
 
-def _describe_sample(places: int) -> str:
-    """What nothing found in a sample shows of the rest."""
+def _describe_sample(places: int, *, has_found: bool) -> str:
+    """How small it is; where nothing was found, also what that shows of the rest."""
+    if has_found:
+        return f"a sample of {places} places"
     shown = 100 * find_share_shown(places)
     return (
-        f"a sample of {places} places: were {shown:.1f} % of all such places bad, "
-        "it would have met one with 95 % probability; it says nothing of fewer"
+        f"a sample of {places} places: it meets a bad one with 95 % probability "
+        f"if {shown:.1f} % of all such places are bad"
     )
 
 

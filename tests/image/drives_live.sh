@@ -9,7 +9,7 @@ DRAWN = "/run/kaltstart/tui/ready"
 
 def say(*words):
     with open("/dev/kmsg", "w") as log:
-        log.write("<3>lab-agent: " + " ".join(map(str, words)) + "\n")
+        log.write("<2>lab-agent: " + " ".join(map(str, words)) + "\n")
 
 
 def read_rows():

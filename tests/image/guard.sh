@@ -52,7 +52,7 @@ from appliance.stick.partitions import find_stick
 
 def say(text):
     with open("/dev/kmsg", "w") as log:
-        log.write(f"<3>lab-agent: {text}\n")
+        log.write(f"<2>lab-agent: {text}\n")
 
 def read(path):
     try:

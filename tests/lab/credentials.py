@@ -9,7 +9,7 @@ import base64
 from collections.abc import Mapping
 
 AGENT_PRELUDE = """\
-say() { printf '<3>lab-agent: %s\\n' "$*" > /dev/kmsg; }
+say() { printf '<2>lab-agent: %s\\n' "$*" > /dev/kmsg; }
 export PYTHONPATH=/usr/lib/kaltstart:/usr/lib/kaltstart/vendor PYTHONDONTWRITEBYTECODE=1
 cd /run
 """
@@ -37,9 +37,9 @@ left() { systemctl list-jobs --no-legend | grep -Evc 'kaltstart-|multi-user|grap
 until [ "$(left)" = 0 ]
 do sleep 1; done
 exec 3< /dev/ttyS3
-printf '<3>lab-order: awaited\\n' > /dev/kmsg
+printf '<2>lab-order: awaited\\n' > /dev/kmsg
 head -n 1 <&3 | base64 -d > /run/lab-order
-printf '<3>lab-order: taken\\n' > /dev/kmsg
+printf '<2>lab-order: taken\\n' > /dev/kmsg
 exec bash /run/lab-order
 """
 

@@ -186,7 +186,7 @@ class DrivesPage(Page):
             at_most = await asyncio.to_thread(app.port.max_drives)
             inspection = find_inspection(app.snapshot.drives, at_most=at_most)
             if not inspection.drives:
-                app.say(_("There is no drive that can be inspected: the lines below say why."))
+                app.say(_("There is no drive that can be inspected: the list says why."))
                 return
             if self.is_current and await self._ask(inspection):
                 await start_composed(app, inspection.campaign)

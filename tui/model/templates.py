@@ -55,7 +55,7 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
         on_all(
             "boots",
             N_("Boot comparison"),
-            N_("a small system booted ten times from each drive, cold"),
+            N_("a small system booted ten times from each drive, cold; erases it"),
             tests={"boot": {}},
         ),
         on_all(
@@ -73,7 +73,7 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
         on_all(
             "burn-in",
             N_("Burn-in"),
-            N_("self-test, verify over a power-off, surface, self-test; health"),
+            N_("self-test, verify over a power-off, surface, self-test; erases it"),
             tests={
                 "selftest": {**_LONG_SELFTEST, "again": True},
                 "verify": {"power_cycle": True},
@@ -91,7 +91,7 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
         on_all(
             "everything",
             N_("Everything"),
-            N_("boots, all workloads, surface, verify and self-test"),
+            N_("boots, all workloads, surface, verify and self-test; erases all"),
             tests={
                 "boot": {},
                 **dict.fromkeys(("lottery", "fio", "matrix", "sweep", "sql"), _ON_FILES),
@@ -135,7 +135,7 @@ def _make_hybrid(usable: Sequence[DriveRow]) -> Template:
     return Template(
         "hybrid",
         N_("Hybrid drive"),
-        N_("what its cache learns: boots, lottery, sweep; other drives as controls"),
+        N_("what its cache learns: boots, lottery, sweep; others as controls; erases all"),
         roles,
         {"boot": {}, "lottery": _ON_FILES, "sweep": _ON_FILES},
         "" if disks else N_("no disk here can be released"),
@@ -153,7 +153,7 @@ def _make_array(usable: Sequence[DriveRow]) -> Template:
     return Template(
         "array",
         N_("SSD + disk array"),
-        N_("a bcache array and its two drives alone: lottery, fio, SQL"),
+        N_("a bcache array and its two drives alone: lottery, fio, SQL; erases both"),
         roles,
         {"lottery": _ON_FILES, "fio": _ON_FILES, "sql": _ON_FILES},
         "" if roles else N_("it needs a disk and a flash drive that can be released"),

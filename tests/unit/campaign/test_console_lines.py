@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Console lines as they are written, read back as an outside program reads them."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,8 @@ VALUES = [
     "12.345",
     "{}[]()|&;$`'",
 ]
+SETTINGS = Path(__file__).parents[3] / "mkosi.extra/usr/lib/sysctl.d/50-kaltstart.conf"
+KERNEL_ERROR = 3
 HOSTILE = [
     "two\nlines",
     "two\r\nkaltstart: campaign-done id=1",
@@ -72,7 +75,7 @@ def test_a_long_value_is_cut_to_what_the_kernel_takes(
     monkeypatch.setattr(console, "_KMSG", kmsg)
     announce("refused", reason=value)
     assert len(kmsg.read_bytes()) <= 1024  # PRINTKRB_RECORD_MAX
-    line = parse_line(kmsg.read_text().removeprefix("<3>"))
+    line = parse_line(kmsg.read_text().removeprefix("<2>"))
     assert line is not None
     assert line.fields["reason"].endswith(" (and more)")
     assert printable(value).startswith(line.fields["reason"].removesuffix(" (and more)"))
@@ -91,4 +94,19 @@ def test_a_line_is_one_record_that_every_console_shows(
     kmsg = tmp_path / "kmsg"
     monkeypatch.setattr(console, "_KMSG", kmsg)
     announce("cycle-done", id=1, drive="A\nB")
-    assert kmsg.read_text() == '<3>kaltstart: cycle-done id=1 drive="A\\\\x0aB"\n'
+    assert kmsg.read_text() == '<2>kaltstart: cycle-done id=1 drive="A\\\\x0aB"\n'
+
+
+def test_consoles_show_our_lines_and_not_the_errors_of_a_drive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A drive with bad sectors has the kernel write dozens of lines a second: over the page on the
+    # screen, and so many that consoles lose lines, ours among them.
+    kmsg = tmp_path / "kmsg"
+    monkeypatch.setattr(console, "_KMSG", kmsg)
+    announce("ready")
+    level = int(kmsg.read_text()[1])
+    # A console shows the levels below this one (console_loglevel, Linux' kernel.printk).
+    shown = re.search(r"^kernel\.printk = (\d)", SETTINGS.read_text(), re.MULTILINE)
+    assert shown is not None
+    assert level < int(shown[1]) <= KERNEL_ERROR

@@ -2,6 +2,7 @@
 """Figures for the verdict from a campaign's rows: what was stored by the store's functions."""
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -128,6 +129,18 @@ def test_a_sample_says_how_much_it_is(rows: sqlite3.Connection) -> None:
     unreadable = figures_of(rows, "LAB-GOOD-1")["surface_unreadable_bytes"]
     assert (unreadable.value, unreadable.detail) == (0, "10.0 % of the drive was read")
     assert unreadable.in_part.startswith("a sample of ")
+    assert "meets a bad one" in unreadable.in_part
+
+
+def test_a_sample_that_found_something_does_not_say_what_it_may_have_missed(
+    rows: sqlite3.Connection,
+) -> None:
+    step = add_surface(rows, GOOD, position=0, mean_mb_s=180, share=0.1)
+    bad = LbaRange("unreadable", GOOD.size_bytes // 40, 8192, 3.0, "Input/output error")
+    insert_ranges(rows, step, "002", [bad])
+    unreadable = figures_of(rows, "LAB-GOOD-1")["surface_unreadable_bytes"]
+    assert unreadable.value == 8192
+    assert re.fullmatch(r"a sample of \d+ places", unreadable.in_part)
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0])
