@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person sees and may do while another program keeps the database locked.
+"""What a person sees, and the power key does, while another program keeps the database locked.
 
 A shell's sqlite3 that was stopped in a transaction keeps its lock for ever. The engine waits for it
 in slices (`store.connect`), and asks here between them. The interface reads the database all the
@@ -7,7 +7,6 @@ time: while it does, nobody is blamed for the wait. Must never use the database.
 """
 
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -29,8 +28,6 @@ class DatabaseWait:
 
     def __init__(self, status: Status, host: Host) -> None:
         self.keyboards = host.open_keyboards()
-        self.is_key_heard: Callable[[], bool] = lambda: False
-        """Whether a key was pressed that stops what the engine does."""
         self.ends_in_power_off = False
         """Whether the power key has ended a wait."""
         self._status = status
@@ -38,7 +35,7 @@ class DatabaseWait:
         self._shown_s = 0.0
 
     def is_over(self, waited_s: float) -> bool:
-        """Whether a person wants no more waiting; shows that it goes on, after a while."""
+        """Whether the power key ends it; shows after a while that it goes on."""
         # Each time, because keyboards that nobody looks at are not open.
         is_power_pressed = self.keyboards.is_power_pressed()
         if waited_s < LONG_WAIT_S:
@@ -48,7 +45,7 @@ class DatabaseWait:
             self._shown_s = waited_s
             self._show()
         self.ends_in_power_off |= is_power_pressed
-        return is_power_pressed or self.is_key_heard()
+        return is_power_pressed
 
     def _show(self) -> None:
         names = find_holders(DATABASE)

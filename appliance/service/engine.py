@@ -229,7 +229,6 @@ class Appliance:
             look=self.awaited.raise_if_gone,
             keyboards=self.wait.keyboards,
         )
-        self.wait.is_key_heard = self.screen.is_key_heard
         if isinstance(connection, GuardedConnection):
             connection.is_over = self.wait.is_over
         self.context = CampaignContext(

@@ -58,8 +58,6 @@ class Screen:
         self._listener: Listener | None = None
         """From a countdown on, until power goes or something else is shown."""
         self._listening = ExitStack()
-        self._is_key_heard = False
-        """Since the countdown."""
 
     def show(self, phase: str, message: str, **more: object) -> None:
         """Publish a new state; what `more` does not give is empty."""
@@ -129,13 +127,7 @@ class Screen:
         is_asked = self._answer_requests() in {Wanted.STOP, Wanted.PAUSE} or (
             campaign_id is not None and is_pause_asked(self._connection, campaign_id)
         )
-        return is_asked or self.is_key_heard()
-
-    def is_key_heard(self) -> bool:
-        """Whether a key was pressed since the countdown, also if this was asked before."""
-        if self._listener is not None and self._listener.is_pressed():
-            self._is_key_heard = True
-        return self._is_key_heard
+        return is_asked or (self._listener is not None and self._listener.is_pressed())
 
     def is_power_key_pressed(self) -> bool:
         """Whether the machine is to be switched off as soon as nothing is being written."""
@@ -143,7 +135,6 @@ class Screen:
 
     def _stop_listening(self) -> None:
         self._listener = None
-        self._is_key_heard = False
         self._listening.close()
 
     def _wait_for_interface(self) -> None:

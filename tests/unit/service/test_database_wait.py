@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""While another program keeps the database locked, a person is told, and keys end the wait."""
+"""While another program locks the database, a person is told, and the power key ends the wait."""
 
 import json
 import os
@@ -14,7 +14,6 @@ import pytest
 
 from appliance.campaign.boots import measured_boot
 from appliance.campaign.boots.measured_boot import measure_boot
-from appliance.campaign.pending_pause import read_owed_pause
 from appliance.campaign.status import Status
 from appliance.errors import StickError
 from appliance.service import database_wait, engine
@@ -26,7 +25,7 @@ from appliance.store import connect
 from appliance.store.connect import LONG_PATIENCE_S, open_database
 from tests.unit.campaign.world import HDD, STICK, OffError, World
 
-_SPACE, _POWER = 57, 116
+_POWER = 116
 _LONG_S = connect.LONG_WAIT_S
 _LOCKS = """\
 10: OFDLCK ADVISORY  READ -1 fe:00:10109641 100 100
@@ -118,22 +117,6 @@ def test_the_power_key_ends_a_long_wait_also_if_it_was_pressed_at_its_beginning(
     assert wait.ends_in_power_off
 
 
-def test_a_key_ends_a_wait_only_where_it_stops_something_and_stays_heard(
-    appliance: Appliance, keyboard: _Keyboard
-) -> None:
-    appliance.wait.is_over(0.25)
-    keyboard.press(_SPACE)
-    assert not appliance.wait.is_over(_LONG_S), "it is meant for the interface"
-    assert not appliance.screen.countdown("resume", "go on", 1)
-    assert not appliance.wait.is_over(_LONG_S)
-    keyboard.press(_SPACE)
-    assert appliance.wait.is_over(_LONG_S)
-    assert not appliance.wait.ends_in_power_off
-    assert appliance.screen.is_stopped(), "the database is free again, and it stops all the same"
-    appliance.screen.show("running", "Campaign")
-    assert not appliance.screen.is_stopped()
-
-
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("lock", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
 def test_the_power_key_switches_off_while_the_database_is_locked(
@@ -193,27 +176,6 @@ def test_a_lock_that_ends_in_time_leaves_the_power_key_to_pause_as_always(
         appliance._obey_power_key()
     (campaign, _) = world.power_rows[-1]
     assert campaign.state == "paused"
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_key_after_a_countdown_leaves_a_pause_that_is_owed(
-    world: World,
-    appliance: Appliance,
-    keyboard: _Keyboard,
-    shell: sqlite3.Connection,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def work() -> None:
-        assert not appliance.screen.countdown("power-off", "cycle 1", 1)
-        shell.execute("BEGIN EXCLUSIVE")
-        keyboard.press(_SPACE)
-        appliance.screen.is_stopped()
-
-    monkeypatch.setattr(appliance, "work", work)
-    with pytest.raises(StickError, match="another program keeps"):
-        engine._work_until_gone(appliance)
-    assert world.log[-2:] == ["clear alarm", "disarm"]
-    assert "another program keeps" in read_owed_pause()
 
 
 @pytest.mark.usefixtures("impatient")
