@@ -126,8 +126,9 @@ def test_other_lotteries_are_told_as_they_were(kind: str) -> None:
             told[claim.answer] += 1
     print(kind, dict(told))
     if right == "gain":
-        # Of what it reads in a row, or in files on few tickets, a head's ways show little.
-        assert told["gain"] >= 0.55 * _DRAWS
+        # Of what it reads in a row, or in files on few tickets, a head's ways show little. And
+        # where few files are drawn, a slow beginning does as much (docs/decisions/042).
+        assert told["gain"] >= 0.45 * _DRAWS
         assert told["no gain"] <= 0.2 * _DRAWS
     else:
         assert told["gain"] <= 0.025 * _DRAWS
