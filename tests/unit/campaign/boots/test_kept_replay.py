@@ -109,7 +109,7 @@ def test_a_kept_replay_is_stored_as_it_would_have_been(
     before, stored = started.path.with_name("before.sqlite"), started.path
     shutil.copyfile(stored, before)
     steady = iter(range(0, 1 << 40, 7_000_000))
-    monkeypatch.setattr(replay.time, "perf_counter_ns", lambda: next(steady))
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: next(steady))
     measure(started)
     expected = _read_rows(started)
     shutil.copyfile(before, stored)
@@ -366,13 +366,16 @@ def test_a_boot_of_another_mode_does_not_take_it(started: World, kept: Path) -> 
 
 
 _READS = ("replay", "reads")
+_NO_TIMES: tuple[object, ...] = (
+    *([], {}, 5, [1.5], [-1], [True], [1 << 63], [None], ["1"]),
+    [1] * (MAX_READS + 1),
+)
 
 
 @pytest.mark.parametrize(
     ("place", "value"),
     [
-        *(((*_READS, "times_ns"), value) for value in ([], {}, 5, [1.5], [-1], [True], [1 << 63])),
-        *(((*_READS, "times_ns"), value) for value in ([None], ["1"], [1] * (MAX_READS + 1))),
+        *(((*_READS, "times_ns"), value) for value in _NO_TIMES),
         *(((*_READS, "started_s"), value) for value in (None, float("nan"), -1, "1")),
         ((*_READS, "before_read_ios"), 1.5),
         ((*_READS, "before_read_bytes"), 1 << 63),
