@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""By hand on the booted image: campaigns of another stick, keyboard, language, time, a shell."""
+"""By hand on the booted image: campaigns of another stick, keyboard, language, time, a shell.
+
+And the power button, while a program that was started in the shell keeps the database locked.
+"""
 
 from pathlib import Path
 
@@ -59,6 +62,29 @@ say may $(cat /run/kaltstart/tui/may)
 say failed $(systemctl list-units --failed --plain --no-legend | cut -d ' ' -f 1)
 """
 _CLOCK = "grep 2027-01-02 /sys/class/rtc/rtc0/date && echo clock''-set"
+
+_LOCK = """\
+until grep -q '"phase": "idle"' /run/kaltstart/status.json; do sleep 1; done 2> /dev/null
+python3 -c '
+import sqlite3, time
+database = sqlite3.connect("/var/lib/kaltstart/kaltstart.sqlite", autocommit=True, timeout=60)
+database.execute("BEGIN EXCLUSIVE")
+time.sleep(1 << 20)' &
+until grep -q 'python3 has it locked' /run/kaltstart/status.json; do sleep 1; done
+say shown
+"""
+
+
+@pytest.mark.long
+def test_the_power_button_is_heard_while_a_program_keeps_the_database_locked(out: Path) -> None:
+    stick = make_stick(IMAGE, out / "stick.raw")
+    setup = MachineSetup(stick=stick, serial_log=out / "serial.log", agent=_LOCK)
+    with restored(setup, image=IMAGE) as machine:
+        machine.wait_for("lab-agent: shown", timeout_s=PATIENCE_S)
+        machine.press_power_button()
+        machine.wait_off(timeout_s=PATIENCE_S)
+        assert "kaltstart: refused" in machine.text, "the wait ended by the button"
+        assert machine.text.count("kaltstart: ready") == 1
 
 
 @pytest.mark.long
