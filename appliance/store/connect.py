@@ -398,7 +398,9 @@ def copy_all(connection: sqlite3.Connection, copy: sqlite3.Connection) -> None:
         read_header(connection)
         connection.backup(copy)
     finally:
-        connection.execute("ROLLBACK")
+        # SQLite has rolled back by itself where the stick could not be read.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
 @contextmanager

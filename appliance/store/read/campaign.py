@@ -362,7 +362,9 @@ def select_campaign(
             damaged=damaged,
         )
     finally:
-        connection.execute("ROLLBACK")
+        # SQLite has rolled back by itself where the stick could not be read.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
 def select_earlier(connection: sqlite3.Connection, rows: CampaignRows) -> CampaignRows | None:

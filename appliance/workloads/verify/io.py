@@ -391,7 +391,7 @@ def _work(
     for thread in threads:
         thread.start()
     try:
-        tell(0)
+        tell(found.done_bytes)
         for thread in threads:
             while thread.is_alive():
                 thread.join(_POLL_S)

@@ -5,7 +5,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +15,7 @@ import pytest
 from appliance.errors import StickError
 from appliance.store import copies
 from appliance.store.connect import (
+    copy_all,
     open_database,
     open_read_only,
     telling_stick_trouble,
@@ -334,3 +335,27 @@ def test_a_copy_does_not_wait_for_ever_for_a_program_that_locks_the_database(
             keep_copy(connection)
         other.execute("ROLLBACK")
     assert not database.with_name("copy.new").exists()
+
+
+def test_a_stick_that_cannot_be_read_while_it_is_copied_is_the_trouble(
+    database: Path, tmp_path: Path
+) -> None:
+    """SQLite ends the transaction by itself then, and there is nothing to take back."""
+    with (
+        closing(open_database(database)) as connection,
+        closing(sqlite3.connect(tmp_path / "copy.sqlite")) as copy,
+        database.open("ab") as no_reader,
+    ):
+        connection.execute("PRAGMA cache_size = 0")
+        _answer_as(no_reader.fileno(), database)
+        with pytest.raises(StickError, match="disk I/O error"), telling_stick_trouble():
+            copy_all(connection, copy)
+        assert not connection.in_transaction
+
+
+def _answer_as(descriptor: int, path: Path) -> None:
+    """Let all that is open of `path` be what `descriptor` is."""
+    for each in os.listdir("/proc/self/fd"):  # noqa: PTH208 - numbers, not paths
+        with suppress(OSError):
+            if os.readlink(f"/proc/self/fd/{each}") == str(path):  # noqa: PTH115 - the same
+                os.dup2(descriptor, int(each))

@@ -12,7 +12,8 @@ from appliance.drives.own_uuid import make_table_uuid
 from appliance.errors import RefusedError, StepFailedError
 from appliance.samples.model import METRIC_UNITS
 from appliance.workloads.verify import io as verify_io
-from appliance.workloads.verify.io import HOPELESS_BYTES
+from appliance.workloads.verify.io import HOPELESS_BYTES, Found
+from appliance.workloads.verify.pattern import CHUNK_BYTES, Extent, Pattern
 from appliance.workloads.verify.workload import VerifyWorkload
 from tests.unit.workloads.verify.verify_bench import (
     MIB,
@@ -71,6 +72,22 @@ def test_a_drive_in_a_dock_is_asked_between_requests_and_all_is_written_once(
     assert calls.count("asked") == calls.count("write") > 0
     assert "writewrite" not in "".join(calls)
     assert lab.value("write", "app_write_bytes") == honest.drive.size_bytes
+
+
+def test_how_far_it_is_goes_on_where_a_drive_is_asked_between(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verify_io, "CHECK_EVERY_S", 0.0)
+    make()
+    told: list[int] = []
+    requests = [Extent(number * CHUNK_BYTES, CHUNK_BYTES) for number in range(3)]
+    pattern = Pattern(seed=7, run_id=0)
+    verify_io.write_stretch(
+        3, pattern, requests, Found(), tell=told.append, check_identity=lambda: None
+    )
+    assert told == sorted(told)
+    assert told.count(0) <= 1
+    assert told[-1] >= 2 * CHUNK_BYTES
 
 
 def test_nothing_more_is_written_once_another_drive_answers(
