@@ -14,7 +14,9 @@ from functools import lru_cache
 from math import log, prod
 from statistics import median
 
-_DEALS = 3000
+_DEALS, _DEALS_OF_MANY = 3000, 1000
+_MANY = 1000
+"""Of so many reads each deal takes milliseconds, and seconds are what an engine may be deaf for."""
 _ENOUGH = 20
 """Deals that do as much, after which no more are needed: it is chance's."""
 _EARLY = (1, 2)
@@ -94,7 +96,8 @@ def find_deal_chance(files: tuple[str, ...], seconds: tuple[float, ...]) -> floa
     observed = _weigh(files, counts, slowness)
     urn, numbers = list(files), random.Random(1)
     as_much, dealt = [0] * len(_EARLY), 0
-    while dealt < _DEALS and min(as_much) < _ENOUGH:
+    deals = _DEALS_OF_MANY if len(files) >= _MANY else _DEALS
+    while dealt < deals and min(as_much) < _ENOUGH:
         dealt += 1
         sums = _weigh(_deal(urn, numbers), counts, slowness)
         for number, (one, other) in enumerate(zip(sums, observed, strict=True)):

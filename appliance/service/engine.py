@@ -188,6 +188,13 @@ def _switch_off_if_asked(wait: DatabaseWait, awaited: AwaitedStick, host: Host) 
         host.power.wait_for_the_end()
 
 
+def _starts_by_itself(campaign: CampaignRow) -> bool:
+    """Whether its plan waits for nobody either."""
+    with suppress(KaltstartError):  # of an older version, it may not be valid any more
+        return parse_plan(campaign.plan_toml).campaign.autostart
+    return False
+
+
 def start_interfaces(host: Host) -> None:
     """On the serial lines that this machine has beside the first one."""
     for console in host.find_consoles():
@@ -377,9 +384,8 @@ class Appliance:
 
     def _resume_after_start(self, campaign: CampaignRow) -> None:
         self.status.campaign_id = campaign.id
-        if campaign.state == "preparing" and not campaign.power_actions:
-            # Stored, and never let run: `_run_anew` counts before anything else.
-            pause(self.context, campaign.id, _NEVER_BEGAN)
+        if waits := self._explain_wait(campaign):
+            pause(self.context, campaign.id, waits)
             return
         # Counted before it happens: from here on a panic may restart the machine, and what resets
         # it without one, as a drive that is read may, is counted too.
@@ -414,6 +420,18 @@ class Appliance:
             pause(self.context, campaign.id, name_stop(self.connection, campaign.id))
             return
         self._run_campaign(campaign.id)
+
+    def _explain_wait(self, campaign: CampaignRow) -> str:
+        """Why one that was stored, and never let run, waits for a person; or empty."""
+        if campaign.state != "preparing" or campaign.power_actions:
+            return ""  # `_run_anew` counts before anything else
+        if not _starts_by_itself(campaign):
+            return _NEVER_BEGAN
+        try:
+            self._note_start(campaign.plan_toml)
+        except StickError as error:
+            return str(error)
+        return ""
 
     def _explain_restarts(self, campaign: CampaignRow) -> str:
         """Why none may follow: they are too many, or the stick forgets them; or empty."""

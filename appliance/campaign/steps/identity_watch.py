@@ -22,8 +22,8 @@ from appliance.run import StillRunningError
 
 EVERY_S = 20.0
 """Within a part, so long a drive is left alone."""
-_PAUSE_S = 1.0
-"""Before a second question."""
+_QUESTIONS, _PAUSE_S = 5, 2.0
+"""Before a drive counts as exchanged, and between the questions."""
 _FRESH_S = 2.0
 """An answer counts for so long at the next part's beginning: no disk is exchanged and has spun up
 in that time."""
@@ -58,12 +58,19 @@ class IdentityWatch:
         self._asked_s = self.clock.monotonic_s()
 
     def _ask(self, drive: Drive, noted: AskedIdentity) -> None:
-        """Twice, before a step is ended: a bridge may once not answer, or in its disk's place."""
-        try:
-            ask_again(drive, noted, ask=self.ask)
-        except ExchangedError:
-            self.clock.sleep(_PAUSE_S)
-            ask_again(drive, noted, ask=self.ask)
+        """Several times, before a step is ended.
+
+        A bridge may once answer in its disk's place, or not at all while it is reset or the disk is
+        busy with its own cache. Nothing is written between the questions.
+        """
+        for _ in range(_QUESTIONS - 1):
+            try:
+                ask_again(drive, noted, ask=self.ask)
+            except ExchangedError:
+                self.clock.sleep(_PAUSE_S)
+            else:
+                return
+        ask_again(drive, noted, ask=self.ask)
 
     def check_before_part(self) -> None:
         """The same, unless that was just done after the part before."""

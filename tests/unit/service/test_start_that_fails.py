@@ -1,19 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign that is stored, and whose start then fails or is cut off, waits for a person."""
+"""A campaign whose start fails or is cut off once it is stored waits for a person, if one asked."""
 
 from collections.abc import Callable
 from typing import NoReturn
 
 import pytest
 
+from appliance.campaign.start import hash_plan
 from appliance.campaign.status import Status
-from appliance.errors import KaltstartError, StepFailedError
+from appliance.errors import KaltstartError, StepFailedError, StickError
 from appliance.service import engine
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
 from appliance.store.connect import open_database
 from appliance.store.requests import Request, insert_request, select_request
 from tests.unit.campaign.world import HDD, STICK, OffError, World
+
+_AUTOSTART = f"""\
+version = 1
+[campaign]
+name = "incoming"
+autostart = true
+[[drive]]
+serial = "{HDD.serial}"
+role = "target"
+[[workload]]
+kind = "surface"
+"""
 
 
 @pytest.fixture
@@ -117,6 +130,25 @@ def test_a_start_that_was_cut_off_before_it_began_waits_for_a_person(
     assert _start_again(world, monkeypatch) == []
     assert world.campaign().state == "paused"
     assert world.campaign().reason == engine._NEVER_BEGAN
+
+
+def test_an_autostart_that_was_cut_off_before_it_began_goes_on_once_it_is_noted(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted: list[str] = []
+    monkeypatch.setattr(engine, "note_start", noted.append)
+    world.make_campaign([HDD], state="preparing", plan_toml=_AUTOSTART)
+    assert _start_again(world, monkeypatch) == [1]
+    assert noted == [hash_plan(_AUTOSTART)]
+
+
+def test_an_autostart_that_cannot_be_noted_waits_for_a_person(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "note_start", _raise(StickError("KALTSTART is full")))
+    world.make_campaign([HDD], state="preparing", plan_toml=_AUTOSTART)
+    assert _start_again(world, monkeypatch) == []
+    assert (world.campaign().state, world.campaign().reason) == ("paused", "KALTSTART is full")
 
 
 def test_a_start_that_was_cut_off_while_it_prepared_goes_on(
