@@ -182,6 +182,14 @@ def judge_one(engine: FakeEngine) -> None:
     _judge(engine, add_shelf(engine, 1, state="done"), "written and read back", 100.0)
 
 
+def reject_one(engine: FakeEngine) -> None:
+    """One of two drives, as few as have no shelf."""
+    drives = add_shelf(engine, 2, state="done")
+    _judge(engine, drives[:1], "surface read", 100.0)
+    engine.add_step(1, "surface", drives[1], workload_index=1)
+    engine.judge(1, drives[1], "reject", "surface: unreadable: 1290240 B")
+
+
 async def read_shelf(pilot: Pilot[Any], engine: FakeEngine) -> None:
     """Each drive at its own rate."""
     await _read(pilot, engine, 12)

@@ -46,7 +46,7 @@ _OTHERS = (
     *("machine-keyboard", "machine-time", "machine-shell", "manual", "manual-chapter"),
     *("results-databases", "results-take-over", "results-unusable"),
     *("run-shelf-sorted", "run-shelf-drive", "run-shelf-alone"),
-    *("run-accepted", "run-quick-look", "run-judged-one"),
+    *("run-accepted", "run-quick-look", "run-judged-one", "run-rejected-one"),
     *("drives-shelf", "drives-inspect-shelf", "results-rejected"),
 )
 

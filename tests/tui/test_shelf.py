@@ -13,7 +13,14 @@ from appliance.store.verdicts import Depth, Verdict
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
 from tests.tui.scenes import SCENES, play
-from tests.tui.shelf_scenes import add_shelf, make_drives, name_device, reject_some, run_shelf
+from tests.tui.shelf_scenes import (
+    add_shelf,
+    make_drives,
+    name_device,
+    reject_one,
+    reject_some,
+    run_shelf,
+)
 from tests.tui.steps import drawn, finish, page, press, settle, text_of
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED, BLOCK, ENDS
@@ -241,6 +248,19 @@ async def test_a_quick_look_has_nothing_of_a_full_acceptance(
         assert ("!: 4 of them with remarks" in text_of(pilot, "#judged")) == has_remarks
         assert "+" not in drawn(pilot)
         assert "ACCEPT" not in drawn(pilot).upper()
+
+
+async def test_of_two_drives_the_rejected_one_is_named(engine: FakeEngine) -> None:
+    reject_one(engine)
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "3")
+        lines = [line.strip("│ ").split() for line in drawn(pilot).splitlines()]
+        assert ["+", "VK010000", "bay", "1", "target", "2/2", "-", "accept"] in lines
+        assert ["×", "VK017919", "bay", "2", "target", "1/1", "-", "REJECT"] in lines
+        engine.connection.execute("UPDATE campaign SET state = 'paused'")
+        await settle(pilot)
+        assert "REJECT" not in drawn(pilot), "it may be judged again"
 
 
 async def test_what_has_no_verdict_is_counted_and_keeps_the_frame_away(engine: FakeEngine) -> None:

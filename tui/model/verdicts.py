@@ -3,10 +3,17 @@
 
 from appliance.store.verdicts import VerdictRow
 from tui.format import show_number
-from tui.language import _
+from tui.language import N_, _
 
 SIGNS = {"reject": "×", "accept with remarks": "!", "quick look": "¼", "accept": "+"}
 """Of a verdict; a drive that is not rejected after a quick look has none of a full acceptance."""
+WORDS = {
+    SIGNS["reject"]: N_("REJECT"),
+    SIGNS["accept with remarks"]: N_("remarks"),
+    SIGNS["quick look"]: N_("quick look"),
+    SIGNS["accept"]: N_("accept"),
+}
+"""Of each sign, as short as a column of a table needs it."""
 
 
 def find_sign(verdict: VerdictRow) -> str:

@@ -9,6 +9,7 @@ from tui.format import show_number
 from tui.language import N_, _
 from tui.model.campaigns import ARRAY, Campaign, CampaignDrive, Step
 from tui.model.engine_words import measure_roles, name_role, say
+from tui.model.verdicts import WORDS, find_sign
 
 _AT = {"boot": N_("boot {number} of {count}"), "step": N_("step {number} of {count}")}
 _BEHIND = {"boot": N_("{number} of {count} boots"), "step": N_("{number} of {count} steps")}
@@ -91,11 +92,15 @@ def _list_subjects(campaign: Campaign) -> list[_Subject]:
 
 
 def describe_drives(campaign: Campaign, width: int) -> str:
-    """A line per drive: steps and boots done, last and best time."""
+    """A line per drive: steps and boots done, last and best time, and once judged its verdict."""
     subjects, has_boots = _list_subjects(campaign), campaign.planned or not campaign.steps
+    signs = _find_signs(campaign)
+    words = {identity: _(WORDS[sign]) for identity, sign in signs.items()}
+    verdict = max([len(_("Verdict")), *map(len, words.values())])
     steps = max(7, len(_("Steps")))
     role = max(len(_("Role")), measure_roles())
     fixed = 10 + role + (27 if has_boots else 0) + (1 + steps if campaign.steps else 0)
+    fixed += 4 + verdict if signs else 0
     least = max(6, len(_("Drive")))
     longest = max([least, *(len(each.name) for each in subjects)])
     name = max(least, min(longest, width - fixed))
@@ -103,7 +108,8 @@ def describe_drives(campaign: Campaign, width: int) -> str:
     head += f" {_('Steps'):>{steps}}" if campaign.steps else ""
     head += f" {_('Boots'):>7}  {_('Last s'):>8} {_('Best s'):>8}" if has_boots else ""
     bad = len(_("Failed"))
-    lines = [f"{head}  {_('Failed')}"]
+    head += f"  {_('Failed')}"
+    lines = [f"  {head}  {_('Verdict')}" if signs else head]
     for each in subjects:
         boots = each.booted.boots if each.booted else ()
         failed = sum(not boot.valid for boot in boots) + _count(each.steps, "failed")
@@ -119,8 +125,19 @@ def describe_drives(campaign: Campaign, width: int) -> str:
             line += _describe_times(each.booted)
         reason = each.booted.failed_reason if each.booted else ""
         gave_up = "  " + _("GAVE UP: {reason}").format(reason=say(reason)) if reason else ""
-        lines.append(f"{line}  {failed or '-':>{bad}}{gave_up}")
+        line += f"  {failed or '-':>{bad}}"
+        if signs:
+            sign, word = signs.get(each.identity, " "), words.get(each.identity, "-")
+            line = f"{sign} {line}  {word:{verdict}}".rstrip()
+        lines.append(f"{line}{gave_up}")
     return "\n".join(lines)
+
+
+def _find_signs(campaign: Campaign) -> dict[str, str]:
+    """Of the verdict on each drive by its identity; empty while no large letters count them."""
+    if not campaign.is_judged or campaign.state != "done" or campaign.judging_problem:
+        return {}
+    return {each.drive_serial: find_sign(each) for each in campaign.verdicts}
 
 
 def _describe_times(drive: CampaignDrive | None) -> str:

@@ -131,7 +131,7 @@ class RunPage(Page):
             )
         entitle(self.query_one(VerticalScroll), _("Campaign"))
         many = is_shelf(campaign)
-        above = self._show_judged(campaign, width, many=many)
+        above = self._show_judged(campaign, width)
         self.query_one("#campaign", Line).show(about)
         now = self.query_one("#now", Line)
         now.show(paint(describe_now(snapshot, width, many=many)))
@@ -182,10 +182,10 @@ class RunPage(Page):
         if was_many != many or self.focused is None:
             (shelf.query_one(Table) if many else others).focus()
 
-    def _show_judged(self, campaign: Campaign | None, width: int, *, many: bool) -> int:
+    def _show_judged(self, campaign: Campaign | None, width: int) -> int:
         """How many lines it takes."""
         screen = self.app.size.height
-        height = min(screen // 2, screen - _BELOW_LETTERS) if many else screen // 2
+        height = min(screen // 2, screen - _BELOW_LETTERS)
         judged = draw_judged(campaign, width=width, height=height)
         texts: dict[str, str | Text] = {
             "#rejected": judged.bad if judged else "",

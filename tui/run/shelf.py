@@ -13,7 +13,7 @@ from tui.model.engine_words import say
 from tui.model.estimate import DriveLeft, name_span
 from tui.model.snapshot import Rate, Snapshot
 from tui.model.status import Progress, RunningStep, StepNow
-from tui.model.verdicts import SIGNS, describe_depth, describe_share, find_sign
+from tui.model.verdicts import SIGNS, WORDS, describe_depth, describe_share, find_sign
 from tui.widgets.figures import draw_bar
 
 LEAST_DRIVES = 3
@@ -236,7 +236,7 @@ def _name_state(
         state = "no answer" if _is_silent(now) else "pausing" if drive.paused else "running"
     elif verdict := next((v for v in campaign.verdicts if v.drive_id == drive.drive_id), None):
         if campaign.is_judged and not is_open:
-            return _STATE_OF_SIGN[find_sign(verdict)]
+            return WORDS[find_sign(verdict)]
         state = _name_ended(campaign, drive, steps, is_open=is_open)
     elif is_gone and is_open:
         state = "missing"
@@ -260,14 +260,6 @@ def _name_ended(
     if campaign.is_judged and campaign.verdicts and campaign.state == "done":
         return "not judged"
     return "skipped" if "skipped" in states else "done"
-
-
-_STATE_OF_SIGN = {
-    SIGNS["reject"]: "REJECT",
-    SIGNS["accept with remarks"]: "remarks",
-    SIGNS["quick look"]: "quick look",
-    SIGNS["accept"]: "accept",
-}
 
 
 @dataclass(frozen=True, slots=True)
