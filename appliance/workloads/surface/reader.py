@@ -126,9 +126,16 @@ class SliceReader:
         self._under_way: Reading | None = None
 
     def read(
-        self, chunks: Iterable[Piece], *, tell: Callable[[int], None] = lambda _done: None
+        self,
+        chunks: Iterable[Piece],
+        *,
+        tell: Callable[[int], None] = lambda _done: None,
+        tell_narrowing: Callable[[], None] = lambda: None,
     ) -> Reading:
         """Read the chunks of a slice; `tell` is given how far it is.
+
+        `tell_narrowing` is called before each read that narrows down where one failed. Both may
+        raise what a stop raises.
 
         Raises StepFailedError where the drive answers nothing any more. What was found until then,
         or until a stop, is for `break_off`.
@@ -151,8 +158,9 @@ class SliceReader:
                 tell(done)
             reading.failed.sort(key=lambda each: each.first_byte)
             while reading.failed and not reading.hopeless:
-                self._look_closely(reading.failed[0], reading)
+                self._look_closely(reading.failed[0], reading, tell_narrowing)
                 del reading.failed[0]
+                tell(done)
         self._allowed_bytes -= reading.unreadable_bytes
         reading.unreadable = join_ranges(reading.unreadable)
         self._reread_slow(reading)
@@ -211,7 +219,9 @@ class SliceReader:
                         LbaRange("slow", *piece, answer.latency_s, NOT_REREAD)
                     )
 
-    def _look_closely(self, failed: Answer, reading: Reading) -> None:
+    def _look_closely(
+        self, failed: Answer, reading: Reading, tell_narrowing: Callable[[], None]
+    ) -> None:
         """Ask again for a request that failed, by halves, the large ones first."""
         _check_asked(failed)
         try:
@@ -229,6 +239,7 @@ class SliceReader:
                 break
             if self._is_hopeless(reading):
                 break
+            tell_narrowing()
             answer = self._drive.read_once(pieces[0])
             _check_asked(answer)
             pieces.popleft()

@@ -13,6 +13,7 @@ from typing import override
 
 from appliance.caches.judge import judge_reads
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.samples.model import CacheState, Result, SliceSample
 from appliance.workloads.base import Bench, Leftover, PartResult, Workload
 from appliance.workloads.progress_meter import ProgressMeter
@@ -36,6 +37,7 @@ from appliance.workloads.surface.slices import (
 )
 
 WHOLE = str(SurfaceVariant())
+_FEW_BYTES = 1_000_000
 _REASON = "read past the page cache with O_DIRECT"
 _PERCENTILES = {"lat_p50_ns": 0.5, "lat_p99_ns": 0.99}
 
@@ -131,12 +133,27 @@ class SurfaceWorkload(Workload):
         number = self._numbers[part]
         this = self._slices[number]
         chunks = self._draw(number)
-        watch = ProgressMeter(bench.progress, f"surface: slice {number + 1} of {SLICES}")
         total = sum(chunk.size_bytes for chunk in chunks)
+        place = {"number": number + 1, "count": SLICES}
+        words = N_("surface: slice {number} of {count}")
+        if total < _FEW_BYTES:  # of them no bar is drawn, and what is counted not named
+            words = N_("surface: slice {number} of {count}, in bytes")
+        watch = ProgressMeter(bench.progress, Phrase(words, **place))
+        words = N_("surface: slice {number} of {count}: narrowing down bad places")
+        narrowing = ProgressMeter(bench.progress, Phrase(words, **place))
+
+        def tell(done: int) -> None:
+            self._watch = watch
+            watch.tell(done, total)
+
+        def tell_narrowing() -> None:
+            self._watch = narrowing
+            narrowing.tell(0, 0)  # how many reads it takes is not known
+
         reader = self._open(bench, kept)
         self._watch = watch
         before = bench.read_counters().read_bytes
-        reading = reader.read(chunks, tell=lambda done: watch.tell(done, total))
+        reading = reader.read(chunks, tell=tell, tell_narrowing=tell_narrowing)
         device_read_bytes = bench.read_counters().read_bytes - before
         rates = reading.tally.find_rates()
         this_kept = KeptSlice(

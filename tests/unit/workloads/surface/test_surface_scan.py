@@ -3,12 +3,14 @@
 
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 
 import pytest
 
 from appliance.errors import StepFailedError
 from appliance.samples.diskstats import DiskStats
+from appliance.workloads import progress_meter
 from appliance.workloads.base import Bench, PartResult, make_workload
 from appliance.workloads.surface import workload as surface
 from appliance.workloads.surface.keys import SLICES, SurfacePlan
@@ -87,6 +89,38 @@ def test_a_sample_reads_its_share_and_says_what_it_is_worth(tmp_path: Path) -> N
     assert whole["app_read_bytes"] == pytest.approx(_SIZE / 10, rel=0.02)
     assert whole["sampled_places"] == 100
     assert any("in 100 places" in note for note in found[WHOLE].notes)
+
+
+def test_narrowing_down_a_bad_place_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress_meter, "_POLL_S", -1)
+    bad = FaultyDrive(_SIZE, ["read-error@4096+4096"])
+    monkeypatch.setattr(surface, "DirectDrive", lambda *_, **__: nullcontext(bad))
+    told: list[tuple[str, int, int]] = []
+    bench = make_surface_bench(
+        tmp_path, _SIZE, _Counters(_SIZE).count, lambda *each: told.append(each)
+    )
+    _run(bench, _PLAN, until=1)
+    total = make_slices(_SIZE)[0].size_bytes
+    reading, narrowing = (
+        "surface: slice 1 of 100",
+        "surface: slice 1 of 100: narrowing down bad places",
+    )
+    assert [each for each, _ in groupby(told)][-3:] == [
+        (reading, total, total),
+        (narrowing, 0, 0),
+        (reading, total, total),
+    ]
+
+
+def test_what_is_counted_of_a_tiny_slice_is_named(tmp_path: Path) -> None:
+    told: list[str] = []
+    bench = make_surface_bench(
+        tmp_path, 4 << 20, _Counters(4 << 20).count, lambda what, *_: told.append(what)
+    )
+    _run(bench, _PLAN, until=1)
+    assert told == ["surface: slice 1 of 100, in bytes"]
 
 
 def test_a_cut_costs_the_slice_that_was_under_way(tmp_path: Path) -> None:
