@@ -169,6 +169,21 @@ async def test_whoever_goes_to_another_page_is_offered_nothing_there(engine: Fak
         assert isinstance(pilot.app.screen, PlanPage)
 
 
+async def test_that_no_drive_can_be_inspected_is_said_until_the_list_changes(
+    engine: FakeEngine,
+) -> None:
+    engine.show_drives(STICK, looking=False)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "i")
+        await finish(pilot, "flow")
+        await settle(pilot)
+        assert "no drive that can be inspected" in text_of(pilot, "#message")
+        engine.show_drives(STICK, HDD, looking=False)
+        await settle(pilot)
+        assert text_of(pilot, "#message") == ""
+
+
 async def test_what_cannot_be_inspected_is_left_out_with_the_reason(engine: FakeEngine) -> None:
     nameless = replace(SSHD, path="/dev/sde", serial="", wwn="")
     engine.show_drives(HDD, nameless, NO_SERIAL, STICK, asked={NO_SERIAL: SILENT})

@@ -88,6 +88,8 @@ class DrivesPage(Page):
         self._is_moving = False
         """A person has moved the cursor: the rows keep their order until the page is left."""
         self._is_filling = False
+        self._said_of: tuple[str, tuple[object, ...]] = ("", ())
+        """A message about the drives that are listed, and these."""
         self._news = asyncio.Event()
         """There is another snapshot, or the page was left, or is seen again."""
 
@@ -113,6 +115,7 @@ class DrivesPage(Page):
 
     @override
     def show(self, snapshot: Snapshot) -> None:
+        self._clear_outdated(snapshot)
         self._show_unlisted(snapshot)
         self._fill(snapshot)
         self._show_next(snapshot)
@@ -187,11 +190,20 @@ class DrivesPage(Page):
             inspection = find_inspection(app.snapshot.drives, at_most=at_most)
             if not inspection.drives:
                 app.say(_("There is no drive that can be inspected: the list says why."))
+                self._said_of = app.message, _list_offers(app.snapshot)
                 return
             if self.is_current and await self._ask(inspection):
                 await start_composed(app, inspection.campaign)
         finally:
             self._inspecting = False
+
+    def _clear_outdated(self, snapshot: Snapshot) -> None:
+        """What was said of drives that are no longer listed so, unless something was said since."""
+        message, offers = self._said_of
+        if message and offers != _list_offers(snapshot):
+            self._said_of = "", ()
+            if self.kaltstart.message == message:
+                self.kaltstart.say("")
 
     async def _ask(self, inspection: "Inspection") -> bool:
         from tui.drives.inspect import InspectDialog  # noqa: PLC0415  # as above
@@ -458,6 +470,11 @@ def _has_no_work(snapshot: Snapshot) -> bool:
 def _may_find_drives(snapshot: Snapshot) -> bool:
     """One can be inspected, or may yet be found."""
     return snapshot.looking or any(each.offered for each in snapshot.drives)
+
+
+def _list_offers(snapshot: Snapshot) -> tuple[object, ...]:
+    """The drives of the list, and which of them can be tested."""
+    return tuple((each.device, each.raw_identity, each.offered) for each in snapshot.drives)
 
 
 def _is_ready(snapshot: Snapshot) -> bool:
