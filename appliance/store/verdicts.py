@@ -35,6 +35,8 @@ class VerdictRow:
     verdict: Verdict
     reasons: str
     """What kept it from being accepted as it is, separated by semicolons; empty for `accept`."""
+    outcomes: str
+    """Of each reason, in their order: `reject;remark`."""
     at: str
     drive_class: str
     """hdd | sata-ssd | nvme | hybrid | usb; empty: not known."""
@@ -165,7 +167,14 @@ def select_verdicts(connection: sqlite3.Connection, campaign_id: int) -> tuple[V
     """The verdicts of a campaign, in the order of its drives, but for damaged ones."""
     query = f"""
         SELECT v.drive_id, d.identity AS drive_serial, v.verdict, v.reasons, v.at, v.drive_class,
-               v.depth, v.read_percent, coalesce(cd.label, '') AS label
+               v.depth, v.read_percent, coalesce(cd.label, '') AS label,
+               (
+                   SELECT coalesce(group_concat(outcome, ';'), '') FROM (
+                       SELECT outcome FROM verdict_limit l WHERE l.campaign_id = v.campaign_id
+                           AND l.drive_id = v.drive_id AND outcome IN ('reject', 'remark')
+                       ORDER BY outcome = 'remark'
+                   )
+               ) AS outcomes
         FROM verdict v
         JOIN drive d ON d.id = v.drive_id
         LEFT JOIN campaign_drive cd ON cd.campaign_id = v.campaign_id AND cd.drive_id = v.drive_id

@@ -19,7 +19,7 @@ from appliance.store.connect import open_database
 from appliance.store.events import keep_phrases
 from appliance.store.requests import Request, select_recent_requests, update_request
 from appliance.store.steps import ArrayCondition, insert_results, insert_tickets, select_steps
-from appliance.store.verdicts import Depth, Verdict, insert_verdict
+from appliance.store.verdicts import Depth, LimitRow, Verdict, insert_verdict
 from tests.tui.asked import Asked
 from tui.port import Port
 
@@ -287,8 +287,9 @@ class FakeEngine:
         *,
         depth: Depth = "surface read",
         read_percent: float = 100.0,
+        limits: Sequence[LimitRow] = (),
     ) -> None:
-        """A verdict, without the limits behind it."""
+        """A verdict, and the limits behind it."""
         insert_verdict(
             self.connection,
             campaign_id=campaign_id,
@@ -298,7 +299,7 @@ class FakeEngine:
             reasons=reasons,
             depth=depth,
             read_percent=read_percent,
-            limits=(),
+            limits=limits,
         )
 
     def add_event(

@@ -140,6 +140,7 @@ SCENES = {
     "run-shelf-alone": Scene(run_shelf_alone, read_shelf),
     "drives-shelf": Scene(list_shelf, do_nothing),
     "drives-inspect-shelf": Scene(list_shelf, offer_inspection),
+    "results-rejected-one": Scene(reject_one, press_keys("4")),
     "results-rejected": Scene(reject_some, press_keys("4")),
     "run-accepted": Scene(accept_shelf, press_keys("3")),
     "run-rejected": Scene(reject_some, press_keys("3")),

@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 
 from appliance.drives.model import Drive
 from appliance.phrases import N_, Phrase
-from appliance.store.verdicts import Depth
+from appliance.store.verdicts import Depth, LimitRow
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
 from tests.tui.steps import press, settle
@@ -187,7 +187,17 @@ def reject_one(engine: FakeEngine) -> None:
     drives = add_shelf(engine, 2, state="done")
     _judge(engine, drives[:1], "surface read", 100.0)
     engine.add_step(1, "surface", drives[1], workload_index=1)
-    engine.judge(1, drives[1], "reject", "surface: unreadable: 1290240 B")
+    reasons = (
+        "surface: unreadable: 1290240 B (100 % of the drive was read; 3 ranges); verify: lost with"
+        " the power: 8192 B; power-on hours: 41200 h"
+    )
+    limits = [
+        LimitRow("power_on_hours", "remark", "41200 h", "", ""),
+        LimitRow("surface_unreadable_bytes", "reject", "1290240 B", "", ""),
+        LimitRow("surface_slow_ranges", "kept", "0", "", ""),
+        LimitRow("verify_lost_bytes", "reject", "8192 B", "", ""),
+    ]
+    engine.judge(1, drives[1], "reject", reasons, limits=limits)
 
 
 async def read_shelf(pilot: Pilot[Any], engine: FakeEngine) -> None:

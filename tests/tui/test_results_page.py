@@ -10,6 +10,7 @@ from appliance.store.verdicts import upsert_judging, upsert_judging_problem
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.measured import FIO, SQL, add_array_steps, add_field_test, add_steps, scaled
+from tests.tui.shelf_scenes import reject_one
 from tests.tui.steps import drawn, finish, press, settle, shown, text_of
 from tui.app import KaltstartApp
 from tui.charset import drawable
@@ -109,6 +110,23 @@ async def test_a_reason_stands_whole_on_lines_of_its_own(engine: FakeEngine) -> 
             "    Evidence: surface not read (no step read it; a sample (1 %) is none)",
             "    Health: not measured (the drive has no such log)",
         ]
+
+
+async def test_what_rejects_a_drive_is_told_from_remarks(engine: FakeEngine) -> None:
+    reject_one(engine)
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        assert text_of(pilot, "#results").split("\n\n")[0].splitlines()[1:6] == [
+            "  × VK017919  REJECT, surface read  bay 2",
+            "    reject: surface: unreadable: 1290240 B (100 % of the drive was read; 3",
+            "      ranges)",
+            "    reject: verify: lost with the power: 8192 B",
+            "    remark: power-on hours: 41200 h",
+        ]
+        engine.connection.execute("DELETE FROM verdict_limit WHERE outcome = 'remark'")
+        await settle(pilot)
+        assert "reject:" not in text_of(pilot, "#results"), "which one is missing is not known"
 
 
 async def test_what_judged_no_drive_does_not_begin_with_verdicts(engine: FakeEngine) -> None:

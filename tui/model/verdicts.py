@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A verdict in words. Pure."""
 
+import re
+
 from appliance.store.verdicts import VerdictRow
 from tui.format import show_number
 from tui.language import N_, _
@@ -14,6 +16,7 @@ WORDS = {
     SIGNS["accept"]: N_("accept"),
 }
 """Of each sign, as short as a column of a table needs it."""
+_OUTCOMES = {"reject": N_("reject: {reason}"), "remark": N_("remark: {reason}")}
 
 
 def find_sign(verdict: VerdictRow) -> str:
@@ -37,3 +40,27 @@ def describe_share(verdict: VerdictRow) -> str:
     share = verdict.read_percent
     shown = show_number(share, ".1f") if share < 1 else show_number(min(round(share), 99), "d")
     return _("{share} read").format(share=f"{shown} %")
+
+
+def list_reasons(verdict: VerdictRow) -> list[str]:
+    """What kept a drive from being accepted as it is; what rejects it comes first and says so."""
+    texts = _split_reasons(verdict.reasons)
+    outcomes = verdict.outcomes.split(";") if verdict.outcomes else []
+    if len(outcomes) != len(texts):  # nothing is guessed: the stick may have damaged some
+        return texts
+    return [
+        _(_OUTCOMES[outcome]).format(reason=text)
+        for outcome, text in zip(outcomes, texts, strict=True)
+    ]
+
+
+def _split_reasons(reasons: str) -> list[str]:
+    """One text per reason. Within brackets a semicolon separates parts of one."""
+    found, depth = [""], 0
+    for part in re.split(r"(; |[()])", reasons):
+        depth = max(0, depth + (part == "(") - (part == ")"))
+        if part == "; " and not depth:
+            found.append("")
+        else:
+            found[-1] += part
+    return [reason for reason in found if reason]

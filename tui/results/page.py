@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Page 4: the results of every campaign on this stick: boots, steps and their figures."""
 
-import re
 import textwrap
 from collections.abc import Sequence
 from functools import partial
@@ -27,7 +26,7 @@ from tui.language import N_, _
 from tui.model.campaigns import Campaign, CampaignDrive, Figure, Step
 from tui.model.engine_words import name_device, name_role, say
 from tui.model.snapshot import Snapshot
-from tui.model.verdicts import SIGNS, describe_depth, find_sign
+from tui.model.verdicts import SIGNS, describe_depth, find_sign, list_reasons
 from tui.page import Page, entitle
 from tui.results.compare import compare
 from tui.results.import_campaigns import take_over
@@ -375,7 +374,7 @@ def describe_verdicts(campaign: Campaign, width: int) -> str:
         told = f"{find_sign(each)} {shorten_name(each.drive_serial, name):{name}}  {_(verdict)}, "
         told += describe_depth(each) + (f"  {each.label}" if each.label else "")
         lines.append(f"  {shorten(told, width - 2)}")
-        for reason in _split_reasons(each.reasons):
+        for reason in list_reasons(each):
             lines += _wrap(reason, width)
     return "\n".join(lines)
 
@@ -383,18 +382,6 @@ def describe_verdicts(campaign: Campaign, width: int) -> str:
 def _rank(verdict: VerdictRow) -> int:
     """What somebody has to act on comes first."""
     return list(SIGNS.values()).index(find_sign(verdict))
-
-
-def _split_reasons(reasons: str) -> list[str]:
-    """One text per reason. Within brackets a semicolon separates parts of one."""
-    found, depth = [""], 0
-    for part in re.split(r"(; |[()])", reasons):
-        depth = max(0, depth + (part == "(") - (part == ")"))
-        if part == "; " and not depth:
-            found.append("")
-        else:
-            found[-1] += part
-    return [reason for reason in found if reason]
 
 
 def _wrap(text: str, width: int) -> list[str]:
