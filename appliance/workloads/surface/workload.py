@@ -134,13 +134,24 @@ class SurfaceWorkload(Workload):
         this = self._slices[number]
         chunks = self._draw(number)
         total = sum(chunk.size_bytes for chunk in chunks)
-        place = {"number": number + 1, "count": SLICES}
-        words = N_("surface: slice {number} of {count}")
+        slice_number = number + 1
         if total < _FEW_BYTES:  # of them no bar is drawn, and what is counted not named
-            words = N_("surface: slice {number} of {count}, in bytes")
-        watch = ProgressMeter(bench.progress, Phrase(words, **place))
-        words = N_("surface: slice {number} of {count}: narrowing down bad places")
-        narrowing = ProgressMeter(bench.progress, Phrase(words, **place))
+            said = Phrase(
+                N_("surface: slice {number} of {count}, in bytes"),
+                number=slice_number,
+                count=SLICES,
+            )
+        else:
+            said = Phrase(
+                N_("surface: slice {number} of {count}"), number=slice_number, count=SLICES
+            )
+        watch = ProgressMeter(bench.progress, said)
+        said = Phrase(
+            N_("surface: slice {number} of {count}: narrowing down bad places"),
+            number=slice_number,
+            count=SLICES,
+        )
+        narrowing = ProgressMeter(bench.progress, said)
 
         def tell(done: int) -> None:
             self._watch = watch
