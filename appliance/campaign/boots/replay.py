@@ -135,7 +135,7 @@ def _replay(
     except StickError:
         if measured is None:
             raise
-        # Who waited for the drive met the trouble; whoever stores the sample meets it again.
+        # Who waited for the drive met the trouble; the code that stores the sample meets it again.
     return measured
 
 
