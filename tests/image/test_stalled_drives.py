@@ -6,6 +6,7 @@ a second only, as somebody may who wants to be quick: so the engine waits 20 s a
 """
 
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -44,15 +45,15 @@ _ERASE = "".join(
 )
 
 
-def _drives(size_bytes: int = _SIZE) -> list[ModelledDrive]:
+def _drives(size_bytes: int = _SIZE, *, silent: str = "stall@99999s") -> list[ModelledDrive]:
     return [
         ModelledDrive(serial="LAB-FIRST-1", size_bytes=size_bytes),
         ModelledDrive(
             serial=_SILENT,
             bus="scsi",
             size_bytes=size_bytes,
-            # Never of itself within these tests.
-            faults=parse_faults(["stall@99999s"]),
+            # By default never of itself within these tests.
+            faults=parse_faults([silent]),
         ),
         ModelledDrive(serial="LAB-LAST-1", size_bytes=size_bytes),
     ]
@@ -84,7 +85,7 @@ def test_a_drive_that_falls_silent_holds_up_no_other(out: Path) -> None:
     """In the middle of a read; its second workload is not even begun."""
     again = f'[[workload]]\nkind = "surface"\non = "{_SILENT}"\nsample = 0.1\n'
     plan = f'{_HEAD}{_READ}[[workload]]\nkind = "surface"\n{again}'
-    trial = Trial(out=out, plan=plan, drives=_drives(), agent=_HURRY, silences={_SILENT: 32 << 20})
+    trial = Trial(out=out, plan=plan, drives=_drives(silent="stall@after32M"), agent=_HURRY)
     result = run_campaign(trial)
     _check(result, states=["done", "failed", "done", "failed"], what="surface: slice")
     assert result.written_bytes(_SILENT) == 0
@@ -98,28 +99,36 @@ def test_a_drive_that_falls_silent_holds_up_no_other(out: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("workload", "when"),
+    ("workload", "silent", "silences"),
     [
         # While it is unlocked, cleared and given a file system.
-        ('kind = "lottery"\nfilesystem = "ext4"\nfile_size = "2M"\n', Cut(event="step-done")),
+        (
+            'kind = "lottery"\nfilesystem = "ext4"\nfile_size = "2M"\n',
+            "stall@99999s",
+            {_SILENT: Cut(event="step-done")},
+        ),
         # Files are laid out, each with an fsync.
-        ('kind = "lottery"\nfilesystem = "xfs"\nfile_size = "8M"\n', 96 << 20),
+        ('kind = "lottery"\nfilesystem = "xfs"\nfile_size = "8M"\n', "stall@after96M", {}),
         # A pattern is written past the page cache.
-        ('kind = "verify"\nsize = "64M"\n', 24 << 20),
+        ('kind = "verify"\nsize = "64M"\n', "stall@after24M", {}),
         # By a program.
-        ('kind = "fio"\nfilesystem = "btrfs"\nsize = "64M"\ntests = ["seq-write"]\n', 32 << 20),
+        (
+            'kind = "fio"\nfilesystem = "btrfs"\nsize = "64M"\ntests = ["seq-write"]\n',
+            "stall@after32M",
+            {},
+        ),
     ],
     ids=["clearing", "fsync", "pattern", "fio"],
 )
 def test_wherever_a_drive_falls_silent_the_others_are_measured(
-    out: Path, workload: str, when: Cut | int
+    out: Path, workload: str, silent: str, silences: Mapping[str, Cut]
 ) -> None:
     trial = Trial(
         out=out,
         plan=f"{_HEAD}{_ERASE}[[workload]]\n{workload}[[workload]]\n{workload}",
-        drives=_drives(512 << 20),
+        drives=_drives(512 << 20, silent=silent),
         agent=_HURRY,
-        silences={_SILENT: when},
+        silences=silences,
         await_off=True,
         limits=Limits(off_after_done_s=900),
     )
@@ -137,9 +146,8 @@ def test_a_drive_that_is_silent_before_its_boots_costs_only_them(out: Path) -> N
     trial = Trial(
         out=out,
         plan=plan,
-        drives=_drives(2 << 30),
+        drives=_drives(2 << 30, silent="stall@after64M"),
         agent=_HURRY,
-        silences={_SILENT: 64 << 20},
     )
     result = run_campaign(trial)
     assert result.outcome == "done", f"{result.outcome}: {result.reason}"
@@ -177,10 +185,9 @@ def test_a_key_is_heard_while_a_drive_does_not_answer(out: Path) -> None:
     trial = Trial(
         out=out,
         plan=f'{_HEAD}{_READ}[[workload]]\nkind = "surface"\n',
-        drives=_drives(),
+        drives=_drives(silent="stall@after32M"),
         # Of its own it would be waited for for ten minutes.
         agent=_STOP.replace("500", "15000"),
-        silences={_SILENT: 32 << 20},
     )
     result = run_campaign(trial)
     assert (result.outcome, result.reason) == ("paused", "stopped by a key")

@@ -91,9 +91,9 @@ class Trial:
     say: Callable[[str], None] = print
     on_line: Callable[[ConsoleLine, Machine], None] | None = None
     """Called with each console line while the machine runs."""
-    silences: Mapping[str, Cut | int] = field(default_factory=dict)
-    """By a drive's serial number, when it stops answering: at a line, or once so many bytes were
-    read from it and written to it. It answers again when the power has gone."""
+    silences: Mapping[str, Cut] = field(default_factory=dict)
+    """By a drive's serial number, the line at which it stops answering. It answers again when the
+    power has gone. For one that stops in the middle of its work see the fault `stall@afterSIZE`."""
     prepare_stick: Callable[[Path], None] | None = None
     """Called with the stick's file before the first power-on."""
     from_start: bool = False
@@ -265,6 +265,7 @@ class _Operator:
         self._result = result
         self._cuts = list(trial.cuts)
         self._silences = dict(trial.silences)
+        self._may_be_silent = any(drive.faults.can_stall for drive in trial.drives)
         self._started = time.monotonic()
         self._on_finish = _on_finish(trial.plan)
         self._off_clock: OffClock | None = None
@@ -364,18 +365,14 @@ class _Operator:
     def _silence(self) -> None:
         """Have the drives stop answering whose time has come."""
         for serial, when in tuple(self._silences.items()):
-            if isinstance(when, int):
-                is_due = self._bay.moved_bytes(serial) >= when
-            else:
-                is_due = len(self._result.lines_of(when.event)) >= when.nth
-            if is_due:
+            if len(self._result.lines_of(when.event)) >= when.nth:
                 del self._silences[serial]
                 self._bay.stop_answering(serial)
                 self.mark(f"{serial} stops answering")
 
     def _end_silence(self, machine: Machine) -> None:
         """Once Linux waits for no drive any more."""
-        if self._trial.silences and _LAST_WORDS in machine.text:
+        if self._may_be_silent and _LAST_WORDS in machine.text:
             self._bay.answer_again()
 
     def _holds(self, cut: Cut, machine: Machine) -> bool:

@@ -11,6 +11,8 @@
 `stall@SECONDSs`                that long after each power-on on it answers no request any more, not
                                 even with an error, until the power goes
 `stall@bootN`                   the same from the first request of the Nth power-on on
+`stall@afterSIZE`               the same once so much was read from it and written to it, and only
+                                once: until the power goes, or Linux waits for no drive any more
 `alias@SIZE`                    it has SIZE bytes only; addresses behind them wrap round to 0
 `lying-flush@SIZE`              flushes are acknowledged, but when the power goes the SIZE bytes
                                 that were written last are what they were before
@@ -25,14 +27,15 @@ from appliance.units import parse_size
 
 _FORM = re.compile(
     r"(?P<kind>read-error|slow)@(?P<offset>\w+)\+(?P<length>\w+)(?: +x(?P<factor>\d+))?"
-    r"|vanish@after(?P<read>\w+)"
+    r"|(?P<ends>vanish|stall)@after(?P<moved>\w+)"
     r"|(?P<gone>vanish|stall)@(?P<seconds>\d+(?:\.\d+)?)s"
     r"|(?P<at>vanish|away|stall)@boot(?P<boot>[1-9]\d*)"
     r"|(?P<lie>alias|lying-flush)@(?P<size>\w+)"
 )
 _ALLOWED = (
     "read-error@OFFSET+LENGTH, slow@OFFSET+LENGTH xN, vanish@SECONDSs, vanish@afterSIZE, "
-    "vanish@bootN, away@bootN, stall@SECONDSs, stall@bootN, alias@SIZE or lying-flush@SIZE"
+    "vanish@bootN, away@bootN, stall@SECONDSs, stall@bootN, stall@afterSIZE, alias@SIZE or "
+    "lying-flush@SIZE"
 )
 _SLOW_FLOOR_S = 0.001
 
@@ -62,6 +65,7 @@ class Faults:
     away_at_power_on: int | None = None
     stall_after_s: float | None = None
     stall_at_power_on: int | None = None
+    stall_after_moved_bytes: int | None = None
     real_bytes: int | None = None
     """What an aliasing drive really holds."""
     forgotten_bytes: int = 0
@@ -96,13 +100,22 @@ class Faults:
     @property
     def can_stall(self) -> bool:
         """Whether a request may ever stay without an answer."""
-        return self.stall_after_s is not None or self.stall_at_power_on is not None
+        return (
+            self.stall_after_s is not None
+            or self.stall_at_power_on is not None
+            or self.stall_after_moved_bytes is not None
+        )
 
     def stalled(self, *, age_s: float, power_on: int) -> bool:
         """Whether nothing is answered `age_s` after the power-on with this number."""
         if self.stall_after_s is not None and age_s >= self.stall_after_s:
             return True
         return self.stall_at_power_on is not None and power_on >= self.stall_at_power_on
+
+    def stalls_after(self, moved_bytes: int) -> bool:
+        """Whether it ends answering for once, as so much was read from it and written to it."""
+        limit_bytes = self.stall_after_moved_bytes
+        return limit_bytes is not None and moved_bytes >= limit_bytes
 
     def pieces(self, offset: int, length: int) -> Iterator[tuple[int, int]]:
         """Where an access really goes, in its order, as (offset, length)."""
@@ -149,7 +162,7 @@ def parse_faults(texts: Iterable[str]) -> Faults:
     slow: list[Range] = []
     after_s: dict[str, float] = {}
     at_power_on: dict[str, int] = {}
-    after_read_bytes: int | None = None
+    after_bytes: dict[str, int] = {}
     sizes = {"alias": 0, "lying-flush": 0}
     texts = tuple(texts)
     for text in texts:
@@ -165,8 +178,8 @@ def parse_faults(texts: Iterable[str]) -> Faults:
             sizes[match["lie"]] = parse_size(match["size"])
             if not sizes[match["lie"]]:
                 raise ValueError(f"fault {text!r}: the size cannot be 0")
-        elif match["read"]:
-            after_read_bytes = parse_size(match["read"])
+        elif match["ends"]:
+            after_bytes[match["ends"]] = parse_size(match["moved"])
         elif match["seconds"]:
             after_s[match["gone"]] = float(match["seconds"])
         else:
@@ -175,11 +188,12 @@ def parse_faults(texts: Iterable[str]) -> Faults:
         read_errors=tuple(errors),
         slow=tuple(slow),
         vanish_after_s=after_s.get("vanish"),
-        vanish_after_read_bytes=after_read_bytes,
+        vanish_after_read_bytes=after_bytes.get("vanish"),
         vanish_at_power_on=at_power_on.get("vanish"),
         away_at_power_on=at_power_on.get("away"),
         stall_after_s=after_s.get("stall"),
         stall_at_power_on=at_power_on.get("stall"),
+        stall_after_moved_bytes=after_bytes.get("stall"),
         real_bytes=sizes["alias"] or None,
         forgotten_bytes=sizes["lying-flush"],
         texts=texts,

@@ -16,6 +16,7 @@ import ctypes
 import errno
 import json
 import os
+import signal
 import threading
 import time
 from dataclasses import asdict, dataclass, field
@@ -78,6 +79,8 @@ class _Drive:
     clock: MachineClock = field(default_factory=lambda: MachineClock(Path()))
     first_open: float | None = None
     last_open: float = 0.0
+    has_stalled: bool = False
+    """By what was moved, which it does once."""
     stats_at: float = 0.0
     owed_s: float = 0.0
     """What requests have cost and was not waited for; negative where it was waited too long."""
@@ -141,6 +144,12 @@ class _Drive:
         if self.faults.stalled(age_s=now - self.last_open, power_on=len(self.power_ons)):
             # Ends with an error when QEMU has hung up or nbdkit shall end: then nobody listens.
             nbdkit.nanosleep(_STALL_S, 0)
+        moved_bytes = read_bytes + sum(counts.write_bytes for counts in self.power_ons)
+        if not self.has_stalled and self.faults.stalls_after(moved_bytes):
+            self.has_stalled = True
+            self.write_stats()
+            # The bay has it go on. Stopped from there it would have served some more, or all.
+            os.kill(os.getpid(), signal.SIGSTOP)
 
     def read(self, buf: bytearray | memoryview, offset: int) -> None:
         """Fill `buf` with what the drive shows at `offset`."""

@@ -62,6 +62,16 @@ def test_stall_at_a_power_on() -> None:
     assert not faults.vanished(age_s=0, read_bytes=0, power_on=3)
 
 
+def test_stall_by_what_was_moved() -> None:
+    faults = parse_faults(["stall@after32M", "vanish@after64M"])
+    assert faults.can_stall
+    assert not faults.stalls_after((32 << 20) - 1)
+    assert faults.stalls_after(32 << 20)
+    assert not faults.stalled(age_s=1e9, power_on=9), "it comes back"
+    assert not faults.vanished(age_s=0, read_bytes=(64 << 20) - 1, power_on=1)
+    assert not parse_faults(["stall@9s"]).stalls_after(1 << 60)
+
+
 def test_aliases_wrap_round_as_often_as_it_takes() -> None:
     faults = parse_faults(["alias@1M"])
     assert list(faults.pieces(4096, 8192)) == [(4096, 8192)]
