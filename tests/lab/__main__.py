@@ -13,6 +13,7 @@ from types import FrameType
 
 from appliance.units import printable
 from tests.lab.campaign import IMAGE, Limits, Result, Trial, run_campaign
+from tests.lab.devices import choose_firmware
 from tests.lab.drive_table import DrivesError
 from tests.lab.drives import DEFAULT_DRIVES, ModelledDrive, parse_drives, parse_stick
 from tests.lab.machine import FIRMWARES
@@ -34,6 +35,7 @@ def main() -> int:
                 drives = parse_drives(described, folder=arguments.drives.parent)
                 _check_files(drives)
                 port, faults = parse_stick(described)
+            firmware = choose_firmware(arguments.firmware, drives=drives, stick_port=port)
         with _named(shown_plan):
             plan = arguments.plan.read_text()
     except _UnusableFileError as error:
@@ -45,7 +47,7 @@ def main() -> int:
         plan=plan,
         image=arguments.image.absolute(),
         drives=drives,
-        firmware=arguments.firmware,
+        firmware=firmware,
         stick_port=port,
         stick_faults=faults,
         limits=replace(Limits(), total_s=arguments.timeout * 60),
@@ -114,7 +116,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="ci/lab", description=__doc__, allow_abbrev=False)
     parser.add_argument("--plan", type=Path, required=True)
     parser.add_argument("--drives", type=Path)
-    parser.add_argument("--firmware", choices=FIRMWARES, default="uefi")
+    parser.add_argument("--firmware", choices=FIRMWARES)
     parser.add_argument("--image", type=Path, default=IMAGE)
     parser.add_argument("--out", type=Path, default=Path("build/lab"))
     parser.add_argument("--timeout", type=float, default=60, metavar="MINUTES")

@@ -10,6 +10,8 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from appliance.units import printable
+from tests.lab.drive_table import DrivesError
 from tests.lab.drives import ModelledDrive
 
 type Options = dict[str, object]
@@ -93,6 +95,22 @@ def _connect_twice(disk: Options, port: int) -> list[Options]:
 def chipset_for(drives: Sequence[tuple[ModelledDrive, Path]]) -> str:
     """QEMU's machine for these drives: "q35", with SATA, or "pc" where one is on IDE."""
     return "pc" if any(drive.bus == "ide" for drive, _ in drives) else "q35"
+
+
+def choose_firmware(asked: str | None, *, drives: Sequence[ModelledDrive], stick_port: str) -> str:
+    """The firmware that was asked for, otherwise UEFI where drives and stick allow it, else BIOS.
+
+    OVMF leaves the two IDE channels switched off, so that Linux looks for no drive there, and it
+    starts from no stick that speaks UAS. Raises DrivesError where it was asked for all the same.
+    """
+    needs_bios = [
+        f'drive {printable(drive.serial)}: bus = "ide"' for drive in drives if drive.bus == "ide"
+    ]
+    if stick_port == "ehci-uas":
+        needs_bios.append(f'stick: port = "{stick_port}"')
+    if needs_bios and asked not in {None, "bios"}:
+        raise DrivesError(f"{needs_bios[0]} is for --firmware bios only")
+    return asked or ("bios" if needs_bios else "uefi")
 
 
 def block_nodes(drive: ModelledDrive, socket: Path) -> list[Options]:

@@ -26,6 +26,8 @@ _REPO = Path(__file__).resolve().parents[2]
 _MODELS = ("hdd", "sshd", "ssd")
 _BUSES = ("sata", "ide", "nvme", "scsi", "raid", "sas", "usb")
 _SECTORS = ("512n", "512e", "4Kn")
+_IDE_DRIVES = 4
+"""Two channels with two drives each."""
 _SERIAL_LIMIT = {"sata": 20, "ide": 20, "nvme": 20, "scsi": 36, "raid": 36, "sas": 36, "usb": 36}
 _KEYS = (
     "serial", "model", "bus", "size", "nand", "faults", "wwn", "product", "file",
@@ -88,7 +90,11 @@ def parse_drives(text: str, *, folder: Path = Path()) -> tuple[ModelledDrive, ..
     tables = data.get("drive", [])
     if not isinstance(tables, list):
         raise DrivesError("drives are written as [[drive]]")
-    return name_drives([_drive(table, number, folder) for number, table in enumerate(tables, 1)])
+    drives = [_drive(table, number, folder) for number, table in enumerate(tables, 1)]
+    ide = [drive for drive in drives if drive.bus == "ide"]
+    if len(ide) > _IDE_DRIVES:
+        raise DrivesError(f"{len(ide)} drives on ide; the chipset has room for {_IDE_DRIVES}")
+    return name_drives(drives)
 
 
 def parse_stick(text: str) -> tuple[str, StickFaults | None]:

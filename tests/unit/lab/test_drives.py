@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.lab.devices import chipset_for, qemu_arguments
+from tests.lab.devices import chipset_for, choose_firmware, qemu_arguments
 from tests.lab.drive_table import DrivesError
 from tests.lab.drives import (
     DEFAULT_DRIVES,
@@ -229,6 +229,37 @@ def test_an_ide_drive_is_on_the_chipset_that_has_ide() -> None:
     ide, controller, sata = devices(*(drive for drive, _ in drives))
     assert (ide["bus"], ide["unit"]) == ("ide.0", 0)
     assert (controller["driver"], sata["bus"]) == ("ich9-ahci", "ahci1.0")
+
+
+def test_five_ide_drives_have_no_room() -> None:
+    tables = "".join(f'[[drive]]\nserial = "I{n}"\nbus = "ide"\n' for n in range(5))
+    with pytest.raises(DrivesError, match="5 drives on ide; the chipset has room for 4"):
+        parse_drives(tables)
+
+
+@pytest.mark.parametrize(
+    ("bus", "port", "told"),
+    [
+        ("ide", "xhci", 'drive L-1: bus = "ide" is for --firmware bios only'),
+        ("usb", "ehci-uas", 'stick: port = "ehci-uas" is for --firmware bios only'),
+    ],
+)
+def test_what_uefi_cannot_have_gets_a_bios(bus: str, port: str, told: str) -> None:
+    drives = [ModelledDrive(serial="L-1", bus=bus)]
+    assert choose_firmware(None, drives=drives, stick_port=port) == "bios"
+    assert choose_firmware("bios", drives=drives, stick_port=port) == "bios"
+    for firmware in ("uefi", "secureboot"):
+        with pytest.raises(DrivesError, match=told):
+            choose_firmware(firmware, drives=drives, stick_port=port)
+
+
+def test_the_firmware_is_the_one_that_was_asked_for_or_uefi() -> None:
+    drives = [ModelledDrive(serial="L-1"), ModelledDrive(serial="L-2", bus="usb")]
+    found = [
+        choose_firmware(asked, drives=drives, stick_port="uhci")
+        for asked in (None, "uefi", "secureboot", "bios")
+    ]
+    assert found == ["uefi", "uefi", "secureboot", "bios"]
 
 
 def test_each_sas_drive_has_a_name_of_its_own_in_the_network() -> None:
