@@ -326,6 +326,14 @@ class DriveBay:
         found = self.by_serial(drive) if isinstance(drive, str) else drive
         self._processes[self.drives.index(found)].send_signal(signal.SIGSTOP)
 
+    def waits_for_cut(self) -> bool:
+        """Whether a drive has come to where the power is to be cut. It waits for that."""
+        return any(
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+            for drive, process in zip(self.drives, self._processes, strict=True)
+            if drive.faults.cuts
+        )
+
     def answer_again(self) -> None:
         """All drives that had stopped do."""
         for process in self._processes:
