@@ -61,7 +61,7 @@ class Limits:
     """From power-on to the first `kaltstart:` line."""
     between_lines_s: float = PATIENCE_S
     """Installing onto several drives happens between two lines."""
-    off_after_done_s: float = 120
+    off_after_done_s: float = PATIENCE_S / 2
     total_s: float = 4 * PATIENCE_S
     power_ons: int = 0
     """0: what the plan may need at most."""
