@@ -161,8 +161,9 @@ class _Drive:
     def stop(self) -> None:
         """Answer nothing until the bay has it go on."""
         self.write_stats()
-        # Stopped from there it would have served some more, or all.
-        os.kill(os.getpid(), signal.SIGSTOP)
+        # Stopped from there it would have served some more, or all; and by a signal to the process
+        # as well, which another thread takes, once it has the processor.
+        signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
     def read(self, buf: bytearray | memoryview, offset: int) -> None:
         """Fill `buf` with what the drive shows at `offset`."""
