@@ -84,10 +84,10 @@ noted = ask_identity(chosen)
 say(f"chosen {chosen.path} {chosen.size_bytes} {noted.serial if noted else ''}")
 for what, size_bytes in (("serial", 96 << 20), ("size", 128 << 20)):
     say(f"ready-{what}")
-    give_up = time.monotonic() + 120
+    give_up = time.monotonic() + 1200
     while not came(size_bytes) and time.monotonic() < give_up:
         time.sleep(0.2)
-    os.system("udevadm settle --timeout=30")
+    os.system("udevadm settle --timeout=600")
     try:
         with unlocked(chosen, stick=stick, released_identity="G-SLOT", noted=noted) as target:
             os.pwrite(target.fd, b"lost", 0)

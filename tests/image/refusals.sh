@@ -22,7 +22,7 @@ mkdir -p /run/broken /run/systemd/system/kaltstart-tui@tty1.service.d
 echo 'raise RuntimeError("a bug on purpose")' > /run/broken/textual.py
 printf '[Service]\nEnvironment=PYTHONPATH=/run/broken:%s\n' "$PYTHONPATH" > /run/systemd/system/kaltstart-tui@tty1.service.d/broken.conf
 touch /run/lab-interface; systemctl daemon-reload; systemctl restart kaltstart-tui@tty1
-for _ in $(seq 60); do journalctl -q -o cat -t kaltstart-tui | grep -q 'on purpose' && break; sleep 1; done
+for _ in $(seq 900); do journalctl -q -o cat -t kaltstart-tui | grep -q 'on purpose' && break; sleep 1; done
 say "bug $(journalctl -q -o cat -t kaltstart-tui | grep -e '^Traceback' -e '^RuntimeError' | head -2 | tr '\n' ' ')"
 rm -r /run/systemd/system/kaltstart-tui@tty1.service.d; rm /run/lab-interface; systemctl daemon-reload; systemctl stop kaltstart-tui@tty1
 trouble() { systemctl reset-failed kaltstart-engine; rm -f /run/kaltstart/status.json; systemctl restart kaltstart-engine

@@ -147,15 +147,7 @@ def _stop(desk: _Desk, picture: Path) -> None:
 
     It lasts seconds, and reading the picture may take longer: a key is pressed until one meets it.
     """
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        desk.monitor.press("x")
-        try:
-            desk.machine.wait_event("campaign-paused", timeout_s=1)
-            break
-        except LabTimeoutError:
-            if time.monotonic() > deadline:
-                raise
+    desk.machine.press_until(lambda: desk.monitor.press("x"), "campaign-paused")
     for screen in (desk.monitor, desk.terminal):
         screen.wait_for("PAUSED")
     desk.machine.screenshot(picture)

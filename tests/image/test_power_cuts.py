@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.campaign import Cut, Trial, run_campaign
+from tests.lab.campaign import Trial, run_campaign
 from tests.lab.drives import ModelledDrive
 from tests.lab.faults import parse_faults
 
@@ -31,14 +31,14 @@ wake_margin = 60
 
 @pytest.mark.long
 def test_power_cuts_and_a_vanished_drive_lose_no_sample(out: Path) -> None:
-    # Power-ons: 1 installs; 2 measures SSD 1; 3 measures GONE 1 and is cut in the middle; 4 is the
-    # appliance, which tries again; 5 measures GONE 1; from 6 on LAB-GONE-1 is gone.
+    # Power-ons: 1 installs; 2 measures SSD 1; 3 measures GONE 1 and is cut in the middle, of some
+    # 30 MiB that a start reads; 4 is the appliance, which tries again; 5 measures GONE 1; from 6 on
+    # LAB-GONE-1 is gone.
     drives = [
         ModelledDrive(serial="LAB-SSD-1"),
-        ModelledDrive(serial="LAB-GONE-1", faults=parse_faults(["vanish@boot6"])),
+        ModelledDrive(serial="LAB-GONE-1", faults=parse_faults(["cut@boot3+8M", "vanish@boot6"])),
     ]
-    cut = Cut(power_on=3, after_s=25)
-    result = run_campaign(Trial(out=out, plan=_PLAN, drives=drives, cuts=[cut]))
+    result = run_campaign(Trial(out=out, plan=_PLAN, drives=drives))
 
     assert result.cuts_made == 1
     assert result.outcome == "done", result.reason

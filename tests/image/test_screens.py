@@ -98,8 +98,7 @@ def _start_and_stop(machine: Machine, terminal: Terminal, out: Path) -> None:
     assert started.fields["name"] == "by hand"
     terminal.wait_for("press any key")
     (out / "serial-countdown.txt").write_text(terminal.screen())
-    terminal.send("x")
-    paused = machine.wait_event("campaign-paused", timeout_s=PATIENCE_S)
+    paused = machine.press_until(lambda: terminal.send("x"), "campaign-paused")
     assert "key" in paused.fields["reason"]
     terminal.wait_for("PAUSED")
     (out / "serial-paused.txt").write_text(terminal.screen())

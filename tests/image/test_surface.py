@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.campaign import Cut, Result, Trial, run_campaign
+from tests.lab.campaign import Result, Trial, run_campaign
 from tests.lab.console import ConsoleLine
 from tests.lab.drives import ModelledDrive
 from tests.lab.faults import parse_faults
@@ -51,7 +51,7 @@ _DRIVES = [
         size_bytes=_SIZE // 2,
         faults=parse_faults(["vanish@after40M"]),
     ),
-    # One place is far slower than the slow rest, which takes long enough to be cut.
+    # One place is far slower than the slow rest. Power is cut in the middle of its scan.
     ModelledDrive(
         serial="LAB-BAD-1",
         name="LAB-BAD-1",
@@ -59,6 +59,7 @@ _DRIVES = [
         size_bytes=_SIZE,
         faults=parse_faults(
             [
+                "cut@boot1+100M",
                 "read-error@3M+4K",
                 "read-error@64M+64K",
                 "read-error@200M+8K",
@@ -96,10 +97,7 @@ class _Outside:
 @pytest.mark.long
 def test_surfaces_are_read_and_their_faults_found(out: Path) -> None:
     outside = _Outside(out / "drives/LAB-SOUND-1.log")
-    cut = Cut(event="step-failed", after_s=12)  # in the middle of the bad drive's scan
-    result = run_campaign(
-        Trial(out=out, plan=_PLAN, drives=_DRIVES, cuts=[cut], on_line=outside.take)
-    )
+    result = run_campaign(Trial(out=out, plan=_PLAN, drives=_DRIVES, on_line=outside.take))
     assert result.cuts_made == 1
     assert result.outcome == "done", result.reason
     assert result.lines_of("campaign-done")[-1].fields["failed"] == "1"

@@ -56,7 +56,8 @@ def test_drives_that_wrap_and_flushes_that_lie_are_found(out: Path) -> None:
         _drive("LAB-BYSTANDER"),
     ]
     limits = Limits(power_ons=6)
-    result = run_campaign(Trial(out=out, plan=_PLAN, drives=drives, limits=limits))
+    trial = Trial(out=out, plan=_PLAN, drives=drives, limits=limits, await_off=True)
+    result = run_campaign(trial)
 
     assert result.ok, f"{result.outcome}: {result.reason}"
     assert result.written_bytes("LAB-BYSTANDER") == 0, "a drive nobody named was written to"
@@ -166,6 +167,5 @@ def _check_power(database: sqlite3.Connection, *, lies: int, good: int, repeated
     ).fetchall()
     assert ["power-off unproven, abrupt" in row[0] for row in state] == [True]
     counted = database.execute("SELECT power_actions FROM campaign").fetchone()[0]
-    # The campaign's own start, each power-off, each start after one. The lab ends the machine in
-    # the countdown before the last power-off, which is counted behind it.
-    assert counted == 5 + 2 * repeated
+    # The campaign's own start, each power-off, each start after one, and the power-off at its end.
+    assert counted == 6 + 2 * repeated

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.campaign import Cut, Trial, run_campaign
+from tests.lab.campaign import Trial, run_campaign
 from tests.lab.drives import ModelledDrive
 from tests.lab.faults import parse_faults
 
@@ -70,17 +70,19 @@ io_size = "4M"
 @pytest.mark.long
 def test_cuts_cost_no_stored_part_and_an_error_marks_its_row(out: Path) -> None:
     drives = [
-        ModelledDrive(serial="LAB-SSD-1", name="LAB-SSD-1"),
+        # Power is cut while the first step lays out its file, or writes it, and in the middle of
+        # the lottery: each of its direct passes reads 200 MiB.
+        ModelledDrive(
+            serial="LAB-SSD-1",
+            name="LAB-SSD-1",
+            faults=parse_faults(["cut@boot1+8M", "cut@boot2+300M"]),
+        ),
         # None of the lottery's ten regions of the bare drive touches the bad one.
         ModelledDrive(
             serial="LAB-BAD-1", name="LAB-BAD-1", faults=parse_faults(["read-error@64M+64K"])
         ),
     ]
-    cuts = [
-        Cut(event="campaign-start", after_s=6),  # the file system is being made, or just was
-        Cut(event="step-done", nth=2, after_s=12),  # in the middle of the lottery
-    ]
-    result = run_campaign(Trial(out=out, plan=_PLAN, drives=drives, cuts=cuts))
+    result = run_campaign(Trial(out=out, plan=_PLAN, drives=drives))
 
     assert result.cuts_made == 2
     assert result.ok, f"{result.outcome}: {result.reason}"

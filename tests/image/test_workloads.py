@@ -35,33 +35,33 @@ kind = "lottery"
 file_size = "1M"
 passes = ["direct", "cold", "warm", "mmap", "buffered-app"]
 
-[[workload]]
+@BETWEEN@[[workload]]
 kind = "fio"
 on = @ON@
 size = "4M"
 runtime = 2
 page_cache = "bypass"
 
-[[workload]]
+@BETWEEN@[[workload]]
 kind = "matrix"
 on = @ON@
 file_sizes = ["1M"]
 record_sizes = ["64K"]
 filesystem = "xfs"
 
-[[workload]]
+@BETWEEN@[[workload]]
 kind = "sql"
 on = @ON@
 data_size = "16M"
 free_ram = "1500M"
 filesystem = "ext4"
 
-[[workload]]
+@BETWEEN@[[workload]]
 kind = "flush"
 on = @ON@
 count = 100
 
-[[workload]]
+@BETWEEN@[[workload]]
 kind = "sweep"
 on = @ON@
 set_sizes = ["1M", "2M"]
@@ -70,6 +70,15 @@ norandommap = [false]
 runtime = 2
 idle_timeout = 20
 """
+_BETWEEN = """\
+[[workload]]
+kind = "surface"
+on = "LAB-HDD-1"
+sample = 0.01
+
+"""
+"""Read between two steps of one drive: the next has begun when the line with the end of the one
+before has come as far as the lab, which then looks what each has asked for."""
 _KINDS = ["lottery", "fio", "matrix", "sql", "flush", "sweep"]
 
 
@@ -105,12 +114,15 @@ class _Outside:
 def test_every_workload_on_disk_hybrid_and_ssd(out: Path, serials: list[str]) -> None:
     """The lottery on all three, which are told apart by it; the others on these."""
     outside = _Outside(out / "drives")
+    between = _BETWEEN if len(serials) == 1 else ""
     plan = _PLAN.replace("@DRIVES@", _DRIVES).replace("@ON@", json.dumps(serials))
+    plan = plan.replace("@BETWEEN@", between)
     result = run_campaign(Trial(out=out, plan=plan, drives=DEFAULT_DRIVES, on_line=outside.take))
     assert result.ok, f"{result.outcome}: {result.reason}"
     done = [(line.fields["kind"], line.fields["drive"]) for line in result.lines_of("step-done")]
+    apart = [("surface", _SERIALS[0])] if between else []
     assert done == [("lottery", serial) for serial in _SERIALS] + [
-        (kind, serial) for kind in _KINDS[1:] for serial in serials
+        step for kind in _KINDS[1:] for step in (*apart, *((kind, serial) for serial in serials))
     ]
     assert len(outside.steps) == len(done)
     assert result.database is not None

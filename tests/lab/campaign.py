@@ -61,7 +61,7 @@ class Limits:
     """From power-on to the first `kaltstart:` line."""
     between_lines_s: float = PATIENCE_S
     """Installing onto several drives happens between two lines."""
-    off_after_done_s: float = 120
+    off_after_done_s: float = PATIENCE_S / 2
     total_s: float = 4 * PATIENCE_S
     power_ons: int = 0
     """0: what the plan may need at most."""
@@ -78,6 +78,7 @@ class Trial:
     firmware: str = "uefi"
     limits: Limits = Limits()
     cuts: Sequence[Cut] = ()
+    """For one in the middle of a drive's work see the fault `cut@bootN+SIZE`."""
     second_stick: bool = False
     stick_port: str = "xhci"
     stick_faults: StickFaults | None = None
@@ -199,7 +200,7 @@ def run_campaign(trial: Trial) -> Result:
     )
     result = Result(trial.out)
     faults = trial.stick_faults
-    if faults is None and trial.cuts:
+    if faults is None and (trial.cuts or any(drive.faults.cuts for drive in trial.drives)):
         faults = any_loss()
     with ExitStack() as stack:
         bay = stack.enter_context(DriveBay(trial.drives, folder=trial.out / "drives"))
@@ -353,14 +354,15 @@ class _Operator:
             self._end("refused", reason)
 
     def _cut_now(self, machine: Machine) -> bool:
-        for cut in self._cuts:
-            if self._holds(cut, machine):
-                self._cuts.remove(cut)
-                self._result.cuts_made += 1
-                self.mark("power cut")
-                machine.kill()
-                return True
-        return False
+        cut = next((each for each in self._cuts if self._holds(each, machine)), None)
+        if cut is not None:
+            self._cuts.remove(cut)
+        elif not self._bay.waits_for_cut():
+            return False
+        self._result.cuts_made += 1
+        self.mark("power cut")
+        machine.kill()
+        return True
 
     def _silence(self) -> None:
         """Have the drives stop answering whose time has come."""

@@ -269,6 +269,9 @@ def nbdkit_command(drive: ModelledDrive, *, socket_path: Path, folder: Path) -> 
     ]  # fmt: skip
 
 
+_STARTED_S = 600
+"""For a process to serve its drive: a guard test has 25 of them, beside other machines."""
+_ENDED_S = 60
 _FIRST = ("nice", "-n", "-15")
 """What drives do takes little, and other machines on a busy host are no reason to be late with it:
 where a machine's own time is counted, its drives' delays are part of it."""
@@ -332,6 +335,14 @@ class DriveBay:
         found = self.by_serial(drive) if isinstance(drive, str) else drive
         self._processes[self.drives.index(found)].send_signal(signal.SIGSTOP)
 
+    def waits_for_cut(self) -> bool:
+        """Whether a drive has come to where the power is to be cut. It waits for that."""
+        return any(
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+            for drive, process in zip(self.drives, self._processes, strict=True)
+            if drive.faults.cuts
+        )
+
     def answer_again(self) -> None:
         """All drives that had stopped do."""
         for process in self._processes:
@@ -387,7 +398,7 @@ class DriveBay:
             )
 
     def _wait_until_served(self, drive: ModelledDrive, process: subprocess.Popen[bytes]) -> None:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + _STARTED_S
         while time.monotonic() < deadline and process.poll() is None:
             # Not by connecting: that would count as a power-on.
             if listens(self.socket(drive)):
@@ -399,9 +410,11 @@ class DriveBay:
     def _stop(self) -> None:
         for process in self._processes:
             process.terminate()
+            # One that has stopped would hear nothing of it.
+            process.send_signal(signal.SIGCONT)
         for process in self._processes:
             try:
-                process.wait(10)
+                process.wait(_ENDED_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

@@ -13,6 +13,8 @@
 `stall@bootN`                   the same from the first request of the Nth power-on on
 `stall@afterSIZE`               the same once so much was read from it and written to it, and only
                                 once: until the power goes, or Linux waits for no drive any more
+`cut@bootN+SIZE`                once so much was read from it and written to it since the Nth
+                                power-on, the operator cuts the machine's power
 `alias@SIZE`                    it has SIZE bytes only; addresses behind them wrap round to 0
 `lying-flush@SIZE`              flushes are acknowledged, but when the power goes the SIZE bytes
                                 that were written last are what they were before
@@ -30,12 +32,13 @@ _FORM = re.compile(
     r"|(?P<ends>vanish|stall)@after(?P<moved>\w+)"
     r"|(?P<gone>vanish|stall)@(?P<seconds>\d+(?:\.\d+)?)s"
     r"|(?P<at>vanish|away|stall)@boot(?P<boot>[1-9]\d*)"
+    r"|cut@boot(?P<cut>[1-9]\d*)\+(?P<until>\w+)"
     r"|(?P<lie>alias|lying-flush)@(?P<size>\w+)"
 )
 _ALLOWED = (
     "read-error@OFFSET+LENGTH, slow@OFFSET+LENGTH xN, vanish@SECONDSs, vanish@afterSIZE, "
-    "vanish@bootN, away@bootN, stall@SECONDSs, stall@bootN, stall@afterSIZE, alias@SIZE or "
-    "lying-flush@SIZE"
+    "vanish@bootN, away@bootN, stall@SECONDSs, stall@bootN, stall@afterSIZE, "
+    "cut@bootN+SIZE, alias@SIZE or lying-flush@SIZE"
 )
 _SLOW_FLOOR_S = 0.001
 
@@ -66,6 +69,8 @@ class Faults:
     stall_after_s: float | None = None
     stall_at_power_on: int | None = None
     stall_after_moved_bytes: int | None = None
+    cuts: tuple[tuple[int, int], ...] = ()
+    """At which power-ons the machine's is cut, and after how many bytes moved since then."""
     real_bytes: int | None = None
     """What an aliasing drive really holds."""
     forgotten_bytes: int = 0
@@ -117,6 +122,10 @@ class Faults:
         limit_bytes = self.stall_after_moved_bytes
         return limit_bytes is not None and moved_bytes >= limit_bytes
 
+    def waits_for_cut(self, *, power_on: int, moved_bytes: int) -> bool:
+        """Whether the power is to be cut, so much having been moved since that power-on."""
+        return any(number == power_on and moved_bytes >= limit for number, limit in self.cuts)
+
     def pieces(self, offset: int, length: int) -> Iterator[tuple[int, int]]:
         """Where an access really goes, in its order, as (offset, length)."""
         size = self.real_bytes
@@ -163,6 +172,7 @@ def parse_faults(texts: Iterable[str]) -> Faults:
     after_s: dict[str, float] = {}
     at_power_on: dict[str, int] = {}
     after_bytes: dict[str, int] = {}
+    cuts: list[tuple[int, int]] = []
     sizes = {"alias": 0, "lying-flush": 0}
     texts = tuple(texts)
     for text in texts:
@@ -180,6 +190,8 @@ def parse_faults(texts: Iterable[str]) -> Faults:
                 raise ValueError(f"fault {text!r}: the size cannot be 0")
         elif match["ends"]:
             after_bytes[match["ends"]] = parse_size(match["moved"])
+        elif match["cut"]:
+            cuts.append((int(match["cut"]), parse_size(match["until"])))
         elif match["seconds"]:
             after_s[match["gone"]] = float(match["seconds"])
         else:
@@ -194,6 +206,7 @@ def parse_faults(texts: Iterable[str]) -> Faults:
         stall_after_s=after_s.get("stall"),
         stall_at_power_on=at_power_on.get("stall"),
         stall_after_moved_bytes=after_bytes.get("stall"),
+        cuts=tuple(cuts),
         real_bytes=sizes["alias"] or None,
         forgotten_bytes=sizes["lying-flush"],
         texts=texts,

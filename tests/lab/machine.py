@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -428,6 +428,20 @@ class Machine:
         if line is None:
             raise LabTimeoutError(f"the line with {event!r} is not one of the appliance's")
         return line
+
+    def press_until(self, press: Callable[[], None], event: str) -> ConsoleLine:
+        """Do that, such as to press a key, again and again until it leads to the line `event`.
+
+        For what can be pressed for seconds only, as in a countdown: to see it may take longer.
+        """
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            press()
+            try:
+                return self.wait_event(event, timeout_s=1)
+            except LabTimeoutError:
+                if time.monotonic() > deadline:
+                    raise
 
     def listen(self, *, timeout_s: float) -> dict[str, str]:
         """All `KEY VALUE` lines the agent says from here on, up to its `end`."""

@@ -81,6 +81,8 @@ class _Drive:
     last_open: float = 0.0
     has_stalled: bool = False
     """By what was moved, which it does once."""
+    cut_at: set[int] = field(default_factory=set)
+    """The power-ons in which it has waited for the power to be cut."""
     stats_at: float = 0.0
     owed_s: float = 0.0
     """What requests have cost and was not waited for; negative where it was waited too long."""
@@ -147,9 +149,21 @@ class _Drive:
         moved_bytes = read_bytes + sum(counts.write_bytes for counts in self.power_ons)
         if not self.has_stalled and self.faults.stalls_after(moved_bytes):
             self.has_stalled = True
-            self.write_stats()
-            # The bay has it go on. Stopped from there it would have served some more, or all.
-            os.kill(os.getpid(), signal.SIGSTOP)
+            self.stop()
+        number, last = len(self.power_ons), self.power_ons[-1]
+        moved_bytes = last.read_bytes + last.write_bytes
+        if number not in self.cut_at and self.faults.waits_for_cut(
+            power_on=number, moved_bytes=moved_bytes
+        ):
+            self.cut_at.add(number)
+            self.stop()
+
+    def stop(self) -> None:
+        """Answer nothing until the bay has it go on."""
+        self.write_stats()
+        # Stopped from there it would have served some more, or all; and by a signal to the process
+        # as well, which another thread takes, once it has the processor.
+        signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
     def read(self, buf: bytearray | memoryview, offset: int) -> None:
         """Fill `buf` with what the drive shows at `offset`."""

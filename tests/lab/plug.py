@@ -13,7 +13,7 @@ from tests.lab.drives import ModelledDrive
 from tests.lab.machine import Machine
 from tests.lab.qmp import QmpError
 
-_GONE_S = 60
+_GONE_S = 600
 
 
 def plug(machine: Machine, drive: ModelledDrive, socket: Path, *, slot: str = "") -> None:

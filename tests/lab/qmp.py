@@ -16,6 +16,10 @@ _CHARACTERS = {
 _SHIFTED = dict(zip('!@#$%^&*()_+{}|:"<>?~', "1234567890-=[]\\;',./`", strict=True))
 
 
+_PATIENCE_S = 300
+"""QEMU's main loop takes long to answer where it loads a machine on a busy host."""
+
+
 class QmpError(Exception):
     """QEMU refused a command or is gone."""
 
@@ -23,7 +27,7 @@ class QmpError(Exception):
 class Qmp:
     """One connection to QEMU's control socket."""
 
-    def __init__(self, path: Path, *, timeout_s: float = 30) -> None:
+    def __init__(self, path: Path, *, timeout_s: float = _PATIENCE_S) -> None:
         self._socket = _connect(path, timeout_s)
         self._socket.settimeout(timeout_s)
         self._received = b""

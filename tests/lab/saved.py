@@ -30,7 +30,7 @@ from tests.lab.qmp import QmpError
 from tests.lab.stick import make_stick
 from tests.lab.wake import set_clock
 
-_FOUND_S = 120
+_FOUND_S = 600
 _POLL_S = 0.1
 # Of a USB drive the saved controller knows nothing, and QEMU saves no NVMe drives.
 _PLUGGED = ("usb", "nvme")
@@ -48,7 +48,7 @@ for _ in $(seq {found_s}); do
   [ "$(ls /sys/block | grep -Ec '^(sd|nvme)')" -lt {disks} ] || break
   sleep 1
 done
-udevadm settle --timeout=30
+udevadm settle --timeout=600
 mkdir -p /run/kaltstart
 {more}
 """

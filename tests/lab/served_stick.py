@@ -17,7 +17,7 @@ from tests.lab.drives import listens
 from tests.lab.stick_faults import StickFaults
 
 _REPO = Path(__file__).resolve().parents[2]
-_STARTED_S = 30
+_STARTED_S = 600
 _ENDED_S = 60
 
 

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from tests.lab.machine import PATIENCE_S, SerialLine
 
+_POLL_S = 0.2
+"""A countdown shows its text for seconds only."""
+
 
 class Terminal:
     """80×24 characters; what stands there can be read, and keys be sent."""
@@ -46,14 +49,14 @@ class Terminal:
         deadline = time.monotonic() + PATIENCE_S
         while text not in self.screen():
             assert time.monotonic() < deadline, f"no {text!r} on the terminal:\n{self.screen()}"
-            time.sleep(1)
+            time.sleep(_POLL_S)
 
     def wait_gone(self, text: str) -> None:
         """Wait until it no longer exists."""
         deadline = time.monotonic() + PATIENCE_S
         while text in self.screen():
             assert time.monotonic() < deadline, f"{text!r} stays on the terminal"
-            time.sleep(1)
+            time.sleep(_POLL_S)
 
     def close(self) -> None:
         """Hang up."""

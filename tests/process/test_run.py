@@ -2,6 +2,8 @@
 """Commands with a deadline: with real processes."""
 
 import os
+import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,20 +22,40 @@ def test_input_output_and_code() -> None:
     assert (done.stdout, done.stderr, done.returncode) == ("given", "said\n", 3)
 
 
-def test_a_command_that_takes_too_long_is_ended(tmp_path: Path) -> None:
-    pid_file = tmp_path / "pid"
+@pytest.fixture
+def pid_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a command puts a number: its time counts from then on, however late it begins."""
+    path = tmp_path / "pid"
+    communicate = run_module._communicate
+
+    def communicate_once_begun(
+        process: "subprocess.Popen[str]", stdin: str | None, *, timeout_s: float
+    ) -> tuple[str, str]:
+        while not (path.exists() and path.read_text()):
+            time.sleep(0.01)
+        return communicate(process, stdin, timeout_s=timeout_s)
+
+    monkeypatch.setattr(run_module, "_communicate", communicate_once_begun)
+    return path
+
+
+def test_a_command_that_takes_too_long_is_ended(pid_file: Path) -> None:
     with pytest.raises(StepFailedError, match=r"no answer within 1 s: sh -c"):
         run(["sh", "-c", 'echo $$ > "$1"; exec sleep 600', "sh", str(pid_file)], timeout_s=1)
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid_file.read_text()), 0)
 
 
-def test_what_does_not_even_end_when_killed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_even_end_when_killed_is_said(
+    pid_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # A process that waits for its drive cannot be had here; one that keeps the pipes open is waited
     # for in the same way.
     monkeypatch.setattr(run_module, "_GROUP_PATIENCE_S", 0.5)
+    hold = 'sleep 600 & echo $! > "$1"; exec sleep 600'
     with pytest.raises(StillRunningError, match="does not answer"):
-        run(["sh", "-c", "sleep 5 & sleep 600"], timeout_s=1)
+        run(["sh", "-c", hold, "sh", str(pid_file)], timeout_s=1)
+    os.kill(int(pid_file.read_text()), signal.SIGKILL)
 
 
 def test_in_a_thread_that_is_watched_a_command_takes_what_it_takes(

@@ -18,10 +18,26 @@ pytestmark = pytest.mark.slow
 _KEYS = (*(b"2", b"3", b"4", b"5", b"1"),) * 2
 _TITLES = {b"1": b"Drives", b"2": b"Plan", b"3": b"Run", b"4": b"Results", b"5": b"Machine"}
 _PATIENCE_S = 60.0
+_HELD = """\
+import os, runpy, sys, time
+def hold(event, words):
+    if event == "os.remove" and "/tui/starting-" in str(words[0]):
+        while not os.path.exists(sys.argv[1]):
+            time.sleep(0.01)
+sys.addaudithook(hold)
+runpy.run_module("tui", run_name="__main__")
+"""
+"""An interface that is on its way until the file is there."""
 
 
 @pytest.fixture
-def starting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Typist]:
+def may_come(tmp_path: Path) -> Path:
+    """Until it is there, the interface is on its way."""
+    return tmp_path / "may-come"
+
+
+@pytest.fixture
+def starting(tmp_path: Path, may_come: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Typist]:
     """Somebody at an interface that is on its way."""
     engine = FakeEngine(tmp_path)
     engine.show_drives(HDD)
@@ -29,20 +45,24 @@ def starting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Typist
     monkeypatch.setenv("KALTSTART_RUN", str(engine.run))
     monkeypatch.setenv("KALTSTART_DATA", str(engine.data))
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
-    with Typist([sys.executable, "-m", "tui"]) as typist:
+    with Typist([sys.executable, "-c", _HELD, str(may_come)]) as typist:
         yield typist
 
 
 @pytest.fixture
-def typist(starting: Typist) -> Typist:
+def typist(starting: Typist, may_come: Path) -> Typist:
     """Somebody at an interface whose first page is drawn."""
+    may_come.touch()
     starting.time_start(HDD.serial.encode())
     return starting
 
 
-def test_countdowns_wait_for_its_terminal_until_it_can_be_read(starting: Typist) -> None:
+def test_countdowns_wait_for_its_terminal_until_it_can_be_read(
+    starting: Typist, may_come: Path
+) -> None:
     run = Path(os.environ["KALTSTART_RUN"])
     _wait_for(lambda: [*run.glob("tui/starting-*")])
+    may_come.touch()
     starting.time_start(HDD.serial.encode())
     _wait_for(lambda: [each.name for each in run.glob("tui/[rs]*")] == ["ready"])
     _wait_for(lambda: [*run.glob("tui/alive-*")])

@@ -45,8 +45,9 @@ def answer(far: int, text: bytes) -> threading.Thread:
     [(b"\x1b[50;132R", (132, 50)), (b"noise\x1b[25;80R", (80, 25)), (b"\x1b[1;1R", (80, 24))],
 )
 def test_the_terminal_is_asked_for_its_size(
-    text: bytes, size: tuple[int, int], line: tuple[int, int]
+    text: bytes, size: tuple[int, int], line: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(terminal, "_TIMEOUT_S", 300.0)  # the thread may be late
     far, ours = line
     before = termios.tcgetattr(ours)
     thread = answer(far, text)

@@ -17,7 +17,8 @@ class StuckDrive:
     answered: int = 0
     under_way: int = 0
     now_s: float = 1000.0
-    """By the clock of whoever waits for it: one passes whenever people are told how far it is."""
+    """By the clock of whoever waits for it. One passes whenever people are told how far it is while
+    a call does not come back: what a thread does by itself takes no time, however late it is."""
     is_free: threading.Event = field(default_factory=threading.Event)
     silences: list[Silence] = field(default_factory=list)
 
@@ -38,7 +39,8 @@ class StuckDrive:
         """The thread that works on it."""
 
         def pass_time(text: str, done: int, total: int) -> None:
-            self.now_s += second_s
+            if self.under_way and not self.is_free.is_set():
+                self.now_s += second_s
             tell(text, done, total)
 
         return DriveThread(

@@ -4,6 +4,7 @@
 import errno
 import os
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from appliance import sysfs
 from appliance.caches import page_cache
 from appliance.caches.cachestat import Extent, Pages
 from appliance.caches.page_cache import drop_page_cache, judge_drop, kept_open, warm_page_cache
+from appliance.drive_thread import DriveThread
 from appliance.errors import StepFailedError
 from tests.unit.caches.conftest import PAGE, Kernel, count_open_files
 
@@ -151,7 +153,9 @@ def test_a_drive_that_hangs_while_it_is_mounted_keeps_no_other_from_being_forgot
     def advise(fd: int, _start: int, _length: int, advice: int) -> None:
         advised.append((Path(f"/proc/self/fd/{fd}").readlink().name, advice))
 
-    monkeypatch.setattr(page_cache, "_DROP_S", 0.05)
+    # No time passes before the kernel was asked, however late the thread is.
+    thread = partial(DriveThread, clock=lambda: page_cache._DROP_S if asked else 0.0)
+    monkeypatch.setattr(page_cache, "DriveThread", thread)
     monkeypatch.setattr(page_cache, "_held_up", [])
     monkeypatch.setattr(sysfs, "write_text", write)
     monkeypatch.setattr(os, "posix_fadvise", advise)

@@ -4,7 +4,6 @@
 import os
 import struct
 import termios
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,8 @@ from appliance.campaign import console_keys
 from appliance.campaign.console_keys import ALIVE, Consoles, Keyboards, Listener
 
 SOON_S = 0.05
+_NOW_S = 1_800_000_000.0
+"""By the clock of who listens, which stands: no beat gets old for a test that is late."""
 NEVER_S = 600  # far beyond any patience: whoever waits for it fails
 
 
@@ -85,8 +86,13 @@ def test_with_no_time_to_wait_a_key_that_was_pressed_counts(terminals: Terminals
 
 def _listener(folder: Path, names: tuple[str, ...], keyboards: Keyboards | None = None) -> Listener:
     return Listener(
-        folder, keyboards or Keyboards(folder), find_consoles=lambda: names, time_s=time.time
+        folder, keyboards or Keyboards(folder), find_consoles=lambda: names, time_s=lambda: _NOW_S
     )
+
+
+def _beat(path: Path, *, ago_s: float = 0) -> None:
+    path.touch()
+    os.utime(path, (_NOW_S - ago_s, _NOW_S - ago_s))
 
 
 def _event(kind: int, code: int, value: int) -> bytes:
@@ -142,7 +148,7 @@ def test_a_console_is_left_to_its_interface_while_that_lives(
     terminals: Terminals, tmp_path: Path
 ) -> None:
     first, second = (Path(path).name for path in terminals.names)
-    (tmp_path / f"{ALIVE}{first}").touch()
+    _beat(tmp_path / f"{ALIVE}{first}")
     silent = tmp_path / f"{ALIVE}{second}"
     silent.touch()
     os.utime(silent, (1, 1))
@@ -162,14 +168,14 @@ def test_an_interface_that_falls_silent_in_the_countdown_leaves_its_line_to_the_
         (end, tmp_path / f"{ALIVE}{Path(path).name}")
         for end, path in zip(terminals.ends, terminals.names, strict=True)
     )
-    beat.touch()
-    other.touch()
+    _beat(beat)
+    _beat(other)
     with _listener(tmp_path, terminals.names) as listener:
         assert not listener.is_pressed()
-        os.utime(beat, (now_s := time.time() - 5, now_s))
+        _beat(beat, ago_s=5)
         os.write(first, b"x")
         assert listener.is_pressed()
-        beat.touch()
+        _beat(beat)
         assert not listener.is_pressed()
         os.write(first, b"y")
         assert not listener.is_pressed(), "the interface is back, and reads it"
@@ -183,7 +189,7 @@ def test_a_line_that_is_given_back_is_in_the_mode_it_was_found_in(
     before = termios.tcgetattr(descriptor)
     with _listener(tmp_path, terminals.names) as listener:
         assert termios.tcgetattr(descriptor) != before
-        (tmp_path / f"{ALIVE}{Path(path).name}").touch()
+        _beat(tmp_path / f"{ALIVE}{Path(path).name}")
         listener.is_pressed()
         assert termios.tcgetattr(descriptor) == before
     os.close(descriptor)

@@ -72,6 +72,16 @@ def test_stall_by_what_was_moved() -> None:
     assert not parse_faults(["stall@9s"]).stalls_after(1 << 60)
 
 
+def test_a_cut_by_what_was_moved_since_a_power_on() -> None:
+    faults = parse_faults(["cut@boot1+8M", "cut@boot2+300M"])
+    assert not faults.can_stall, "it answers until then, and no machine has to go off beside it"
+    moved = [(1, (8 << 20) - 1), (1, 8 << 20), (2, 8 << 20), (2, 300 << 20), (3, 1 << 40)]
+    assert [
+        faults.waits_for_cut(power_on=power_on, moved_bytes=moved_bytes)
+        for power_on, moved_bytes in moved
+    ] == [False, True, False, True, False]
+
+
 def test_aliases_wrap_round_as_often_as_it_takes() -> None:
     faults = parse_faults(["alias@1M"])
     assert list(faults.pieces(4096, 8192)) == [(4096, 8192)]
