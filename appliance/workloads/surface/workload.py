@@ -15,6 +15,7 @@ from appliance.caches.judge import judge_reads
 from appliance.errors import StepFailedError
 from appliance.phrases import N_, Phrase
 from appliance.samples.model import CacheState, Result, SliceSample
+from appliance.units import format_size
 from appliance.workloads.base import Bench, Leftover, PartResult, Workload
 from appliance.workloads.progress_meter import ProgressMeter
 from appliance.workloads.surface.drive import DirectDrive
@@ -108,8 +109,8 @@ class SurfaceWorkload(Workload):
             )
         ranges = (*reading.unreadable, *reading.slow)
         note = (
-            f"not read to its end: {reading.unreadable_bytes} bytes of it could not be read until"
-            f" then, {reading.read_bytes} could; no rate of it is stored"
+            f"not read to its end: {format_size(reading.unreadable_bytes)} of it could not be read"
+            f" until then, {format_size(reading.read_bytes)} could; no rate of it is stored"
         )
         return Leftover(
             tuple(results),
@@ -215,9 +216,8 @@ class SurfaceWorkload(Workload):
     def _explain_end(self, reading: Reading) -> tuple[str, ...]:
         if not reading.hopeless:
             return ()
-        return (
-            f"over {self._plan.max_unreadable_bytes} bytes cannot be read: the rest is not read",
-        )
+        allowed = format_size(self._plan.max_unreadable_bytes)
+        return (f"more than {allowed} cannot be read: the rest is not read",)
 
     def _open(self, bench: Bench, kept: Mapping[str, KeptSlice]) -> SliceReader:
         """The drive stays open from slice to slice."""
@@ -272,7 +272,7 @@ class SurfaceWorkload(Workload):
             )
         if len(kept) < SLICES:
             why = (
-                f"more than {self._plan.max_unreadable_bytes} bytes were unreadable by then"
+                f"more than {format_size(self._plan.max_unreadable_bytes)} were unreadable by then"
                 if any(each.hopeless for each in kept.values())
                 else "what the stick kept of the others is missing"
             )

@@ -200,7 +200,7 @@ def test_after_a_hopeless_slice_nothing_more_is_read(tmp_path: Path) -> None:
     assert _values(whole)["app_read_bytes"] == 8192
     assert _values(whole)["unreadable_bytes"] == 20480
     assert whole.notes == (
-        "only 1 of 100 slices are in these figures: more than 16384 bytes were unreadable by then",
+        "only 1 of 100 slices are in these figures: more than 16 KiB were unreadable by then",
     )
 
 
