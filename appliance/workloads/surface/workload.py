@@ -162,10 +162,26 @@ class SurfaceWorkload(Workload):
             self._watch = narrowing
             narrowing.tell(0, 0)  # how many reads it takes is not known
 
+        def tell_reread(place: int, places: int) -> None:
+            said = Phrase(
+                N_(
+                    "surface: slice {number} of {count}: reading slow places again,"
+                    " {place} of {places}"
+                ),
+                number=slice_number,
+                count=SLICES,
+                place=place,
+                places=places,
+            )
+            self._watch = ProgressMeter(bench.progress, said)
+            self._watch.tell(0, 0)  # the bar would stand at its end
+
         reader = self._open(bench, kept)
         self._watch = watch
         before = bench.read_counters().read_bytes
-        reading = reader.read(chunks, tell=tell, tell_narrowing=tell_narrowing)
+        reading = reader.read(
+            chunks, tell=tell, tell_narrowing=tell_narrowing, tell_reread=tell_reread
+        )
         device_read_bytes = bench.read_counters().read_bytes - before
         rates = reading.tally.find_rates()
         this_kept = KeptSlice(
