@@ -40,6 +40,15 @@ def format_drive_size(size_bytes: int) -> str:
     raise AssertionError
 
 
+def format_size(size_bytes: float, *, decimals: int = 3) -> str:
+    """A size as people read it, in binary units, with at most so many decimals: `1.23 MiB`."""
+    for unit, factor in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size_bytes >= factor:
+            number = f"{size_bytes / factor:.{decimals}f}"
+            return f"{number.rstrip('0').rstrip('.')} {unit}"
+    return f"{size_bytes:.0f} B"
+
+
 def format_seconds(seconds: float | None) -> str:
     """Seconds with three decimals and no unit, or a dash where nothing was measured."""
     return "–" if seconds is None else f"{seconds:.3f}"

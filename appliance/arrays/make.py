@@ -14,6 +14,7 @@ from appliance.phrases import N_
 from appliance.plan.model import MIN_BUCKETS, ArrayPlan
 from appliance.progress import Progress
 from appliance.run import run
+from appliance.units import format_size
 
 _SUPERBLOCK_SECTORS = 23  # what make-bcache leaves free for it
 _MAX_JOURNAL_BUCKETS = 256  # SB_JOURNAL_BUCKETS
@@ -53,7 +54,7 @@ def make_cache(
     buckets = cache.drive.size_bytes // plan.bucket_bytes
     if buckets < MIN_BUCKETS:
         raise StepFailedError(
-            f"{cache.path} holds {buckets} buckets of {plan.bucket_bytes} bytes; "
+            f"{cache.path} holds {buckets} buckets of {format_size(plan.bucket_bytes)}; "
             f"bcache needs {MIN_BUCKETS}: use a smaller bucket or a larger drive"
         )
     _clear_journal(cache, buckets=buckets, bucket_bytes=plan.bucket_bytes, tell=tell)

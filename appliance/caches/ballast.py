@@ -18,6 +18,7 @@ from appliance.errors import StepFailedError, blaming
 from appliance.phrases import N_
 from appliance.progress import Progress
 from appliance.run import run
+from appliance.units import format_size
 
 FOLDER = Path("/run/kaltstart/ballast")
 FLOOR_BYTES = 96 << 20
@@ -84,14 +85,15 @@ def check_free_ram(free_ram_bytes: int, *, total_bytes: int) -> None:
     """Raises StepFailedError when so much can or may not be left free. Pure."""
     if free_ram_bytes < FLOOR_BYTES:
         raise StepFailedError(
-            f"a ballast that leaves {free_ram_bytes} bytes of RAM free would exhaust the memory",
+            f"a ballast that leaves {format_size(free_ram_bytes)} of RAM free would exhaust the "
+            "memory",
             hint=f"leave at least {FLOOR_BYTES >> 20}M free",
             blame="other",
         )
     if free_ram_bytes > total_bytes:
         raise StepFailedError(
-            f"a ballast cannot leave {free_ram_bytes} bytes of RAM free: "
-            f"the machine has {total_bytes}",
+            f"a ballast cannot leave {format_size(free_ram_bytes)} of RAM free: "
+            f"the machine has {format_size(total_bytes)}",
             hint="leave more RAM free, or omit the ballast",
             blame="other",
         )
@@ -139,6 +141,6 @@ def _fill(free_ram_bytes: int, progress: Progress | None) -> int:
                 available = read_memory("MemAvailable")
     except OSError as error:
         raise StepFailedError(
-            f"the ballast stopped at {written} bytes: {error.strerror}", blame="other"
+            f"the ballast stopped at {format_size(written)}: {error.strerror}", blame="other"
         ) from error
     return written

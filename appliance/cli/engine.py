@@ -390,13 +390,14 @@ def support(options: argparse.Namespace) -> int:
 def rescue(options: argparse.Namespace) -> int:
     """A copy of the database to KALTSTART."""
     from appliance.stick.partitions import rescue_database
+    from appliance.units import format_size
 
     del options
     _need_stick()
     folder, unreadable = rescue_database()
     print(f"The database was copied to KALTSTART, folder {folder.name}")
     if unreadable:
-        print(f"{unreadable} bytes of it cannot be read; they are zeros in the copy")
+        print(f"{format_size(unreadable)} of it cannot be read; they are zeros in the copy")
     return 0
 
 

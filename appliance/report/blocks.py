@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from appliance.report.figures import Figure
+from appliance.units import format_size
 
 DASH = "–"
 _LONG = 12
-_UNITS = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,12 +286,7 @@ def format_latency(nanoseconds: float | None) -> str:
 
 def format_bytes(number: float | None) -> str:
     """Binary sizes: `1.5 GiB`."""
-    if number is None:
-        return DASH
-    for unit, factor in _UNITS:
-        if number >= factor:
-            return f"{number / factor:.1f} {unit}".replace(".0 ", " ")
-    return f"{number:.0f} B"
+    return DASH if number is None else format_size(number, decimals=1)
 
 
 def format_share(share: float | None) -> str:

@@ -15,6 +15,7 @@ from appliance.errors import StickError
 from appliance.flush import sync_path
 from appliance.report.folder import FILES, find_report
 from appliance.store.campaigns import CampaignRow
+from appliance.units import format_size
 
 _LAST = "results.json"
 
@@ -44,7 +45,7 @@ def delete_report(
     except OSError as error:
         raise StickError(
             f"the report {folder.name} cannot be deleted from KALTSTART: {error.strerror}; "
-            f"{freed} bytes of it are gone",
+            f"{format_size(freed)} of it are gone",
             hint="delete the rest on another computer; page Results writes the report again",
         ) from error
     return folder.name, freed, is_gone

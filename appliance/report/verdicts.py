@@ -19,7 +19,7 @@ from appliance.store.read.campaign import CampaignRows, DriveRow
 from appliance.store.verdicts import LimitRow, VerdictRow
 from appliance.units import format_drive_size
 from appliance.verdict.depth import describe_depth
-from appliance.verdict.limits import show_figure, title_of
+from appliance.verdict.limits import show_figure, show_sizes, title_of
 
 _CLASSES = {
     "hdd": "disk",
@@ -203,7 +203,7 @@ def _list_reasons(limits: Sequence[LimitRow]) -> tuple[tuple[str, str], ...]:
 
 
 def _explain(limit: LimitRow) -> str:
-    words = f"{title_of(limit.name)}: {limit.measured or 'not measured'}"
+    words = f"{title_of(limit.name)}: {show_sizes(limit.measured) or 'not measured'}"
     return f"{words} ({limit.detail})" if limit.detail else words
 
 
@@ -212,7 +212,7 @@ def _group_unmeasured(limits: Sequence[LimitRow]) -> tuple[tuple[str, str], ...]
     for each in limits:
         if each.outcome == "not measured":
             why = each.detail or "the campaign had no such step"
-            title = f"{title_of(each.name)} {each.measured}".rstrip()
+            title = f"{title_of(each.name)} {show_sizes(each.measured)}".rstrip()
             groups.setdefault(why, []).append(title)
     return tuple((why, ", ".join(titles)) for why, titles in groups.items())
 
@@ -229,8 +229,8 @@ def _view_limit(limit: LimitRow) -> LimitView:
     return LimitView(
         title=title_of(limit.name),
         outcome=limit.outcome,
-        measured=limit.measured or "not measured",
-        allowed=limit.allowed or DASH,
+        measured=show_sizes(limit.measured) or "not measured",
+        allowed=show_sizes(limit.allowed) or DASH,
         detail=limit.detail,
     )
 
@@ -239,7 +239,7 @@ def _view_counter(delta: Delta) -> CounterView:
     unit = "" if delta.unit == "1" else delta.unit
 
     def show(value: float | None) -> str:
-        return DASH if value is None else show_figure(value, unit)
+        return DASH if value is None else show_sizes(show_figure(value, unit))
 
     change = delta.change
     return CounterView(

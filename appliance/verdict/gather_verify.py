@@ -12,6 +12,7 @@ from appliance.store.read.evidence import (
 )
 from appliance.store.read.figures import FigureRow
 from appliance.store.steps import StepRow
+from appliance.units import format_size
 from appliance.verdict.depth import Coverage, share_of, sum_doubtful
 from appliance.verdict.evidence import Figure
 from appliance.verdict.gather_figures import MB, Wanted, sum_metric, take
@@ -23,7 +24,7 @@ VARIANTS: Mapping[str, Wanted] = {
     "verify_read_mb_s": (_READ, "bw_bytes_s", MB),
 }
 UNSTEADY = (
-    "{size} B were wrong once and not the same when they were read again: RAM or cable; change the "
+    "{size} were wrong once and not the same when they were read again: RAM or cable; change the "
     "cable and the port, test the memory, and verify again"
 )
 RATES = tuple(VARIANTS)
@@ -53,7 +54,7 @@ def gather_verify(
     elif not is_warm:
         detail = "not all that was written was read back"
     else:
-        detail = f"{written or 0:.0f} B were written and read back"
+        detail = f"{format_size(written or 0)} were written and read back"
     is_done = step.state == "done" and is_warm
 
     def find(*kinds: str, metric: str = "") -> Figure:
@@ -72,7 +73,7 @@ def gather_verify(
     wrong = find("mismatch", "alias", "lost", metric="mismatch_bytes")
     unsteady = find("unsteady", metric="unsteady_bytes").value
     if unsteady:
-        wrong = replace(wrong, excuse=UNSTEADY.format(size=f"{unsteady:.0f}"))
+        wrong = replace(wrong, excuse=UNSTEADY.format(size=format_size(unsteady)))
     if memory:
         is_placed = bool(ranges.keys() & {"alias", "lost"})
         is_excused = is_memory_at_fault and not is_placed

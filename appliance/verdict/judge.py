@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from appliance.store.verdicts import LimitRow, Outcome, Verdict
 from appliance.units import printable
 from appliance.verdict.evidence import Bound, Doubt, Evidence, Figure
-from appliance.verdict.limits import LIMITS, Direction, LimitKind, show_figure
+from appliance.verdict.limits import LIMITS, Direction, LimitKind, show_figure, show_sizes
 from appliance.verdict.model_comparison import compare_models
 from appliance.verdict.policy import DriveClass, Limit
 from appliance.verdict.policy_file import Policy
@@ -260,5 +260,5 @@ def _worst_first(rows: Sequence[LimitRow]) -> list[LimitRow]:
 
 def _explain(row: LimitRow) -> str:
     title = LIMITS[row.name].title if row.name in LIMITS else row.name.replace("_", " ")
-    what = f"{title}: {row.measured or 'not measured'}"
+    what = f"{title}: {show_sizes(row.measured) or 'not measured'}"
     return f"{what} ({row.detail})" if row.detail else what

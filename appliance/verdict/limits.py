@@ -5,11 +5,15 @@ The keys of `policy.toml`, the rows of a verdict and the words of its page all c
 limit is on one figure of one drive in one campaign.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
+from appliance.units import format_size
+
+_BYTES = re.compile(r"(?<![\d.])(\d{4,}) B\b", re.ASCII)
 Direction = Literal["most", "least"]
 """Whether a limit is the most or the least that a figure may be."""
 
@@ -143,6 +147,11 @@ def title_of(name: str) -> str:
     """How people call the limit `name`; a health counter without a limit by its own name."""
     kind = LIMITS.get(name)
     return name.replace("_", " ") if kind is None else kind.title
+
+
+def show_sizes(text: str) -> str:
+    """`text` of `show_figure`s, which is exact, with its bytes as people read sizes: `1.23 MiB`."""
+    return _BYTES.sub(lambda match: format_size(int(match[1])), text)
 
 
 def show_figure(value: float, unit: str) -> str:

@@ -35,7 +35,7 @@ def test_the_page_begins_with_the_verdicts_in_words(verdicts: Path) -> None:
         ("– no verdict", "LAB-NEW-1"),
     ):
         assert f"{verdict} · {serial}" in words
-    assert "reject: surface: unreadable: 65536 B (100 % of the drive was read)" in words
+    assert "reject: surface: unreadable: 64 KiB (100 % of the drive was read)" in words
 
 
 def test_each_drive_has_a_sheet_of_its_own(verdicts: Path) -> None:

@@ -173,7 +173,7 @@ def look_quickly(engine: FakeEngine) -> None:
 def reject_some(engine: FakeEngine) -> None:
     drives = add_shelf(engine, 14, state="done")
     _judge(engine, drives[:11], "surface read", 100.0)
-    reasons = "unreadable_bytes 4096 B is above 0 B"
+    reasons = "surface: unreadable: 4 KiB (100 % of the drive was read)"
     engine.judge(1, drives[11], "reject", reasons)
     engine.judge(1, drives[12], "accept with remarks", "power_on_hours 41,200 is above 40,000")
 
@@ -188,8 +188,8 @@ def reject_one(engine: FakeEngine) -> None:
     _judge(engine, drives[:1], "surface read", 100.0)
     engine.add_step(1, "surface", drives[1], workload_index=1)
     reasons = (
-        "surface: unreadable: 1290240 B (100 % of the drive was read; 3 ranges); verify: lost with"
-        " the power: 8192 B; power-on hours: 41200 h"
+        "surface: unreadable: 1.23 MiB (100 % of the drive was read; 3 ranges); verify: lost with"
+        " the power: 8 KiB; power-on hours: 41200 h"
     )
     limits = [
         LimitRow("power_on_hours", "remark", "41200 h", "", ""),

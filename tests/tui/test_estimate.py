@@ -103,7 +103,7 @@ def test_what_has_passed_of_the_running_step_is_taken_off() -> None:
     )
     assert found == TimeLeft(2400.0, 6400.0, 1, 2)
     assert describe_time_left(found, has_step=True) == (
-        "Time left (estimate): step 40 min, campaign 1 h 45 min + 1 unknown yet"
+        "Time left (estimate): step 40 min, campaign 1 h 45 min + 1 not estimated"
     )
 
 
@@ -120,7 +120,7 @@ def test_an_unknown_step_says_so_beside_a_known_rest() -> None:
     past = [Past(work("sql", HDD), 120.0)]
     found = left([work("sql", HDD)], past, running=work("fio", HDD))
     assert describe_time_left(found, has_step=True) == (
-        "Time left (estimate): step unknown yet, campaign 2 min + 1 unknown yet"
+        "Time left (estimate): step unknown yet, campaign 2 min + 1 not estimated"
     )
     assert describe_time_left(left([work("sql", HDD)], past), has_step=False) == (
         "Time left (estimate): campaign 2 min"

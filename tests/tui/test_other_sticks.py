@@ -32,7 +32,7 @@ async def test_a_database_is_chosen_looked_at_and_taken_over(engine: FakeEngine)
             "2 campaigns are imported, under new numbers:",
             "2026-11-21 03:20  three drives",
             "2026-11-22 06:10  incoming",
-            "1 campaign is not finished and stays where it can continue.",
+            "1 unfinished campaign is not imported: continue it on its own stick.",
         ):
             assert part in text
         assert "still going" not in text

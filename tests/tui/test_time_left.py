@@ -38,7 +38,7 @@ def test_what_a_step_tells_itself_counts_before_what_it_took_before() -> None:
 def test_a_stick_without_a_past_knows_what_the_drives_tell() -> None:
     left = find_time_left([surface(OTHER)], [], running=[Begun(surface(ONE), 60.0, 187_200.0)])
     assert describe_time_left(left, has_step=True) == (
-        "Time left (estimate): step 2 d 4 h, campaign 2 d 4 h + 1 unknown yet"
+        "Time left (estimate): step 2 d 4 h, campaign 2 d 4 h + 1 not estimated"
     )
 
 

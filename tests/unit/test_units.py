@@ -6,6 +6,7 @@ import pytest
 from appliance.units import (
     format_drive_size,
     format_seconds,
+    format_size,
     is_windows_device,
     parse_size,
     printable,
@@ -52,6 +53,26 @@ def test_what_is_no_size(text: str | int) -> None:
 )
 def test_format_drive_size(size_bytes: int, shown: str) -> None:
     assert format_drive_size(size_bytes) == shown
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "shown"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (4096, "4 KiB"),
+        (1_290_240, "1.23 MiB"),
+        (1_000_001, "976.563 KiB"),
+        (4_000_787_030_016, "3.639 TiB"),
+    ],
+)
+def test_format_size(size_bytes: int, shown: str) -> None:
+    assert format_size(size_bytes) == shown
+
+
+def test_format_size_with_fewer_decimals() -> None:
+    assert format_size(1_290_240, decimals=1) == "1.2 MiB"
+    assert format_size(2 << 20, decimals=1) == "2 MiB"
 
 
 def test_format_seconds() -> None:

@@ -54,17 +54,17 @@ class DrivesPage(Page):
     AUTO_FOCUS = "Table"
     HELP: ClassVar[str] = N_(
         "All drives of this machine, updated as you plug them in and out. Listing drives "
-        "never changes them: nothing is written to a drive until you type the end of its "
-        "serial number, or the plan names it.\n\n"
+        "never changes them: nothing is written to a drive until you release it by "
+        "the end of its serial number, or the plan on the stick does.\n\n"
         "Empty drives come first, then those with something on them, with a system, and those not "
         "offered (NO: the details say why). Health: + the drive itself sees no fault, × it does, "
-        "! check it before it is used. asking: its answers are not complete yet. not answering: "
-        "it hangs; the others do not wait for it.\n\n"
+        "! check it before it is used. asking: it has not answered everything "
+        "yet. not answering: it hangs; other drives are not delayed.\n\n"
         "Up, Down  choose a drive and see its details\n"
         "d   u     everything known about it; what cannot be in the list, and why\n"
-        "b         its light blinks: it is read for 20 s; any key stops it\n"
+        "b         blink its light by reading for 20 s; any key stops it\n"
         "i         inspect all drives; writes nothing\n"
-        "Enter     i, unless the stick has a plan or an unfinished campaign; then d\n"
+        "Enter     like i; like d if the stick has a plan or an unfinished campaign\n"
         "t         dismantle an array that a campaign of this stick left behind; one that "
         "was not made here is left alone"
     )
@@ -265,7 +265,7 @@ class DrivesPage(Page):
         if member is None:
             self.kaltstart.say(_("This drive is in no array."))
         elif not member.ours:
-            self.kaltstart.say(_("This array was not made here: it is not dismantled here."))
+            self.kaltstart.say(_("Kaltstart did not make this array and does not dismantle it."))
         elif snapshot.busy:
             self.kaltstart.say(_("A campaign is running: stop it first (page 3)."))
         elif not self._may_take_apart(snapshot):
@@ -453,7 +453,7 @@ def _tell_next(snapshot: Snapshot) -> str:
             _("No drive can be tested: plug one in, and it appears here."),
         ),
     )
-    ready = _("Ready. Enter inspects all drives, and only reads; 2: a plan of your own.")
+    ready = _("Ready. Enter: inspect all drives, writes nothing; 2: make a plan.")
     return next((f"{sign} {told}" for holds, sign, told in states if holds), f"+ {ready}")
 
 

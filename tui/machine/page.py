@@ -205,7 +205,7 @@ class TimeDialog(Dialog[str]):
     @override
     def compose_box(self) -> ComposeResult:
         yield Line(
-            _("The system's time and the hardware clock, both in UTC. Reports carry this time.")
+            _("Sets the system's time and the hardware clock, both in UTC. Reports show this time.")
         )
         with Horizontal(classes="field gap"):
             yield Line(_("Date and time, UTC:"))

@@ -212,7 +212,7 @@ def describe_time_left(left: TimeLeft, *, has_step: bool) -> str:
         parts.append(_("step {span}").format(span=span))
     whole = _("campaign {span}").format(span=name_span(left.campaign_s))
     if left.unknown:
-        whole += " " + _("+ {count} unknown yet").format(count=left.unknown)
+        whole += " " + _("+ {count} not estimated").format(count=left.unknown)
     parts.append(whole)
     return _("Time left (estimate): {all}").format(all=", ".join(parts))
 

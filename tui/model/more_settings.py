@@ -45,7 +45,7 @@ SETTINGS = (
     FurtherSetting(
         "campaign",
         "at_once",
-        N_("Drives that surface and verify test at the same time; auto: all the machine can."),
+        N_("How many drives surface and verify test at once; auto: as many as the machine can."),
     ),
     FurtherSetting(
         "boot",
@@ -55,12 +55,15 @@ SETTINGS = (
     FurtherSetting(
         "boot",
         "settle",
-        N_("Idle seconds before each power-off, for what a drive does on its own."),
+        N_("Idle seconds before each power-off, for the drive's own background work."),
     ),
     FurtherSetting(
         "boot",
         "temperature_band",
-        N_("Before each boot wait until the drive is this close to its first, in K; 0: no."),
+        N_(
+            "Before each boot, wait until the drive is as warm as at its first, within so many K; "
+            "0: no."
+        ),
     ),
     FurtherSetting(
         "boot",

@@ -78,7 +78,7 @@ class CampaignForm(FormDialog[ComposedCampaign]):
 
     @override
     def compose_box(self) -> ComposeResult:
-        yield Line(_("Space picks  + all  - none  m, s same model, size  c, a role  l label"))
+        yield Line(_("Space selects  + all  - none  m same model  s same size  c, a role  l label"))
         yield DriveTable(self._drives)
         with Horizontal(classes="field gap"):
             yield Line(_("Name"))

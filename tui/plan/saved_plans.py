@@ -103,7 +103,11 @@ def _ask_what(plan: SavedPlan, written: Sequence[Sequence[DriveRow]]) -> Ask:
             told = _("A drive that this plan writes to is not in this machine.")
         text = f"{plan.summary}.\n\n{told} {_('It cannot be started.')}"
         return Ask(title, text, (delete,), cancel=_("Close"))
-    told = _("Each drive it writes to is released first.") if written else _("It only reads.")
+    told = (
+        _("Each drive must be released before the plan writes to it.")
+        if written
+        else _("It only reads.")
+    )
     label = _("Continue") if written else _("Start")
     return Ask(title, f"{plan.summary}.\n\n{told}", (("start", label), adjust, delete))
 

@@ -104,8 +104,8 @@ def describe_offer(offered: Offered) -> str:
     if offered.unfinished:
         rest.append(
             ngettext(
-                "{count} campaign is not finished and stays where it can continue.",
-                "{count} campaigns are not finished and stay where they can continue.",
+                "{count} unfinished campaign is not imported: continue it on its own stick.",
+                "{count} unfinished campaigns are not imported: continue them on their own stick.",
                 offered.unfinished,
             ).format(count=offered.unfinished)
         )

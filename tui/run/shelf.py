@@ -398,5 +398,5 @@ def _describe_left_of(line: ShelfLine) -> str:
         return _("Time left: unknown")
     text = _("Time left (estimate): {all}").format(all=name_span(line.left.seconds))
     if line.left.unknown:
-        text += " " + _("+ {count} unknown yet").format(count=line.left.unknown)
+        text += " " + _("+ {count} not estimated").format(count=line.left.unknown)
     return text

@@ -77,7 +77,7 @@ def describe_skip(campaign: Campaign, step: Step, snapshot: Snapshot) -> str:
         _describe_missing(step, snapshot),
         "",
         _(
-            "What it has stored stays. The step counts as skipped by a person, never as "
+            "Results already stored are kept. The step counts as skipped by a person, never as "
             'passed; a verdict that needs the missing results says "not measured". The '
             "campaign continues with the next step. This cannot be undone."
         ),

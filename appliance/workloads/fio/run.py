@@ -23,7 +23,7 @@ from appliance.run import Finished, in_pid_namespace, run, run_watched
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.fio_output import FioOutput, FioOutputError, find_percentiles, parse_fio
 from appliance.samples.model import CacheState, Result
-from appliance.units import printable
+from appliance.units import format_size, printable
 from appliance.workloads.base import Bench
 from appliance.workloads.fio.job import FioJob, Options, buffer_bytes, file_stem
 from appliance.workloads.fio.keys import FioVariant
@@ -73,8 +73,8 @@ def check_buffers(name: str, options: Options) -> None:
     wanted, total = buffer_bytes(options), read_memory("MemTotal")
     if wanted > total * _BUFFER_SHARE:
         raise StepFailedError(
-            f"{name} would take {wanted} bytes of RAM for its buffers (bs × iodepth × numjobs), "
-            f"more than a quarter of the machine's {total}",
+            f"{name} would take {format_size(wanted)} of RAM for its buffers (bs × iodepth × "
+            f"numjobs), more than a quarter of the machine's {format_size(total)}",
             hint="lower bs, iodepth or numjobs",
             blame="other",
         )

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from appliance.errors import StepFailedError
 from appliance.flush import sync_path
+from appliance.units import format_size
 from appliance.workloads.base import Bench
 from appliance.workloads.lottery.draw import LotteryFile, spread_regions
 from appliance.workloads.lottery.keys import LotteryPlan
@@ -127,8 +128,8 @@ def _write_all(fd: int, content: bytes) -> int:
 def _does_not_fit(files: Sequence[LotteryFile], free_bytes: int) -> StepFailedError:
     total = sum(file.length for file in files)
     return StepFailedError(
-        f"the lottery's {len(files)} files of {files[0].length} bytes need {total} bytes; "
-        f"the file system has {free_bytes} bytes free",
+        f"the lottery's {len(files)} files of {format_size(files[0].length)} need "
+        f"{format_size(total)}; the file system has {format_size(free_bytes)} free",
         hint="make file_size smaller",
         blame="other",
     )

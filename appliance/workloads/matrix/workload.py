@@ -18,7 +18,7 @@ from appliance.caches.page_cache import drop_page_cache, kept_open, warm_page_ca
 from appliance.errors import StepFailedError
 from appliance.samples.model import CacheState, PageCache, Result
 from appliance.samples.variants import parse_part
-from appliance.units import show_size
+from appliance.units import format_size, show_size
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.fio.file import (
     cached_at,
@@ -165,7 +165,7 @@ class MatrixWorkload(Workload):
             drive_state="; ".join(filter(None, (bench.drive_state, capped))),
         )
         if cell.size in AUTOMATIC_SIZES:
-            notes += (f"{cell.size} is a file of {size_bytes} bytes",)
+            notes += (f"{cell.size} is a file of {format_size(size_bytes)}",)
         if capped:
             notes += (capped,)
         notes += tuple(note for note in (run.problem, *run.output.pollution) if note)
@@ -292,7 +292,7 @@ def _automatic_sizes(bench: Bench, target: Path, free_ram_bytes: int) -> dict[st
     }
     if not min(sizes.values()):
         raise StepFailedError(
-            f"no test file fits: {bench.device} has room for {room} bytes", blame="other"
+            f"no test file fits: {bench.device} has room for {format_size(room)}", blame="other"
         )
     return sizes
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from appliance.errors import StepFailedError, blame_of
 from appliance.flush import sync_path
+from appliance.units import format_size
 from appliance.workloads.base import Bench
 from appliance.workloads.progress_meter import ProgressMeter
 from appliance.workloads.raw_files import write_durably
@@ -153,9 +154,10 @@ def _make_dump(
 
 
 def _does_not_fit(plan: SqlPlan, free_bytes: int) -> StepFailedError:
+    needed = int(plan.data_size_bytes * _ROOM)
     return StepFailedError(
-        f"{plan.data_size_bytes} bytes of SQL data need {int(plan.data_size_bytes * _ROOM)} bytes "
-        f"with their dump and journal; the file system has {free_bytes} bytes free",
+        f"{format_size(plan.data_size_bytes)} of SQL data need {format_size(needed)} with their "
+        f"dump and journal; the file system has {format_size(free_bytes)} free",
         hint="choose a smaller data_size",
         blame="other",
     )

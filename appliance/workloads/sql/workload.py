@@ -22,6 +22,7 @@ from appliance.caches.page_cache import drop_page_cache
 from appliance.errors import StepFailedError
 from appliance.phrases import N_
 from appliance.samples.model import CacheState, Result
+from appliance.units import format_size
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.idle_wait import rest_array
 from appliance.workloads.progress_meter import ProgressMeter
@@ -91,8 +92,9 @@ class SqlWorkload(Workload):
             notes.append(dropped.reason)
         if self._plan.data_size_bytes <= free_bytes:
             notes.append(
-                f"the data ({self._plan.data_size_bytes} bytes) are not larger than the RAM that "
-                f"was left free ({free_bytes} bytes): RAM may answer what is asked for again"
+                f"the data ({format_size(self._plan.data_size_bytes)}) are not larger than the RAM "
+                f"that was left free ({format_size(free_bytes)}): RAM may answer what is "
+                "asked for again"
             )
         cache = judge_reads(
             wished="cold",

@@ -131,11 +131,13 @@ class SliceReader:
         *,
         tell: Callable[[int], None] = lambda _done: None,
         tell_narrowing: Callable[[], None] = lambda: None,
+        tell_reread: Callable[[int, int], None] = lambda _number, _count: None,
     ) -> Reading:
         """Read the chunks of a slice; `tell` is given how far it is.
 
-        `tell_narrowing` is called before each read that narrows down where one failed. Both may
-        raise what a stop raises.
+        `tell_narrowing` is called before each read that narrows down where one failed,
+        `tell_reread` before each slow place that is read again: which of how many it is, from 1.
+        All may raise what a stop raises.
 
         Raises StepFailedError where the drive answers nothing any more. What was found until then,
         or until a stop, is for `break_off`.
@@ -163,7 +165,7 @@ class SliceReader:
                 tell(done)
         self._allowed_bytes -= reading.unreadable_bytes
         reading.unreadable = join_ranges(reading.unreadable)
-        self._reread_slow(reading)
+        self._reread_slow(reading, tell_reread)
         self._under_way = None
         return reading
 
@@ -316,7 +318,7 @@ class SliceReader:
         again = self._drive.read_once(piece)
         return again.latency_s, again.got_bytes == piece.size_bytes and again.latency_s <= limit_s
 
-    def _reread_slow(self, reading: Reading) -> None:
+    def _reread_slow(self, reading: Reading, tell_reread: Callable[[int, int], None]) -> None:
         """Tell outliers that stay slow, or were very slow, from those a busy machine made."""
         slow = sorted(reading.tally.find_slow(), key=lambda each: -each[1])
         limit_s = reading.tally.slow_limit_s
@@ -324,10 +326,12 @@ class SliceReader:
         found: list[LbaRange] = []
         once: list[tuple[Piece, float, float]] = []
         behind: dict[Piece, None] = {}
+        wanted = min(len(slow), MAX_REREADS)
         for number, (piece, seconds) in enumerate(slow):
             if number >= MAX_REREADS or self._clock() - begun_s >= MAX_REREAD_S:
                 found.append(LbaRange("slow", *piece, seconds, NOT_REREAD))
                 continue
+            tell_reread(number + 1, wanted)
             again_s, is_fast = self._reread(piece, limit_s=limit_s)
             if not is_fast:
                 found.append(LbaRange("slow", *piece, max(seconds, again_s), SLOW_AGAIN))
@@ -339,9 +343,11 @@ class SliceReader:
             behind.update(dict.fromkeys(reading.tally.find_behind(piece)))
         # Its answer may have come when one behind it did, which the drive hesitated at.
         hidden = [piece for piece in behind if piece not in {each for each, _ in slow}]
-        for piece in hidden[:MAX_REREADS]:
+        hidden = hidden[:MAX_REREADS]
+        for number, piece in enumerate(hidden, wanted + 1):
             if self._clock() - begun_s >= MAX_REREAD_S:
                 break
+            tell_reread(number, wanted + len(hidden))
             # Twice: a busy machine may make one slow.
             again = [self._reread(piece, limit_s=limit_s) for _ in range(2)]
             if not any(is_fast for _, is_fast in again):

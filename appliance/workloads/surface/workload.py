@@ -15,6 +15,7 @@ from appliance.caches.judge import judge_reads
 from appliance.errors import StepFailedError
 from appliance.phrases import N_, Phrase
 from appliance.samples.model import CacheState, Result, SliceSample
+from appliance.units import format_size
 from appliance.workloads.base import Bench, Leftover, PartResult, Workload
 from appliance.workloads.progress_meter import ProgressMeter
 from appliance.workloads.surface.drive import DirectDrive
@@ -108,8 +109,8 @@ class SurfaceWorkload(Workload):
             )
         ranges = (*reading.unreadable, *reading.slow)
         note = (
-            f"not read to its end: {reading.unreadable_bytes} bytes of it could not be read until"
-            f" then, {reading.read_bytes} could; no rate of it is stored"
+            f"not read to its end: {format_size(reading.unreadable_bytes)} of it could not be read"
+            f" until then, {format_size(reading.read_bytes)} could; no rate of it is stored"
         )
         return Leftover(
             tuple(results),
@@ -161,10 +162,26 @@ class SurfaceWorkload(Workload):
             self._watch = narrowing
             narrowing.tell(0, 0)  # how many reads it takes is not known
 
+        def tell_reread(place: int, places: int) -> None:
+            said = Phrase(
+                N_(
+                    "surface: slice {number} of {count}: reading slow places again,"
+                    " {place} of {places}"
+                ),
+                number=slice_number,
+                count=SLICES,
+                place=place,
+                places=places,
+            )
+            self._watch = ProgressMeter(bench.progress, said)
+            self._watch.tell(0, 0)  # the bar would stand at its end
+
         reader = self._open(bench, kept)
         self._watch = watch
         before = bench.read_counters().read_bytes
-        reading = reader.read(chunks, tell=tell, tell_narrowing=tell_narrowing)
+        reading = reader.read(
+            chunks, tell=tell, tell_narrowing=tell_narrowing, tell_reread=tell_reread
+        )
         device_read_bytes = bench.read_counters().read_bytes - before
         rates = reading.tally.find_rates()
         this_kept = KeptSlice(
@@ -215,9 +232,8 @@ class SurfaceWorkload(Workload):
     def _explain_end(self, reading: Reading) -> tuple[str, ...]:
         if not reading.hopeless:
             return ()
-        return (
-            f"over {self._plan.max_unreadable_bytes} bytes cannot be read: the rest is not read",
-        )
+        allowed = format_size(self._plan.max_unreadable_bytes)
+        return (f"more than {allowed} cannot be read: the rest is not read",)
 
     def _open(self, bench: Bench, kept: Mapping[str, KeptSlice]) -> SliceReader:
         """The drive stays open from slice to slice."""
@@ -272,7 +288,7 @@ class SurfaceWorkload(Workload):
             )
         if len(kept) < SLICES:
             why = (
-                f"more than {self._plan.max_unreadable_bytes} bytes were unreadable by then"
+                f"more than {format_size(self._plan.max_unreadable_bytes)} were unreadable by then"
                 if any(each.hopeless for each in kept.values())
                 else "what the stick kept of the others is missing"
             )

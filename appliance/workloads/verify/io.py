@@ -19,6 +19,7 @@ from itertools import chain
 from appliance.caches.direct import make_buffer
 from appliance.errors import StepFailedError, blame_of
 from appliance.samples.model import LbaRange
+from appliance.units import format_size
 from appliance.workloads.verify.layout import BLOCK_BYTES
 from appliance.workloads.verify.pattern import (
     CHUNK_BYTES,
@@ -88,7 +89,7 @@ class Found:
             if self.failed_bytes > HOPELESS_BYTES and not self.hopeless:
                 last = self.ranges[-1]
                 self.hopeless = (
-                    f"more than {HOPELESS_BYTES} bytes gave errors, the last one at byte "
+                    f"more than {format_size(HOPELESS_BYTES)} gave errors, the last one at byte "
                     f"{last.first_byte}"
                 )
 

@@ -18,6 +18,7 @@ from appliance.caches.judge import judge_reads, judge_writes
 from appliance.errors import RefusedError, StepFailedError
 from appliance.samples.model import CacheState, LbaRange, Result
 from appliance.samples.variants import parse_part
+from appliance.units import format_size
 from appliance.workloads.base import Bench, Leftover, PartResult, Workload
 from appliance.workloads.raw_files import keep, seal, unseal
 from appliance.workloads.verify.io import (
@@ -126,8 +127,8 @@ class VerifyWorkload(Workload):
     def prepare(self, bench: Bench) -> None:
         if self._plan.size_bytes > bench.size_bytes:
             raise StepFailedError(
-                f"{self._plan.size_bytes} bytes are to be written, and the drive has "
-                f"{bench.size_bytes}",
+                f"{format_size(self._plan.size_bytes)} are to be written, and the drive has "
+                f"{format_size(self._plan.size_bytes - bench.size_bytes)} less",
                 blame="other",
             )
         # Not from the seed: what an earlier run has left must not pass for this one's.
@@ -205,9 +206,9 @@ class VerifyWorkload(Workload):
             "unsteady_bytes": found.unsteady_bytes,
         }
         note = (
-            f"not done to its end: {found.failed_bytes} bytes of it gave errors until then and"
-            f" {found.wrong_bytes} were wrong, {found.done_bytes} did not give errors; no rate of"
-            " it is stored"
+            f"not done to its end: {format_size(found.failed_bytes)} of it gave errors until then"
+            f" and {format_size(found.wrong_bytes)} were wrong, {format_size(found.done_bytes)} did"
+            " not give errors; no rate of it is stored"
         )
         return Leftover(
             tuple(Result(part, metric, value, state) for metric, value in results.items() if value),

@@ -127,9 +127,7 @@ def test_memory_that_cannot_be_written_is_reported(
 
     monkeypatch.setattr(os, "write", full)
     with (
-        pytest.raises(
-            StepFailedError, match="the ballast stopped at 0 bytes: No space left"
-        ) as failed,
+        pytest.raises(StepFailedError, match="the ballast stopped at 0 B: No space left") as failed,
         ballast(580 * MIB, bench=None),
     ):
         raise AssertionError
@@ -178,7 +176,7 @@ def test_the_last_memory_is_never_taken(machine: Machine, free: int) -> None:
 
 def test_more_than_the_machine_has_cannot_stay_free(machine: Machine) -> None:
     with (
-        pytest.raises(StepFailedError, match=r"cannot leave .* the machine has 1073741824"),
+        pytest.raises(StepFailedError, match=r"cannot leave .* the machine has 1 GiB"),
         ballast(1025 * MIB, bench=None),
     ):
         raise AssertionError

@@ -8,7 +8,7 @@ import pytest
 from appliance.store.verdicts import LimitRow
 from appliance.verdict.evidence import Bound, Doubt, Evidence, Figure
 from appliance.verdict.judge import Judged, judge
-from appliance.verdict.limits import LIMITS, show_figure
+from appliance.verdict.limits import LIMITS, show_figure, show_sizes
 from appliance.verdict.policy_file import Policy, parse_policy
 
 HEAD = "version = 1\n[all]\n"
@@ -162,8 +162,9 @@ def test_reasons_begin_with_what_rejects() -> None:
         make_drive(crc_errors=2, surface_unreadable_bytes=Figure(4096, "100 % was read")),
     )
     assert judged.reasons == (
-        "surface: unreadable: 4096 B (100 % was read); CRC errors of the cable: 2"
+        "surface: unreadable: 4 KiB (100 % was read); CRC errors of the cable: 2"
     )
+    assert row_of(judged, "surface_unreadable_bytes").measured == "4096 B", "for programs: exact"
 
 
 def test_a_drive_of_no_class_is_said_so_and_held_against_what_all_share() -> None:
@@ -262,6 +263,15 @@ def test_figures_read_as_people_write_them() -> None:
     assert show_figure(99.96, "%") == "99.96 %"
     assert show_figure(12.3456, "ms") == "12.346 ms"
     assert show_figure(3, "") == "3"
+
+
+def test_sizes_in_a_limit_read_as_people_write_them() -> None:
+    assert show_sizes("1290240 B") == "1.23 MiB"
+    assert show_sizes("512 B") == "512 B"
+    assert show_sizes("remark above 0 B, reject above 10995116277760 B") == (
+        "remark above 0 B, reject above 10 TiB"
+    )
+    assert show_sizes(show_figure(41200, "h")) == "41200 h"
 
 
 def test_a_drive_that_hides_a_part_of_itself_is_never_simply_accepted() -> None:

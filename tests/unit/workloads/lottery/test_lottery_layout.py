@@ -10,6 +10,7 @@ import pytest
 
 from appliance.errors import StepFailedError
 from appliance.samples.diskstats import DiskStats
+from appliance.units import format_size
 from appliance.workloads import progress_meter
 from appliance.workloads.base import Bench
 from appliance.workloads.lottery import files as module
@@ -142,8 +143,8 @@ def test_files_that_do_not_fit_are_refused_before_anything_is_written(
 ) -> None:
     with pytest.raises(
         StepFailedError,
-        match=f"the lottery's 2 files of {SIZE} bytes need {2 * SIZE} bytes; "
-        f"the file system has {2 * SIZE - 1} bytes free",
+        match=f"the lottery's 2 files of {format_size(SIZE)} need {format_size(2 * SIZE)}; "
+        f"the file system has {format_size(2 * SIZE - 1)} free",
     ):
         prepare_files(PLAN, replace(bench, size_bytes=2 * SIZE - 1))
 
@@ -158,7 +159,7 @@ def test_what_lies_there_already_counts_as_room(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     ("number", "message"),
-    [(errno.ENOSPC, "bytes free"), (errno.EIO, "failed: Input/output error")],
+    [(errno.ENOSPC, "1 GiB free"), (errno.EIO, "failed: Input/output error")],
 )
 def test_a_drive_that_fills_up_or_fails(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, number: int, message: str

@@ -231,7 +231,7 @@ def test_automatic_sizes_follow_free_ram_and_are_kept(lab: FioBench, tmp_path: P
     found = run_all(lab, plan)
     sizes = {name: option(lab.job(f"{name}_1M_write"), "size") for name in ("0.5x", "1x", "2x")}
     assert sizes == {"0.5x": str(64 << 20), "1x": str(128 << 20), "2x": str(256 << 20)}
-    assert found["2x/1M/write"].notes == (f"2x is a file of {256 << 20} bytes",)
+    assert found["2x/1M/write"].notes == ("2x is a file of 256 MiB",)
     (tmp_path / "meminfo").write_text("MemAvailable:  999999 kB\n")
     workload = MatrixWorkload(plan)
     workload.prepare(lab.bench)

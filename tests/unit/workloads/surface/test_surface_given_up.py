@@ -94,7 +94,7 @@ def test_a_skip_because_of_a_bad_place_does_not_lose_it(
     ]
     assert (variant, metric, value, proof) == ("000", "unreadable_bytes", 8192, "unproven")
     (note,) = left.notes
-    assert note.startswith("not read to its end: 8192 bytes of it could not be read until then")
+    assert note.startswith("not read to its end: 8 KiB of it could not be read until then")
     assert left.silent == ""
 
 

@@ -114,6 +114,27 @@ def test_narrowing_down_a_bad_place_is_told_as_such(
     ]
 
 
+def test_reading_slow_places_again_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress_meter, "_POLL_S", -1)
+    size = 100 * (8 << 20)
+    slow = FaultyDrive(size, [f"slow@{5 << 20}+{2 << 20} x50"])
+    monkeypatch.setattr(surface, "DirectDrive", lambda *_, **__: nullcontext(slow))
+    told: list[tuple[str, int, int]] = []
+    small = make_surface_bench(
+        tmp_path, _SIZE, _Counters(size).count, lambda *each: told.append(each)
+    )
+    _run(replace(small, size_bytes=size), _PLAN, until=1)
+    again = "surface: slice 1 of 100: reading slow places again"
+    total = make_slices(size)[0].size_bytes
+    assert [each for each, _ in groupby(told)][-3:] == [
+        ("surface: slice 1 of 100", total, total),
+        (f"{again}, 1 of 2", 0, 0),
+        (f"{again}, 2 of 2", 0, 0),
+    ]
+
+
 def test_what_is_counted_of_a_tiny_slice_is_named(tmp_path: Path) -> None:
     told: list[str] = []
     bench = make_surface_bench(
@@ -200,7 +221,7 @@ def test_after_a_hopeless_slice_nothing_more_is_read(tmp_path: Path) -> None:
     assert _values(whole)["app_read_bytes"] == 8192
     assert _values(whole)["unreadable_bytes"] == 20480
     assert whole.notes == (
-        "only 1 of 100 slices are in these figures: more than 16384 bytes were unreadable by then",
+        "only 1 of 100 slices are in these figures: more than 16 KiB were unreadable by then",
     )
 
 

@@ -54,7 +54,7 @@ def test_what_a_skipped_stretch_had_found_is_handed_over(make: Make) -> None:
         ("read-00", "unreadable_bytes", 4096),
         ("read-00", "mismatch_bytes", 4096),
     }
-    assert left.notes[0].startswith("not done to its end: 4096 bytes of it gave errors until then")
+    assert left.notes[0].startswith("not done to its end: 4 KiB of it gave errors until then")
 
 
 def test_a_stretch_without_errors_leaves_nothing(make: Make) -> None:
