@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """For all tests. Those of tests/unit, report and tui are pure.
 
-They start no process and tell the kernel's log nothing.
+They start no process, and neither write to the kernel's log nor open the screen's terminal.
 """
 
 import gc
@@ -14,6 +14,7 @@ from typing import override
 import pytest
 
 from appliance import console
+from appliance.machine import keyboard
 from tests.databases import make_databases_quickly
 from tests.minutes import pytest_terminal_summary
 
@@ -31,7 +32,8 @@ _STARTS_A_PROCESS = {
     "pty.spawn",
     "subprocess.Popen",
 }
-_KERNEL_LOG = "/dev/kmsg"
+_KERNEL = {"/dev/kmsg", "/dev/tty1"}
+"""Its log, and the terminal through which its keymap is set."""
 _forbidden = False
 
 
@@ -44,7 +46,7 @@ class ProcessStartedError(BaseException):
 
 
 class KernelToldError(BaseException):
-    """A test that must be pure opened the kernel's log of the machine that it runs on."""
+    """A test that must be pure opened the kernel's log or keymap of the machine that it runs on."""
 
     @override
     def __str__(self) -> str:
@@ -56,7 +58,7 @@ def _audit(event: str, args: tuple[object, ...]) -> None:
         return
     if event in _STARTS_A_PROCESS:
         raise ProcessStartedError(f"{event} {args[:2]}")
-    if event == "open" and args[0] == _KERNEL_LOG:
+    if event == "open" and args[0] in _KERNEL:
         raise KernelToldError(f"{event} {args[:2]}")
 
 
@@ -80,11 +82,12 @@ def no_processes(request: pytest.FixtureRequest) -> Iterator[type[ProcessStarted
 
 
 @pytest.fixture(autouse=True)
-def no_kernel_log(request: pytest.FixtureRequest) -> Iterator[type[KernelToldError]]:
-    """Lines of the console go nowhere in the same folders."""
+def no_kernel(request: pytest.FixtureRequest) -> Iterator[type[KernelToldError]]:
+    """Lines of the console and definitions of keys go nowhere in the same folders."""
     with pytest.MonkeyPatch.context() as patch:
         if _is_pure(request):
             patch.setattr(console, "_KMSG", Path(os.devnull))
+            patch.setattr(keyboard, "_CONSOLE", Path(os.devnull))
         yield KernelToldError
 
 

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keyboard layout of the machine's own screen; a serial line has its own.
 
-The choice is kept on the stick, beside the database.
+The choice is kept on the stick, beside the database. In every layout, the kernel's own and
+Debian's, Shift+Tab sends the same as Tab: it is defined here, after each of them.
 """
 
+import fcntl
+import os
+import struct
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +53,21 @@ LAYOUTS = {
 BUILT_IN = "us"
 """What the kernel starts with."""
 
+_CONSOLE = Path("/dev/tty1")
+"""One keymap for all virtual terminals; this one is only what it is set through."""
+# linux/kd.h, linux/keyboard.h and linux/input-event-codes.h
+_KDSKBENT = 0x4B47
+_KDSKBSENT = 0x4B49
+_KEY_TAB = 15
+_SHIFTED = 1
+"""The table of what keys mean while Shift is held: 1 << KG_SHIFT."""
+_KT_FN = 1
+"""The type of a key that sends a string."""
+_STRING = 254
+"""One of 256. The keys of Debian's layouts send those up to 45 (Ctrl+F12)."""
+_BACK_TAB = b"\x1b[Z"
+"""What terminals send for Shift+Tab, and the interface reads as such."""
+
 
 def load_layout(layout: str) -> None:
     """Have the keys mean what is printed on them. Raises RefusedError or StepFailedError."""
@@ -55,8 +75,8 @@ def load_layout(layout: str) -> None:
         raise RefusedError(
             f'there is no keyboard layout "{layout}"; there are {", ".join(LAYOUTS)}'
         )
-    # One keymap for all virtual terminals; the terminal is only what it is asked through.
-    run(["loadkeys", "--quiet", "--unicode", "--console=/dev/tty1", LAYOUTS[layout].keymap])
+    run(["loadkeys", "--quiet", "--unicode", f"--console={_CONSOLE}", LAYOUTS[layout].keymap])
+    _define_shift_tab()  # it is Tab again
 
 
 def keep_layout(layout: str, *, folder: Path = DATA) -> None:
@@ -71,7 +91,21 @@ def read_kept_layout(*, folder: Path = DATA) -> str:
 
 def restore_layout() -> str:
     """Load what was kept; the layout that holds now. Raises StepFailedError or OSError."""
+    _define_shift_tab()  # of the kernel's own layout, for which no program is started
     kept = read_kept_layout()
     if kept != BUILT_IN:
         load_layout(kept)
     return kept
+
+
+def _define_shift_tab() -> None:
+    """Have Shift+Tab go back in a form. A console that refuses it goes without."""
+    with suppress(OSError):
+        console = os.open(_CONSOLE, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            # struct kbsentry before struct kbentry: the key never sends an empty string.
+            fcntl.ioctl(console, _KDSKBSENT, struct.pack("B512s", _STRING, _BACK_TAB))
+            meaning = _KT_FN << 8 | _STRING
+            fcntl.ioctl(console, _KDSKBENT, struct.pack("BBH", _SHIFTED, _KEY_TAB, meaning))
+        finally:
+            os.close(console)

@@ -58,6 +58,7 @@ def test_pages_on_vga_and_serial_and_a_campaign_started_and_stopped_by_keys(out:
                     monitor.wait_gone("kaltstart: ")
                     _picture(machine, out / f"vga-{name}.png")
                 _assert_own_font_and_colours(out / "vga-Drives.png")
+                _go_back_by_shift_tab(monitor)
                 _start_and_stop(machine, terminal, out)
                 monitor.wait_for(r"\A Kaltstart ")
                 monitor.wait_gone("kaltstart: ")
@@ -76,6 +77,30 @@ def _assert_own_font_and_colours(path: Path) -> None:
     assert shown.crop((0, 0, *header.size)).tobytes() == header.tobytes()
     colours = {colour for _, colour in shown.getcolors(maxcolors=1 << 20) or []}
     assert colours <= set(palette)
+
+
+def _go_back_by_shift_tab(monitor: Monitor) -> None:
+    """On the page Machine: with the keyboard the kernel starts with, then with a German one."""
+    _move_on_and_back(monitor)
+    monitor.press("k")
+    monitor.wait_for("Swiss, German")
+    monitor.press("down", "down", "ret")
+    monitor.wait_for("Keyboard accepted")
+    _move_on_and_back(monitor)
+
+
+def _move_on_and_back(monitor: Monitor) -> None:
+    """From a field to Cancel, to Set, and back to Cancel: Tab would go to the field."""
+    monitor.press("t")
+    monitor.wait_for("Date and time")
+    monitor.press("tab")
+    monitor.wait_for("> Cancel <")
+    monitor.press("tab")
+    monitor.wait_for("> Set <")
+    monitor.press("shift-tab")
+    monitor.wait_for("> Cancel <")
+    monitor.press("esc")
+    monitor.wait_gone("Date and time")
 
 
 def _start_and_stop(machine: Machine, terminal: Terminal, out: Path) -> None:

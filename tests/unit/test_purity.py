@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from appliance import console
+from appliance.machine import keyboard
 
 
 def test_no_process_can_be_started(no_processes: type[BaseException]) -> None:
@@ -26,13 +27,17 @@ def test_what_forbids_it_cannot_be_caught_by_mistake(no_processes: type[BaseExce
 
 
 def test_the_kernel_is_told_nothing(
-    no_kernel_log: type[BaseException], monkeypatch: pytest.MonkeyPatch
+    no_kernel: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not issubclass(no_kernel_log, Exception)
+    assert not issubclass(no_kernel, Exception)
     console.announce("ready")
     monkeypatch.setattr(console, "_KMSG", Path("/dev/kmsg"))
-    with pytest.raises(no_kernel_log, match="have no kernel to tell: open"):
+    with pytest.raises(no_kernel, match="have no kernel to tell: open"):
         console.announce("ready")
+    keyboard.restore_layout()
+    monkeypatch.setattr(keyboard, "_CONSOLE", Path("/dev/tty1"))
+    with pytest.raises(no_kernel, match="/dev/tty1"):
+        keyboard.restore_layout()
 
 
 def test_no_two_files_of_tests_share_a_name() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is read of the machine, its clock, and the kept keyboard."""
+"""What is read of the machine, and its clock."""
 
 import struct
 from datetime import UTC, datetime
@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import RefusedError
 from appliance.machine.clock import pack_rtc_time, parse_time
 from appliance.machine.facts import (
     StickPlace,
@@ -18,7 +17,6 @@ from appliance.machine.facts import (
     read_machine,
     read_space,
 )
-from appliance.machine.keyboard import BUILT_IN, keep_layout, load_layout, read_kept_layout
 
 _NOW_S = 1_795_328_640.0  # 2026-11-22 06:24:00 UTC
 _GUID = "8be4df61-93ca-11d2-aa0d-00e098032b8c"
@@ -155,17 +153,3 @@ def test_the_hardware_clock_counts_months_from_0_and_years_from_1900() -> None:
     packed = pack_rtc_time(datetime(2026, 1, 31, 23, 59, 58, tzinfo=UTC))
     assert struct.unpack("9i", packed)[:6] == (58, 59, 23, 31, 0, 126)
     assert len(packed) == 0x24  # the size that the request's number carries
-
-
-def test_a_layout_is_kept_and_a_strange_one_is_not_taken(tmp_path: Path) -> None:
-    assert read_kept_layout(folder=tmp_path) == BUILT_IN
-    keep_layout("de", folder=tmp_path)
-    assert read_kept_layout(folder=tmp_path) == "de"
-    for strange in (b"../x\n", b"\xff\xfe", b""):
-        (tmp_path / "keyboard").write_bytes(strange)
-        assert read_kept_layout(folder=tmp_path) == BUILT_IN
-
-
-def test_an_unknown_layout_is_refused_before_anything_is_started() -> None:
-    with pytest.raises(RefusedError, match="there are us, uk, de"):
-        load_layout("../../etc/passwd")
