@@ -34,7 +34,8 @@ def make_parser(word: str = "") -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def add(name: str, command: _Command, text: str, **options: str) -> argparse.ArgumentParser:
-        each = commands.add_parser(name, help=text, **options)  # type: ignore[arg-type]  # texts only
+        about = {"description": f"{text[0].upper()}{text[1:]}.", **options}
+        each = commands.add_parser(name, help=text, **about)  # type: ignore[arg-type]  # texts only
         each.set_defaults(command=command)
         return each
 

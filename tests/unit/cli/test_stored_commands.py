@@ -439,6 +439,14 @@ def test_every_command_is_in_the_manual() -> None:
     assert commands <= words
 
 
+def test_the_help_of_every_command_says_what_it_does() -> None:
+    [commands] = [
+        action.choices for action in make_parser()._actions if isinstance(action.choices, dict)
+    ]
+    for each in commands.values():
+        assert each.format_help().split("\n\n")[1][0].isupper()
+
+
 def test_services_are_no_commands_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     # The manual page and the completions are made from this parser.
     with pytest.raises(SystemExit):
