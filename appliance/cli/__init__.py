@@ -22,7 +22,8 @@ _INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code, one of those that the parser's help lists."""
-    options = make_parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    options = make_parser(*words[:1]).parse_args(words)
     code: int = 0
     try:
         code = options.command(options)

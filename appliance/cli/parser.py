@@ -17,8 +17,12 @@ _EXIT_CODES = (
 type _Command = Callable[[argparse.Namespace], int]
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """Of each command `options.command` is to be called with the options; the exit code."""
+def make_parser(word: str = "") -> argparse.ArgumentParser:
+    """Of each command `options.command` is to be called with the options; the exit code.
+
+    `word`, the first argument, may also be a service, which systemd starts: no command for people,
+    so no help text, manual page, completion or message offers it.
+    """
     parser = argparse.ArgumentParser(
         prog="kaltstart",
         description="Find out whether a drive is fit for use. `check`, `schema`, and every command "
@@ -30,12 +34,16 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def add(name: str, command: _Command, text: str, **options: str) -> argparse.ArgumentParser:
-        each = commands.add_parser(name, help=text, **options)  # type: ignore[arg-type]  # texts only
+        about = {"description": f"{text[0].upper()}{text[1:]}.", **options}
+        each = commands.add_parser(name, help=text, **about)  # type: ignore[arg-type]  # texts only
         each.set_defaults(command=command)
         return each
 
     _add_engine_commands(add)
     _add_stored_commands(add)
+    services = {"engine": engine.serve, "measure": engine.measure}
+    if word in services:
+        add(word, services[word], f"the service {word}")
     return parser
 
 
@@ -88,8 +96,6 @@ def _add_engine_commands(add: _Add) -> None:
     add("support", engine.support, "write the log of this start to the partition KALTSTART")
     add("rescue", engine.rescue, "copy the database to the partition KALTSTART")
     add("restore", engine.restore, "replace a damaged database with its newest copy")
-    add("engine", engine.serve, "the appliance's service")
-    add("measure", engine.measure, "the service of a measured boot")
 
 
 def _add_unfinished(parser: argparse.ArgumentParser) -> None:

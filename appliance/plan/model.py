@@ -17,6 +17,7 @@ from appliance.plan.workloads import MAX_DRIVES, WorkloadPlan
 from appliance.plan.writes import TESTED_ROLES, Work, find_causes, list_works
 from appliance.samples.variants import CacheMode
 from appliance.toml.fields import (
+    InMore,
     Table,
     each_once,
     either,
@@ -65,6 +66,7 @@ class Campaign:
         flag(),
         default=False,
         says="true: start after a 10 s countdown that any key stops; false: start it by hand.",
+        in_more=InMore("Saved and copied to plan.toml. It starts automatically after a countdown."),
     )
     on_finish: Literal["poweroff", "reboot", "tui"] = key(
         one_of("poweroff", "reboot", "tui"),
@@ -77,12 +79,19 @@ class Campaign:
         absent=None,
         says="A workload fails when one of its drives reaches this temperature, in °C. "
         "Absent: the drive's own limit.",
+        in_more=InMore(
+            "A workload fails when one of its drives gets this hot, in °C.",
+            absent="empty, the drive's own limit",
+        ),
     )
     at_once: int | None = key(
         either("auto", None, whole(1, MAX_DRIVES, of="drives")),
         default="auto",
         says="On how many drives surface and verify run at the same time; auto: on as many as "
         "processors and RAM carry. What is timed for its own sake always runs alone.",
+        in_more=InMore(
+            "How many drives surface and verify test at once; auto: as many as the machine can."
+        ),
     )
     """None: as many as the machine carries."""
 
@@ -191,6 +200,9 @@ class Boot:
         absent="",
         says="With replay: the file on KALTSTART with the reads to replay instead of the built-in "
         "list.",
+        in_more=InMore(
+            "A file on KALTSTART with the reads to replay.", absent="empty, the built-in list"
+        ),
     )
     path: Literal["stick", "drive", "installed"] = key(
         one_of("stick", "drive", "installed"),
@@ -199,6 +211,9 @@ class Boot:
         "stick, and all else from the drive; drive: they are read from the drive too (UEFI only); "
         "installed: the drive's own system, which must carry Kaltstart's unit (UEFI only). "
         "Kaltstart erases nothing then, but that system writes to its drive.",
+        in_more=InMore(
+            "drive: its own copy of loader and kernel; installed: its own system (UEFI)."
+        ),
     )
     charts: Literal["none", "first-last", "all"] = key(
         one_of("none", "first-last", "all"),
@@ -210,29 +225,37 @@ class Boot:
         either("auto", None, number(10, 3600, of="seconds")),
         default="auto",
         says="Seconds from power-off to the alarm, or auto: learned in a rehearsal.",
+        in_more=InMore("Seconds from power-off to the alarm; auto: learned in a rehearsal."),
     )
     """None: learned in a rehearsal."""
     settle_s: int = key(
         whole(0, 3600, of="seconds"),
         default=0,
         says="Idle seconds before each power-off: time for what a drive does on its own.",
+        in_more=InMore("Idle seconds before each power-off, for the drive's own background work."),
     )
     temperature_band: int = key(
         whole(0, 50, of="kelvins"),
         default=0,
         says="Wait before each boot, at most half an hour, until the drive is this close to its "
         "temperature before its first boot, in K. 0: do not wait.",
+        in_more=InMore(
+            "Before each boot, wait until the drive is as warm as at its first, within so many K; "
+            "0: no."
+        ),
     )
     train: int = key(
         whole(0, 1000),
         default=0,
         says="Untimed boots of each drive before its timed ones: a drive that learns has learned.",
+        in_more=InMore("Untimed boots before the timed ones: a drive that learns has learned."),
     )
     cool: Literal["none", "evict"] = key(
         one_of("none", "evict"),
         default="none",
         says="With replay: evict reads other blocks before each boot until the drive has forgotten "
         "those of the boot, and probes whether it has.",
+        in_more=InMore("With replay: evict makes the drive forget before each boot."),
     )
 
     @property
@@ -300,6 +323,7 @@ class ArrayPlan:
         whole(0, 86_400, of="seconds"),
         default=600,
         says="Seconds to wait before each reading test for the array to be clean.",
+        in_more=InMore("Seconds to wait for a clean array before each reading test."),
     )
 
 

@@ -207,7 +207,7 @@ def _find_allowance(key: str) -> str:
 def _compare(
     one: Samples, other: Samples, although: Collection[str], *, picked_from: int = 2
 ) -> Beside:
-    missing = "; ".join(filter(None, (one.missing, other.missing)))
+    missing = "; ".join(dict.fromkeys(filter(None, (one.missing, other.missing))))
     if missing:
         return Beside(one, other, why_not=f"not compared: {missing}.")
     differences = find_differences(one, other)

@@ -313,6 +313,16 @@ class InRow:
     """Of a key with few values, in the order in which they take turns; empty: it has a field."""
 
 
+@dataclass(frozen=True, slots=True)
+class InMore:
+    """How a key is set on the form's page of more settings; the texts are in English."""
+
+    does: str
+    """A line about it."""
+    absent: str = ""
+    """What holds where the plan is silent, of a key without a default."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
     """One key of a table."""
@@ -330,6 +340,8 @@ class Key:
     is_required: bool = False
     in_row: InRow | None = None
     """None: it is set on the page of all keys."""
+    in_more: InMore | None = None
+    """None: it is not set on the page of more settings."""
 
     @property
     def schema(self) -> Schema:
@@ -352,6 +364,7 @@ def key(
     says: str = "",
     brief: str = "",
     in_row: InRow | None = None,
+    in_more: InMore | None = None,
 ) -> Any:  # noqa: ANN401 - the type is the field's
     """A field of a dataclass that is a key of its table, called like it but for a unit's suffix.
 
@@ -373,6 +386,7 @@ def key(
         held=None if held is MISSING else held,
         is_required=is_required,
         in_row=in_row,
+        in_more=in_more,
     )
     without: dict[str, Any] = {} if held is MISSING else {"default": held}
     return field(metadata={_MARK: made}, **without)

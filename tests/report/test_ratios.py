@@ -170,6 +170,9 @@ def test_settings_that_differ_between_two_campaigns_are_said(
 def test_boots_that_have_not_settled_are_not_compared(two: sqlite3.Connection) -> None:
     said = _compare(two, "1:C", "1:A")
     assert "settled boots: not compared: the boots of C have not settled." in said
+    # Both sides lack the same: it is said once.
+    assert "the boots of C have not settled." in _compare(two, "1:C", "1:C")
+    assert "settled; the boots" not in _compare(two, "1:C", "1:C")
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,11 @@ from tests.tui.test_adjust_plan import adjust, is_filled, keep_it
 from tests.tui.test_compose_array import pick_array
 from tui.app import KaltstartApp
 from tui.model.draft import PlanValue
-from tui.model.more_settings import SETTINGS, FurtherSetting, MoreSettings, parse_typed
+from tui.model.more_settings import FurtherSetting, MoreSettings, parse_typed
 from tui.plan.array import ArraySettings
 from tui.plan.compose import ComposeDialog
 from tui.plan.more_settings import FurtherDialog
+from tui.port.keys import read_more_settings
 from tui.start.release import ReleaseDialog
 from tui.widgets.field import Field
 from tui.widgets.line import Line
@@ -53,7 +54,7 @@ async def leave_by(pilot: Pilot[Any], choice_id: str) -> None:
 
 
 def test_the_form_sets_every_key_of_the_tables_that_stand_once() -> None:
-    set_here = {(each.table, each.key) for each in SETTINGS}
+    set_here = {(each.table, each.key) for each in read_more_settings()}
     in_rows = {(table, key) for table, keys in _IN_ROWS.items() for key in keys}
     known = {(table, key) for table in _IN_ROWS for key in ALL_TABLES[table].keys}
     assert known == set_here | in_rows | _SAID_ONCE
@@ -94,9 +95,9 @@ async def test_what_is_set_goes_into_the_plan_by_keys_alone(engine: FakeEngine) 
         await settle(pilot)
         await press(pilot, "2", "n", "space", "f5", "space", "tab")
         await type_text(pilot, "55")
-        await press(pilot, "enter", "tab")
+        await press(pilot, "enter", *["tab"] * 3)
         await type_text(pilot, "45,5")
-        await press(pilot, *["tab"] * 9, "enter")
+        await press(pilot, *["tab"] * 7, "enter")
         assert isinstance(pilot.app.screen, ComposeDialog)
         told = "F5 more settings: autostart yes, max_temperature 55, wake_margin 45.5"
         assert text_of(pilot, "#further") == told
@@ -208,8 +209,10 @@ def test_what_is_no_plain_number_reaches_the_plan_as_it_was_typed(
 
 
 def test_an_emptied_value_is_the_default() -> None:
-    empty: Mapping[FurtherSetting, PlanValue] = dict.fromkeys(SETTINGS, "")
-    assert MoreSettings(DEFAULTS, {"boot": {"wake_margin": 45}}).take(empty).tables == {}
+    empty: Mapping[FurtherSetting, PlanValue] = dict.fromkeys(read_more_settings(), "")
+    assert (
+        MoreSettings(read_more_settings(), {"boot": {"wake_margin": 45}}).take(empty).tables == {}
+    )
 
 
 async def test_a_drives_own_system_is_released_to_be_started_and_not_erased(

@@ -30,10 +30,12 @@ def list_texts() -> set[Text]:
         text for path in (*TUI.rglob("*.py"), *ENGINE.rglob("*.py")) for text in _list_marked(path)
     }
     keys = [each for table in ALL_TABLES.values() for each in table.keys.values()]
+    more = [each.in_more for each in keys if each.in_more]
     rows = [each.in_row for each in keys if each.in_row]
     plans = [load(kind, "keys") for kind in KINDS]
     words = {each.brief for each in keys} | {each.label for each in (*rows, *plans)}
     words |= {each.does for each in plans} | {text for row in rows for text in row.words.values()}
+    words |= {text for each in more for text in (each.does, each.absent)}
     return texts | words - {""}
 
 

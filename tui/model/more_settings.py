@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plan settings without a row in the form, and how they differ from the defaults. Pure.
 
-Owns which they are and the words for them; defaults and checks are the plan's own.
+Which they are, with words, defaults and checks, is declared where the plan declares its keys.
 """
 
 import re
@@ -22,76 +22,21 @@ class FurtherSetting:
     table: str
     key: str
     does: str
+    """A line about it, in English."""
+    default: PlanValue
+    """As a plan has it; empty where its absence has a meaning of its own."""
     absent: str = ""
-    """What holds where the plan is silent, for a key that has no default."""
+    """That meaning, in English."""
+
+    def show_default(self) -> str:
+        """For people."""
+        return _(self.absent) if self.absent else show_value(self.default)
 
     def is_blamed_by(self, mistake: Mistake) -> bool:
         """Whether that is a mistake in this one."""
         return (mistake.table, mistake.key) == (self.table, self.key)
 
 
-SETTINGS = (
-    FurtherSetting(
-        "campaign",
-        "autostart",
-        N_("Saved and copied to plan.toml. It starts automatically after a countdown."),
-    ),
-    FurtherSetting(
-        "campaign",
-        "max_temperature",
-        N_("A workload fails when one of its drives gets this hot, in °C."),
-        absent=N_("empty, the drive's own limit"),
-    ),
-    FurtherSetting(
-        "campaign",
-        "at_once",
-        N_("How many drives surface and verify test at once; auto: as many as the machine can."),
-    ),
-    FurtherSetting(
-        "boot",
-        "wake_margin",
-        N_("Seconds from power-off to the alarm; auto: learned in a rehearsal."),
-    ),
-    FurtherSetting(
-        "boot",
-        "settle",
-        N_("Idle seconds before each power-off, for the drive's own background work."),
-    ),
-    FurtherSetting(
-        "boot",
-        "temperature_band",
-        N_(
-            "Before each boot, wait until the drive is as warm as at its first, within so many K; "
-            "0: no."
-        ),
-    ),
-    FurtherSetting(
-        "boot",
-        "train",
-        N_("Untimed boots before the timed ones: a drive that learns has learned."),
-    ),
-    FurtherSetting(
-        "boot",
-        "trace",
-        N_("A file on KALTSTART with the reads to replay."),
-        absent=N_("empty, the built-in list"),
-    ),
-    FurtherSetting(
-        "boot",
-        "path",
-        N_("drive: its own copy of loader and kernel; installed: its own system (UEFI)."),
-    ),
-    FurtherSetting(
-        "boot",
-        "cool",
-        N_("With replay: evict makes the drive forget before each boot."),
-    ),
-    FurtherSetting(
-        "array",
-        "clean_timeout",
-        N_("Seconds to wait for a clean array before each reading test."),
-    ),
-)
 UNUSED = {"boot": N_("no boot timing chosen"), "array": N_("no array composed")}
 """Tables that a plan may lack: their settings are not written then."""
 
@@ -100,39 +45,34 @@ UNUSED = {"boot": N_("no boot timing chosen"), "array": N_("no array composed")}
 class MoreSettings:
     """What they are set to, beside their defaults."""
 
-    defaults: Mapping[str, Mapping[str, Any]]
-    """Key → default, by table; of other keys too."""
+    settings: tuple[FurtherSetting, ...]
+    """All of them, in the order of the plan."""
     tables: FurtherTables
     """Key → value, by table: only where it is not the default."""
 
     @classmethod
     def from_plan(
-        cls, defaults: Mapping[str, Mapping[str, Any]], plan: Mapping[str, Any]
+        cls, settings: tuple[FurtherSetting, ...], plan: Mapping[str, Any]
     ) -> "MoreSettings":
         """Those of a plan; its other keys are left out."""
         set_there = {
             each: plan[each.table][each.key]
-            for each in SETTINGS
+            for each in settings
             if each.key in plan.get(each.table, {})
         }
-        return cls(defaults, {}).take(set_there)
+        return cls(settings, {}).take(set_there)
 
     def take(self, values: Mapping[FurtherSetting, PlanValue]) -> "MoreSettings":
         """With these values and no others; an empty one is the default."""
         tables: dict[str, dict[str, PlanValue]] = {}
         for setting, value in values.items():
-            if value not in ("", self.default_of(setting)):
+            if value not in ("", setting.default):
                 tables.setdefault(setting.table, {})[setting.key] = value
-        return MoreSettings(self.defaults, tables)
-
-    def default_of(self, setting: FurtherSetting) -> PlanValue:
-        """As a plan has it; empty where its absence has a meaning of its own."""
-        value: PlanValue = self.defaults[setting.table].get(setting.key, "")
-        return value
+        return MoreSettings(self.settings, tables)
 
     def value_of(self, setting: FurtherSetting) -> PlanValue:
         """What it is set to, or its default."""
-        return self.tables.get(setting.table, {}).get(setting.key, self.default_of(setting))
+        return self.tables.get(setting.table, {}).get(setting.key, setting.default)
 
     def of_table(self, table: str) -> PlanTable:
         """What is to be added to that table of the plan."""
@@ -140,13 +80,9 @@ class MoreSettings:
 
     def list_set(self) -> Iterator[str]:
         """Each that is not at its default, with its value."""
-        for setting in SETTINGS:
+        for setting in self.settings:
             if setting.key in self.of_table(setting.table):
                 yield f"{setting.key} {show_value(self.value_of(setting))}"
-
-    def show_default(self, setting: FurtherSetting) -> str:
-        """For people."""
-        return _(setting.absent) if setting.absent else show_value(self.default_of(setting))
 
 
 def parse_typed(text: str) -> PlanValue:

@@ -13,13 +13,13 @@ from textual.containers import Horizontal
 from tui.language import N_, _
 from tui.model.draft import Mistake, PlanValue
 from tui.model.more_settings import (
-    SETTINGS,
     UNUSED,
     FurtherSetting,
     MoreSettings,
     parse_typed,
     show_value,
 )
+from tui.port.keys import read_more_settings
 from tui.widgets.choice import Choice, find_next
 from tui.widgets.dialog import FormDialog
 from tui.widgets.field import Field
@@ -53,7 +53,7 @@ class FurtherLine(Line):
 
 def is_further(mistake: Mistake) -> bool:
     """Whether it is in one of these settings."""
-    return any(each.is_blamed_by(mistake) for each in SETTINGS)
+    return any(each.is_blamed_by(mistake) for each in read_more_settings())
 
 
 class FurtherDialog(FormDialog[MoreSettings]):
@@ -71,14 +71,14 @@ class FurtherDialog(FormDialog[MoreSettings]):
         self._mistakes = tuple(mistakes)
         self._switched: dict[FurtherSetting, bool] = {
             each: bool(further.value_of(each))
-            for each in SETTINGS
-            if isinstance(further.default_of(each), bool)
+            for each in further.settings
+            if isinstance(each.default, bool)
         }
 
     @override
     def compose_box(self) -> ComposeResult:
         yield Line(_("The plan contains only values that differ from their defaults."))
-        for setting in SETTINGS:
+        for setting in self._further.settings:
             with Horizontal(classes="line gap"):
                 yield Line(setting.key, classes="name")
                 yield self._make_input(setting)
@@ -96,13 +96,15 @@ class FurtherDialog(FormDialog[MoreSettings]):
         return Field(value, id=_id_of(setting), name=setting.key, max_length=12)
 
     def _show_default(self, setting: FurtherSetting) -> str:
-        told = _("default: {value}").format(value=self._further.show_default(setting))
+        told = _("default: {value}").format(value=setting.show_default())
         unused = setting.table in self._unused
         return f"{told}; {_(UNUSED[setting.table])}" if unused else told
 
     def on_mount(self) -> None:
         """Go to the first mistake."""
-        wrong = [each for each in SETTINGS if any(map(each.is_blamed_by, self._mistakes))]
+        wrong = [
+            each for each in self._further.settings if any(map(each.is_blamed_by, self._mistakes))
+        ]
         if wrong:
             self.query_one(f"#{_id_of(wrong[0])}").focus()
 
@@ -121,7 +123,7 @@ class FurtherDialog(FormDialog[MoreSettings]):
             each: self._switched[each]
             if each in self._switched
             else parse_typed(self.query_one(f"#{_id_of(each)}", Field).value)
-            for each in SETTINGS
+            for each in self._further.settings
         }
 
 

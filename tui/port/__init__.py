@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from appliance.errors import KaltstartError, StickError
-from appliance.plan.model import DEFAULTS
 from appliance.plan.workloads import MAX_DRIVES
 from appliance.samples.diskstats import parse_stat
 from appliance.store import requests
@@ -40,6 +39,7 @@ from tui.model.templates import Outline
 from tui.port.databases import FoundDatabase, Offered, list_databases, read_offer
 from tui.port.drives import parse_drives
 from tui.port.form_of_plan import find_lost, outline_plan
+from tui.port.keys import read_more_settings
 from tui.port.plans import SavedPlan, estimate_plan, list_plans, read_kept_plan, release_in
 from tui.port.raw import RawOutputs
 from tui.port.run_files import READY, find_run_folder, find_terminal, name_alive, name_starting
@@ -315,7 +315,7 @@ class Port:
 
     def further(self) -> MoreSettings:
         """What of a plan no row of the form sets, at its defaults."""
-        return MoreSettings(DEFAULTS, {})
+        return MoreSettings(read_more_settings(), {})
 
     def max_drives(self) -> int:
         """How many drives a plan takes."""

@@ -16,6 +16,7 @@ from tui.model.drives import DriveRow
 from tui.model.more_settings import MoreSettings
 from tui.model.roles import Role
 from tui.model.templates import Outline, Settings, Template
+from tui.port.keys import read_more_settings
 from tui.port.plans import release_in
 
 type _Part = Campaign | Boot | ArrayPlan | WorkloadPlan | None
@@ -56,7 +57,7 @@ def outline_plan(toml: str, drives: Sequence[DriveRow]) -> Outline:
         name,
         array,
         campaign["on_finish"],
-        MoreSettings.from_plan(DEFAULTS, plan),
+        MoreSettings.from_plan(read_more_settings(), plan),
         (*own, *(each for each in drives if each not in own)),
         tuple(dict.fromkeys(obstacles)),
         labels,

@@ -11,9 +11,10 @@ from functools import cache
 
 from appliance.kinds import KINDS, load
 from appliance.plan.compose import quote
-from appliance.plan.model import ALL_TABLES
+from appliance.plan.model import ALL_TABLES, TABLES
 from appliance.toml.fields import Key
 from tui.model.draft import PlanElement, PlanValue
+from tui.model.more_settings import FurtherSetting
 from tui.model.plan_keys import PlanKey, PlanKind
 
 _LAST = ("seed", "on")
@@ -56,6 +57,23 @@ def _describe(key: Key) -> PlanKey:
         label=key.in_row.label if key.in_row else "",
         offered=key.in_row.offered if key.in_row else "",
         turns=tuple(key.in_row.words.items()) if key.in_row else (),
+    )
+
+
+@cache
+def read_more_settings() -> tuple[FurtherSetting, ...]:
+    """What of a plan no row of the form sets, in the order of its tables and keys."""
+    return tuple(
+        FurtherSetting(
+            table,
+            each.name,
+            each.in_more.does,
+            "" if each.default is None else each.default,
+            each.in_more.absent,
+        )
+        for table, declared in TABLES.items()
+        for each in declared.keys.values()
+        if each.in_more is not None
     )
 
 

@@ -431,13 +431,29 @@ def test_what_a_drive_calls_itself_reaches_no_terminal(
 
 def test_every_command_is_in_the_manual() -> None:
     manual = (_REPO / "docs/manual/command.md").read_text()
-    services = {"engine", "measure"}
     named = set(re.findall(r"`kaltstart ([a-z-]+)|`([a-z-]+)`", manual))
     words = {word for pair in named for word in pair if word}
     [commands] = [
         set(action.choices) for action in make_parser()._actions if isinstance(action.choices, dict)
     ]
-    assert commands - services <= words
+    assert commands <= words
+
+
+def test_the_help_of_every_command_says_what_it_does() -> None:
+    [commands] = [
+        action.choices for action in make_parser()._actions if isinstance(action.choices, dict)
+    ]
+    for each in commands.values():
+        assert each.format_help().split("\n\n")[1][0].isupper()
+
+
+def test_services_are_no_commands_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    # The manual page and the completions are made from this parser.
+    with pytest.raises(SystemExit):
+        make_parser().parse_args(["measure"])
+    with pytest.raises(SystemExit):
+        main(["measured"])
+    assert "engine" not in capsys.readouterr().err
 
 
 def test_every_file_that_commands_read_is_installed_with_them() -> None:
