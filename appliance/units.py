@@ -42,11 +42,26 @@ def format_drive_size(size_bytes: int) -> str:
 
 def format_size(size_bytes: float, *, decimals: int = 3) -> str:
     """A size as people read it, in binary units, with at most so many decimals: `1.23 MiB`."""
-    for unit, factor in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+    if round(size_bytes) < 1024:
+        return f"{size_bytes:.0f} B"
+    number, units = size_bytes / 1024, ["TiB", "GiB", "MiB", "KiB"]
+    # By what is shown: never 1024 of a unit.
+    while round(number, decimals) >= 1024 and len(units) > 1:
+        number /= 1024
+        units.pop()
+    shown = f"{number:.{decimals}f}"
+    return f"{shown.rstrip('0').rstrip('.') if decimals else shown} {units[-1]}"
+
+
+def format_exact_size(size_bytes: int) -> str:
+    """The same with the bytes beside it where it is rounded: `1.23 MiB (1290240 B)`."""
+    for factor in (1 << 40, 1 << 30, 1 << 20, 1 << 10):
         if size_bytes >= factor:
-            number = f"{size_bytes / factor:.{decimals}f}"
-            return f"{number.rstrip('0').rstrip('.')} {unit}"
-    return f"{size_bytes:.0f} B"
+            # Three decimals hold a thousandth of the unit, whole bytes only where it divides.
+            is_exact = size_bytes * 1000 % factor == 0
+            size = format_size(size_bytes)
+            return size if is_exact else f"{size} ({size_bytes} B)"
+    return format_size(size_bytes)
 
 
 def format_seconds(seconds: float | None) -> str:

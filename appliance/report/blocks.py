@@ -285,8 +285,10 @@ def format_latency(nanoseconds: float | None) -> str:
 
 
 def format_bytes(number: float | None) -> str:
-    """Binary sizes: `1.5 GiB`."""
-    return DASH if number is None else format_size(number, decimals=1)
+    """Binary sizes: `1.5 GiB`; from 1 TiB on to a thousandth of one."""
+    if number is None:
+        return DASH
+    return format_size(number, decimals=3 if number >= 1 << 40 else 1)
 
 
 def format_share(share: float | None) -> str:

@@ -143,7 +143,7 @@ def _say_bound(kind: LimitKind, limit: Limit, relaxed: Limit, bound: Bound | Non
         " and ".join(dict.fromkeys(show_figure(each or 0.0, kind.unit) for each in values))
         for values in zip(*((now, own) for own, now in changed), strict=True)
     )
-    return f"held against {now} instead of {own}: {bound.reason}"
+    return f"held against {show_sizes(now)} instead of {show_sizes(own)}: {bound.reason}"
 
 
 def _find_outcome(kind: LimitKind, limit: Limit, figure: Figure) -> Outcome:

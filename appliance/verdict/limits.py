@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from appliance.units import format_size
+from appliance.units import format_exact_size
 
 _BYTES = re.compile(r"(?<![\d.])(\d{4,}) B\b", re.ASCII)
 Direction = Literal["most", "least"]
@@ -150,8 +150,8 @@ def title_of(name: str) -> str:
 
 
 def show_sizes(text: str) -> str:
-    """`text` of `show_figure`s, which is exact, with its bytes as people read sizes: `1.23 MiB`."""
-    return _BYTES.sub(lambda match: format_size(int(match[1])), text)
+    """`text` of `show_figure`s with its bytes as people read sizes, and as exact as it was."""
+    return _BYTES.sub(lambda match: format_exact_size(int(match[1])), text)
 
 
 def show_figure(value: float, unit: str) -> str:

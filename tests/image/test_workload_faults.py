@@ -70,8 +70,8 @@ io_size = "4M"
 @pytest.mark.long
 def test_cuts_cost_no_stored_part_and_an_error_marks_its_row(out: Path) -> None:
     drives = [
-        # Power is cut while the first step lays out its file, or writes it, and in the middle of
-        # the lottery: each of its direct passes reads 200 MiB.
+        # Power is cut in the first step, at the latest while it writes its file, and in the middle
+        # of the lottery: each of its direct passes reads 200 MiB.
         ModelledDrive(
             serial="LAB-SSD-1",
             name="LAB-SSD-1",

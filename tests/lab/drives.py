@@ -338,7 +338,8 @@ class DriveBay:
     def waits_for_cut(self) -> bool:
         """Whether a drive has come to where the power is to be cut. It waits for that."""
         return any(
-            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+            process.poll() is None
+            and os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
             for drive, process in zip(self.drives, self._processes, strict=True)
             if drive.faults.cuts
         )

@@ -31,7 +31,7 @@ def pid_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def communicate_once_begun(
         process: "subprocess.Popen[str]", stdin: str | None, *, timeout_s: float
     ) -> tuple[str, str]:
-        while not (path.exists() and path.read_text()):
+        while not (path.exists() and path.read_text()) and process.poll() is None:
             time.sleep(0.01)
         return communicate(process, stdin, timeout_s=timeout_s)
 

@@ -188,8 +188,8 @@ def reject_one(engine: FakeEngine) -> None:
     _judge(engine, drives[:1], "surface read", 100.0)
     engine.add_step(1, "surface", drives[1], workload_index=1)
     reasons = (
-        "surface: unreadable: 1.23 MiB (100 % of the drive was read; 3 ranges); verify: lost with"
-        " the power: 8 KiB; power-on hours: 41200 h"
+        "surface: unreadable: 1.23 MiB (1290240 B) (100 % of the drive was read; 3 ranges);"
+        " verify: lost with the power: 8 KiB; power-on hours: 41200 h"
     )
     limits = [
         LimitRow("power_on_hours", "remark", "41200 h", "", ""),

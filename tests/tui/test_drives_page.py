@@ -299,7 +299,7 @@ async def test_a_foreign_array_is_explained_and_left_alone(engine: FakeEngine) -
         assert "dismantle" not in text_of(pilot, "#keys")
         assert not pilot.app.screen.query_one("#take-apart").display
         await press(pilot, "t")
-        assert text_of(pilot, "#message").startswith("This array was not made here")
+        assert text_of(pilot, "#message").startswith("Kaltstart did not make this array")
         assert engine.requests() == []
 
 

@@ -119,8 +119,8 @@ async def test_what_rejects_a_drive_is_told_from_remarks(engine: FakeEngine) -> 
         await press(pilot, "4")
         assert text_of(pilot, "#results").split("\n\n")[0].splitlines()[1:6] == [
             "  × VK017919  REJECT, surface read  bay 2",
-            "    reject: surface: unreadable: 1.23 MiB (100 % of the drive was read; 3",
-            "      ranges)",
+            "    reject: surface: unreadable: 1.23 MiB (1290240 B) (100 % of the drive",
+            "      was read; 3 ranges)",
             "    reject: verify: lost with the power: 8 KiB",
             "    remark: power-on hours: 41200 h",
         ]

@@ -5,6 +5,7 @@ import pytest
 
 from appliance.units import (
     format_drive_size,
+    format_exact_size,
     format_seconds,
     format_size,
     is_windows_device,
@@ -68,6 +69,31 @@ def test_format_drive_size(size_bytes: int, shown: str) -> None:
 )
 def test_format_size(size_bytes: int, shown: str) -> None:
     assert format_size(size_bytes) == shown
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "shown"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1536, "1.5 KiB"),
+        (1_048_576, "1 MiB"),
+        # Either side of a limit of 1 MiB.
+        (1_048_575, "1023.999 KiB (1048575 B)"),
+        (1_048_577, "1 MiB (1048577 B)"),
+        (1_290_240, "1.23 MiB (1290240 B)"),
+        (5 << 40, "5 TiB"),
+        ((5 << 40) + 1, "5 TiB (5497558138881 B)"),
+    ],
+)
+def test_format_exact_size(size_bytes: int, shown: str) -> None:
+    assert format_exact_size(size_bytes) == shown
+
+
+def test_what_would_be_rounded_up_to_one_of_a_unit_is_given_in_it() -> None:
+    assert format_size((1 << 30) - 1) == "1 GiB"
+    assert format_size((1 << 20) - 1024, decimals=1) == "1023 KiB"
+    assert format_size(100 << 20, decimals=0) == "100 MiB"
 
 
 def test_format_size_with_fewer_decimals() -> None:

@@ -266,7 +266,7 @@ def test_figures_read_as_people_write_them() -> None:
 
 
 def test_sizes_in_a_limit_read_as_people_write_them() -> None:
-    assert show_sizes("1290240 B") == "1.23 MiB"
+    assert show_sizes("1290240 B") == "1.23 MiB (1290240 B)"
     assert show_sizes("512 B") == "512 B"
     assert show_sizes("remark above 0 B, reject above 10995116277760 B") == (
         "remark above 0 B, reject above 10 TiB"
