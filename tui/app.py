@@ -28,7 +28,7 @@ from tui.messages import fit_message
 from tui.model.snapshot import Answer, Snapshot, has_missed_end, was_parted
 from tui.page import Page, describe_countdown, describe_trouble
 from tui.pending import Pending, describe_answer, name_request
-from tui.port import DEFERRED, KaltstartError, Kept, Port
+from tui.port import DEFERRED, KaltstartError, PageState, Port
 from tui.port.kernel_log import KernelLog
 from tui.roles import THEME
 from tui.terminal import console as terminal
@@ -352,7 +352,7 @@ class KaltstartApp(App[None]):
         self._keep_page(name)
 
     def _keep_page(self, name: str, *, crash: str = "") -> None:
-        self.port.keep(Kept(page=name, crash=crash))
+        self.port.keep(PageState(page=name, crash=crash))
 
     @override
     def _handle_exception(self, error: Exception) -> None:

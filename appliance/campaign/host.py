@@ -21,17 +21,17 @@ from appliance.campaign.console_keys import Consoles, Keyboards, find_consoles
 from appliance.campaign.this_boot import ThisBoot, read_this_boot
 from appliance.console import announce
 from appliance.drive_thread import Signs
-from appliance.drives.asked_identity import (
+from appliance.drives.deadlines import read_signs
+from appliance.drives.facts.power_cycles import PowerCycles, read_power_cycles
+from appliance.drives.facts.temperature import Heat, ask_heat
+from appliance.drives.facts.unlisted import describe_hidden
+from appliance.drives.file_system import detach_mounts, read_file_system_uuid
+from appliance.drives.identity_query import (
     AskedIdentity,
     AskIdentity,
     ask_identity,
     ask_scsi_identity,
 )
-from appliance.drives.deadlines import read_signs
-from appliance.drives.facts.heat import Heat, ask_heat
-from appliance.drives.facts.power_cycles import PowerCycles, read_power_cycles
-from appliance.drives.facts.unlisted import describe_hidden
-from appliance.drives.file_system import detach_mounts, read_file_system_uuid
 from appliance.drives.model import Drive
 from appliance.drives.own_loader import OwnLoader, find_own_loader
 from appliance.drives.probe import find_drives, find_settled_drives, read_number, read_serial

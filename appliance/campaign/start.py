@@ -17,9 +17,9 @@ from appliance.campaign.drives.ownership import note_content
 from appliance.campaign.host import Host
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
 from appliance.campaign.stick_room import check_room
-from appliance.drives.asked_identity import check_asked, check_shown
 from appliance.drives.boot_modules import find_missing_modules
 from appliance.drives.identity import find_by_identity
+from appliance.drives.identity_query import check_asked, check_shown
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, PlanError, RefusedError, StepFailedError, StickError
 from appliance.plan.machine_rules import find_conflicts

@@ -367,7 +367,7 @@ def _read_status() -> dict[str, Any]:
 
 def record_boot(options: argparse.Namespace) -> int:
     """What a charted boot has read, as a list for a plan's trace, to KALTSTART."""
-    from appliance.service.recorded_boot import find_reads, write_list
+    from appliance.service.record_boot import find_reads, write_list
 
     with _reading() as connection:
         found = find_reads(connection, campaign_id=options.campaign, drive=options.drive)

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Protocol
 
 from appliance import sysfs
-from appliance.drives.asked_identity import AskedIdentity, ask_again, ask_identity
 from appliance.drives.identity import check_identity
+from appliance.drives.identity_query import AskedIdentity, ask_again, ask_identity
 from appliance.drives.loops import find_loops_over
 from appliance.drives.model import Drive
 from appliance.drives.safety import may_write

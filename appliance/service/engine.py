@@ -18,10 +18,10 @@ from appliance.caches.memory_limit import release_bounded
 from appliance.campaign.boots.attempts import settle_armed
 from appliance.campaign.boots.install import prepare
 from appliance.campaign.boots.installed import find_returned, store_report
-from appliance.campaign.boots.kept_replay import import_kept_replay
 from appliance.campaign.boots.next_boot import Outcome, start_next_boot
 from appliance.campaign.boots.rehearsal import begin_trial, continue_trial, end_trial, rehearse
 from appliance.campaign.boots.replay import find_due_replay, measure_replay
+from appliance.campaign.boots.spare_replay import import_kept_replay
 from appliance.campaign.context import (
     CampaignContext,
     leave,
@@ -76,7 +76,6 @@ from appliance.phrases import N_, Phrase, join_phrases
 from appliance.plan.read import parse_plan
 from appliance.progress import tell_nobody
 from appliance.run import run
-from appliance.service.awaited_stick import PULLED, AwaitedStick
 from appliance.service.database_wait import DatabaseWait
 from appliance.service.drive_guard import MachineDrives, close_guard_without_stick
 from appliance.service.drive_watch import DriveList
@@ -85,6 +84,7 @@ from appliance.service.locate import SECONDS, blinking
 from appliance.service.open_stick import close_stick, open_stick, show_trouble
 from appliance.service.screen import Screen
 from appliance.service.stick_plan import check_stick_plan_again, find_stick_plan
+from appliance.service.stick_wait import PULLED, AwaitedStick
 from appliance.service.support import keep_crash
 from appliance.stick.partitions import Stick
 from appliance.stick.root_device import keep_in_ram

@@ -43,7 +43,7 @@ cat > /run/swap.py <<'PYTHON'
 """A drive is chosen; another one comes in its place; then it is to be written to."""
 import os, sys, time
 from pathlib import Path
-from appliance.drives.asked_identity import ask_identity
+from appliance.drives.identity_query import ask_identity
 from appliance.drives.identity import find_by_identity
 from appliance.drives.probe import find_drives, read_serial
 from appliance.drives.unlock import unlocked

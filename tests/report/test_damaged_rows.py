@@ -17,11 +17,11 @@ from appliance.report.verdicts import make_verdicts
 from appliance.store.checksums import CHECKED, DAMAGED, EVIDENCE, SEALED, find_damaged
 from appliance.store.connect import open_database
 from appliance.store.health import select_health
-from appliance.store.mending import Mended, mend_rows
 from appliance.store.merge import merge_database
 from appliance.store.power_offs import update_power_off_back
 from appliance.store.read.campaign import CampaignRows, select_campaign
 from appliance.store.read.figures import select_figures, select_samples, select_tickets
+from appliance.store.repair import Mended, mend_rows
 from appliance.store.verdicts import select_judging, select_verdicts
 from appliance.verdict.gather import gather_evidence
 from tests.report.filled import fill_database

@@ -26,9 +26,9 @@ from appliance.store.boots import select_cycles
 from appliance.store.campaigns import select_campaign, select_campaign_drives
 from appliance.store.connect import open_database
 from appliance.store.health import select_health
-from appliance.store.mending import Mended, mend_rows
 from appliance.store.merge import merge_database
 from appliance.store.read import campaign as reading
+from appliance.store.repair import Mended, mend_rows
 from appliance.store.steps import select_steps
 from appliance.workloads.drive_content import parse_content
 from tests.plan_examples import STEADY

@@ -138,7 +138,7 @@ async def test_each_terminal_has_its_own_page(engine: FakeEngine) -> None:
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await press(pilot, "4")
     other = engine.port()
-    other._keeper = type(other._keeper)(engine.run, "ttyS0")
+    other._page_state = type(other._page_state)(engine.run, "ttyS0")
     async with KaltstartApp(other).run_test() as pilot:
         await settle(pilot)
         assert page(pilot).NAME == "drives"

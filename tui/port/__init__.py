@@ -43,13 +43,13 @@ from tui.port.keys import read_more_settings
 from tui.port.plans import SavedPlan, estimate_plan, list_plans, read_kept_plan, release_in
 from tui.port.raw import RawOutputs
 from tui.port.run_files import READY, find_run_folder, find_terminal, name_alive, name_starting
-from tui.port.session import Keeper, Kept, read_manual
+from tui.port.session import PageState, PageStateFile, read_manual
 from tui.port.status import parse_status
 from tui.port.stored import StoredReader, find_written
 from tui.port.watch import Watched, read_stamp
 from tui.times.step_times import StepTime
 
-__all__ = ["LATER", "REQUEST_LABELS", "KaltstartError", "Kept", "Port"]
+__all__ = ["LATER", "REQUEST_LABELS", "KaltstartError", "PageState", "Port"]
 
 REQUEST_LABELS = {kind.value: kind.label for kind in requests.Kind}
 """What people call a kind of request, to be translated where it is drawn."""
@@ -94,7 +94,7 @@ class Port:
         )
         self.terminal = find_terminal() if terminal is None else terminal
         """The kernel's name of the one this is for; empty where it is none."""
-        self._keeper = Keeper(self.run / "tui", self.terminal)
+        self._page_state = PageStateFile(self.run / "tui", self.terminal)
         self._manual = manual
         self._stored = StoredReader(self.database, fat=self.run / "fat", clock=clock)
         self._raw = RawOutputs(self.database, self.data / "raw")
@@ -171,13 +171,13 @@ class Port:
         with suppress(OSError):
             (self.run / name_alive(self.terminal)).touch()
 
-    def read_kept(self) -> Kept:
+    def read_kept(self) -> PageState:
         """What this terminal's interface left behind when it ended."""
-        return self._keeper.read()
+        return self._page_state.read()
 
-    def keep(self, kept: Kept) -> None:
+    def keep(self, kept: PageState) -> None:
         """Leave something behind for the next one. In RAM, so it may be called anywhere."""
-        self._keeper.keep(kept)
+        self._page_state.keep(kept)
 
     def read_manual(self) -> tuple[str, ...]:
         """The manual's documents, in Markdown. Raises OSError or UnicodeDecodeError."""

@@ -15,7 +15,7 @@ MANUAL_ORDER = ("field-guide.md", "cold.md", "plan.md", "policy.md", "command.md
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class PageState:
     """What one terminal's interface left behind."""
 
     page: str = ""
@@ -23,21 +23,21 @@ class Kept:
     """What went wrong; empty where it was ended from outside."""
 
 
-class Keeper:
+class PageStateFile:
     """One terminal's file in `folder`."""
 
     def __init__(self, folder: Path, terminal: str) -> None:
         self._path = folder / f"page-{terminal or 'none'}.json"
 
-    def read(self) -> Kept:
+    def read(self) -> PageState:
         """What was left behind; nothing where there is none, or none of ours."""
         try:
             value = json.loads(self._path.read_text())
-            return Kept(page=str(value["page"]), crash=str(value["crash"]))
+            return PageState(page=str(value["page"]), crash=str(value["crash"]))
         except (OSError, ValueError, LookupError, TypeError):
-            return Kept()
+            return PageState()
 
-    def keep(self, kept: Kept) -> None:
+    def keep(self, kept: PageState) -> None:
         """Replace it."""
         with suppress(OSError):  # a trial on another machine: nothing comes back there
             new = self._path.with_suffix(".new")

@@ -34,9 +34,9 @@ from appliance.campaign.start_records import (
 )
 from appliance.campaign.states import next_cycle
 from appliance.drive_thread import DriveSilentError
-from appliance.drives.asked_identity import ask_again
 from appliance.drives.facts.power_cycles import PowerCycles
 from appliance.drives.identity import DriveAbsentError
+from appliance.drives.identity_query import ask_again
 from appliance.drives.model import Drive
 from appliance.drives.own_loader import OwnLoader
 from appliance.errors import KaltstartError, RefusedError, StepFailedError

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from appliance.caches.direct import DirectFile, make_buffer
 from appliance.campaign.boots.attempts import fail_attempt, find_drive_row
-from appliance.campaign.boots.kept_replay import keep_replay, sum_times
+from appliance.campaign.boots.spare_replay import keep_replay, sum_times
 from appliance.campaign.boots.store_sample import Due, store_sample
 from appliance.campaign.context import CampaignContext, load_campaign
 from appliance.campaign.drives.booted_array import BootedDrives
@@ -26,7 +26,7 @@ from appliance.campaign.drives.work import drive_work
 from appliance.campaign.log import record
 from appliance.campaign.states import armed_cycle
 from appliance.drive_thread import DriveThread
-from appliance.drives.asked_identity import AskedIdentity, check_asked
+from appliance.drives.identity_query import AskedIdentity, check_asked
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, StepFailedError, StickError
 from appliance.phrases import N_

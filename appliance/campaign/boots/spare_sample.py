@@ -5,7 +5,7 @@ The data partition may be full, read-only or damaged at the one moment when a sa
 the sample, or at least the true reason why there is none, goes to a file that the appliance takes
 over at its next start. Nothing proves who wrote a file on KALTSTART: it is taken for the boot that
 was armed last, of the drives and the installation it was armed for, and once. The same file has the
-sample of a boot in replay mode (`kept_replay`).
+sample of a boot in replay mode (`spare_replay`).
 """
 
 import json

@@ -17,8 +17,8 @@ from appliance.campaign.drives.booted_array import (
 from appliance.campaign.drives.work import side_work
 from appliance.campaign.host import Host
 from appliance.drive_thread import DriveSilentError, DriveThread
-from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.identity import find_by_identity, is_model
+from appliance.drives.identity_query import AskedIdentity
 from appliance.drives.model import Drive
 from appliance.errors import RefusedError, StepFailedError
 from appliance.phrases import N_

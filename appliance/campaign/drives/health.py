@@ -15,10 +15,10 @@ from appliance.campaign.drives.find import find_released_drive, noted_identity
 from appliance.campaign.drives.work import side_work
 from appliance.campaign.host import Host
 from appliance.campaign.log import record
-from appliance.drives.asked_identity import check_asked, parse_identity
 from appliance.drives.facts.farm import ask_farm
 from appliance.drives.facts.health import SMARTCTL, parse_health
 from appliance.drives.facts.hidden_capacity import ask_native_size
+from appliance.drives.identity_query import check_asked, parse_identity
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError
 from appliance.phrases import N_

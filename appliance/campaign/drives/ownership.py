@@ -24,7 +24,7 @@ from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives.work import SHORT_S, side_work
 from appliance.campaign.host import Host
 from appliance.drive_thread import DriveSilentError, DriveThread
-from appliance.drives.asked_identity import ExchangedError
+from appliance.drives.identity_query import ExchangedError
 from appliance.drives.model import Drive
 from appliance.drives.own_uuid import is_own
 from appliance.drives.partition_table import write_partition_table

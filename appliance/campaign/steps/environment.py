@@ -19,10 +19,10 @@ from appliance.campaign.drives.ownership import (
     forget_marks,
 )
 from appliance.drive_thread import DriveThread
-from appliance.drives.asked_identity import AskedIdentity, AskIdentity, ask_again
 from appliance.drives.clear import clear_holders
 from appliance.drives.file_system import make_file_system, mounted
 from appliance.drives.identity import check_identity
+from appliance.drives.identity_query import AskedIdentity, AskIdentity, ask_again
 from appliance.drives.model import Drive
 from appliance.drives.own_uuid import make_file_system_uuid, make_table_uuid
 from appliance.drives.unlock import Unlocked, Writable

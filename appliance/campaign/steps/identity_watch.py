@@ -14,8 +14,8 @@ from pathlib import Path
 from appliance.campaign.drives.find import noted_identity
 from appliance.campaign.host import Clock
 from appliance.campaign.silent_drives import Member
-from appliance.drives.asked_identity import AskedIdentity, AskIdentity, ExchangedError, ask_again
 from appliance.drives.file_system import shut_down
+from appliance.drives.identity_query import AskedIdentity, AskIdentity, ExchangedError, ask_again
 from appliance.drives.model import Drive
 from appliance.errors import StepFailedError
 from appliance.run import StillRunningError

@@ -10,7 +10,7 @@ from functools import partial
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.log import record_step
 from appliance.drive_thread import DriveSilentError, DriveThread
-from appliance.drives.asked_identity import ExchangedError
+from appliance.drives.identity_query import ExchangedError
 from appliance.errors import Blame, RefusedError, StepFailedError, StickError
 from appliance.samples.model import Result
 from appliance.store.connect import transaction

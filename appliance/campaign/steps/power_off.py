@@ -15,8 +15,8 @@ from appliance.campaign.host import Power
 from appliance.campaign.log import record, record_step
 from appliance.campaign.start_records import describe_uncounted, note_power_action
 from appliance.drive_thread import DriveSilentError, DriveThread
-from appliance.drives.asked_identity import AskedIdentity, ask_again
 from appliance.drives.facts.power_cycles import PowerCycles, judge_coldness
+from appliance.drives.identity_query import AskedIdentity, ask_again
 from appliance.drives.model import Drive
 from appliance.drives.suppress_flush import FlushSwitches, hush
 from appliance.errors import KaltstartError, StepFailedError

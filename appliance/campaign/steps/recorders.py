@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from appliance.campaign.context import CampaignContext
-from appliance.campaign.steps.asked_heat import AskedHeat
+from appliance.campaign.steps.drive_temperature import AskedHeat
 from appliance.campaign.steps.target import OpenSubject
 from appliance.campaign.steps.temperature_limit import HeatWatch
 from appliance.drive_thread import DriveThread

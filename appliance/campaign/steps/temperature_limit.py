@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from appliance.campaign.host import Clock
-from appliance.campaign.steps.asked_heat import AskedHeat
+from appliance.campaign.steps.drive_temperature import AskedHeat
 from appliance.errors import StepFailedError
 from appliance.progress import Progress
 from appliance.samples.temperature import Sensor, TemperatureRecorder, find_sensor

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import sysfs
-from appliance.drives.asked_identity import parse_identity
 from appliance.drives.facts.health import SMARTCTL, parse_answer, parse_health
 from appliance.drives.facts.location import is_pci_address
+from appliance.drives.identity_query import parse_identity
 from appliance.errors import KaltstartError
 from appliance.phrases import N_, Phrase
 from appliance.run import run

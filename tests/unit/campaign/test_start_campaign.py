@@ -11,7 +11,7 @@ import pytest
 from appliance.campaign import start
 from appliance.campaign.drives.find import noted_identity
 from appliance.campaign.start import RefusedForReasonsError, hash_plan, reasons_of, start_campaign
-from appliance.drives.asked_identity import AskedIdentity
+from appliance.drives.identity_query import AskedIdentity
 from appliance.drives.model import Drive
 from appliance.drives.serial_number import BRIDGE
 from appliance.errors import PlanError, RefusedError

@@ -17,7 +17,7 @@ from appliance.campaign.context import leave
 from appliance.campaign.host import Host
 from appliance.campaign.start import hash_plan, start_campaign
 from appliance.campaign.status import Status
-from appliance.drives.asked_identity import AskedIdentity
+from appliance.drives.identity_query import AskedIdentity
 from appliance.drives.model import Drive
 from appliance.drives.own_uuid import make_file_system_uuid, make_table_uuid
 from appliance.errors import StepFailedError, StickError

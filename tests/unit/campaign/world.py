@@ -22,9 +22,9 @@ from appliance.campaign.silent_drives import SilentDrives
 from appliance.campaign.start import describe
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
 from appliance.campaign.this_boot import ThisBoot
-from appliance.drives.asked_identity import AskedIdentity
-from appliance.drives.facts.heat import Heat
 from appliance.drives.facts.power_cycles import PowerCycles
+from appliance.drives.facts.temperature import Heat
+from appliance.drives.identity_query import AskedIdentity
 from appliance.drives.model import Drive
 from appliance.drives.own_loader import OwnLoader
 from appliance.drives.unlock import Unlocked

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from appliance.drives import unlock as writable
-from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.identity import compare_identity
+from appliance.drives.identity_query import AskedIdentity
 from appliance.drives.model import Drive
 from appliance.drives.unlock import Unlocked, close_guard, is_unguarded, unlocked
 from appliance.errors import RefusedError, StepFailedError, UnreadableProgramError

@@ -19,10 +19,10 @@ from appliance.arrays.running import release_arrays
 from appliance.campaign import finish, start_records
 from appliance.campaign.boots import (
     install,
-    kept_replay,
     measured_boot,
     replay,
     sample,
+    spare_replay,
     spare_sample,
     store_sample,
 )
@@ -553,7 +553,7 @@ class AnyOrder:
         for name in ("mount_data", "mount_fat", "unmount_all", "copy_when_due"):
             yield measured_boot, name, _nothing
         yield replay, "read_extents", self._replay
-        yield kept_replay, "keep_sample", self._keep
+        yield spare_replay, "keep_sample", self._keep
         yield replay, "RAW", self.world.path.parent / "raw"
 
     def _keep(self, sample: spare_sample.KeptSample) -> None:

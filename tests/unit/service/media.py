@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from appliance.arrays.superblock import Superblock
-from appliance.drives.asked_identity import AskedIdentity, AskIdentity, ask_again
 from appliance.drives.facts.power_cycles import PowerCycles
 from appliance.drives.identity import compare_identity
+from appliance.drives.identity_query import AskedIdentity, AskIdentity, ask_again
 from appliance.drives.model import Drive
 from appliance.drives.safety import may_write
 from appliance.drives.serial_number import BRIDGE

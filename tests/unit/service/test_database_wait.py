@@ -17,10 +17,10 @@ from appliance.campaign.boots.measured_boot import measure_boot
 from appliance.campaign.status import Status
 from appliance.errors import StickError
 from appliance.service import database_wait, engine
-from appliance.service.awaited_stick import AwaitedStick
 from appliance.service.database_wait import DatabaseWait, find_holders, parse_holders
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance, serve
+from appliance.service.stick_wait import AwaitedStick
 from appliance.store import connect
 from appliance.store.connect import LONG_PATIENCE_S, open_database
 from tests.unit.campaign.world import HDD, STICK, OffError, World

@@ -19,9 +19,9 @@ from appliance.campaign.steps.attempt import StoppedByPersonError
 from appliance.errors import StepFailedError, StickError
 from appliance.kinds import load
 from appliance.service import engine, open_stick, screen
-from appliance.service.awaited_stick import AwaitedStick
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance, serve
+from appliance.service.stick_wait import AwaitedStick
 from appliance.store.connect import open_database
 from tests.unit.campaign.world import HDD, STICK, World, arm_and_start_anew
 

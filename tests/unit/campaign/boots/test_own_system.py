@@ -13,7 +13,7 @@ from appliance.campaign.boots.attempts import settle_armed
 from appliance.campaign.boots.installed import find_returned, store_report
 from appliance.campaign.boots.next_boot import Outcome, start_next_boot
 from appliance.campaign.steps.attempt import StoppedByPersonError
-from appliance.drives.asked_identity import AskedIdentity
+from appliance.drives.identity_query import AskedIdentity
 from appliance.report_boot import (
     ORDER_VARIABLE,
     REPORT_VARIABLE,

@@ -13,8 +13,8 @@ from appliance.campaign.boots import recorded_reads
 from appliance.campaign.boots.recorded_reads import READS, keep_reads, stop_recording
 from appliance.errors import PlanError, StepFailedError, StickError
 from appliance.samples.read_list import ReadExtent, parse_trace
-from appliance.service import recorded_boot
-from appliance.service.recorded_boot import find_reads, write_list
+from appliance.service import record_boot
+from appliance.service.record_boot import find_reads, write_list
 from tests.unit.campaign.world import HDD, World
 
 _EVENT = " cat-1 [000] ...1. 3.1: block_rq_issue: 8,0 RA 4096 () {} + 8 none,0,0 [cat]\n"
@@ -34,7 +34,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (blocks / "sda/dev").write_text("8:0\n")
     monkeypatch.setattr(recorded_reads, "TRACEFS", folder)
     monkeypatch.setattr(recorded_reads, "_BLOCKS", blocks)
-    for module in (recorded_reads, recorded_boot):
+    for module in (recorded_reads, record_boot):
         monkeypatch.setattr(module, "RAW", tmp_path / "raw")
     return folder
 
@@ -77,7 +77,7 @@ def charted(world: World, kernel: Path, tmp_path: Path, monkeypatch: pytest.Monk
         (tmp_path / "fat").mkdir(exist_ok=True)
         yield tmp_path / "fat"
 
-    monkeypatch.setattr(recorded_boot, "writable_fat", writable_fat)
+    monkeypatch.setattr(record_boot, "writable_fat", writable_fat)
     return world
 
 
@@ -102,7 +102,7 @@ def test_a_list_for_which_there_is_no_room_leaves_nothing_in_its_place(
         for refusal in refusals:
             raise refusal
 
-    monkeypatch.setattr(recorded_boot, "sync_path", sync)
+    monkeypatch.setattr(record_boot, "sync_path", sync)
     with pytest.raises(StickError, match="No space left"):
         write_list(found, name="boot.csv")
     write_list(found, name="boot.csv")  # room was made

@@ -9,7 +9,7 @@ import pytest
 
 from appliance.campaign.steps import environment
 from appliance.campaign.steps.environment import _held
-from appliance.drives.asked_identity import AskedIdentity, AskIdentity
+from appliance.drives.identity_query import AskedIdentity, AskIdentity
 from appliance.drives.model import Drive
 from appliance.errors import RefusedError, StepFailedError
 from appliance.run import StillRunningError

@@ -10,7 +10,7 @@ import pytest
 from appliance.campaign.drives import ownership
 from appliance.campaign.steps import environment, identity_watch
 from appliance.campaign.steps.identity_watch import EVERY_S
-from appliance.drives.asked_identity import AskedIdentity, ExchangedError
+from appliance.drives.identity_query import AskedIdentity, ExchangedError
 from appliance.drives.model import Drive
 from appliance.errors import RefusedError
 from appliance.plan.workloads import WorkloadPlan

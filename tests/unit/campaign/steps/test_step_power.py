@@ -15,8 +15,8 @@ from appliance.campaign.states import max_power_actions
 from appliance.campaign.steps.attempt import PausedByPersonError, StoppedByPersonError
 from appliance.campaign.steps.power_off import TooManyPowerActionsError
 from appliance.drives import suppress_flush
-from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.facts.power_cycles import PowerCycles
+from appliance.drives.identity_query import AskedIdentity
 from appliance.drives.model import Drive
 from appliance.errors import StepFailedError, StickError
 from appliance.store.clock import timestamp

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.drives.asked_identity import ExchangedError
+from appliance.drives.identity_query import ExchangedError
 from appliance.errors import RefusedError, StepFailedError
 from appliance.workloads.base import Bench, PartResult
 from appliance.workloads.fio import discard, fresh

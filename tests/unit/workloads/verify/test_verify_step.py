@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from appliance.drives.asked_identity import ExchangedError
+from appliance.drives.identity_query import ExchangedError
 from appliance.drives.own_uuid import make_table_uuid
 from appliance.errors import RefusedError, StepFailedError
 from appliance.samples.model import METRIC_UNITS

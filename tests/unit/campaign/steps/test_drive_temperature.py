@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.drives.facts.heat import Heat, parse_heat
+from appliance.drives.facts.temperature import Heat, parse_heat
 from appliance.samples.health import Health
 from appliance.samples.throttling import Throttling
 from appliance.store.connect import open_database, transaction

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from appliance.drives import asked_identity
-from appliance.drives.asked_identity import (
+from appliance.drives import identity_query
+from appliance.drives.identity_query import (
     AskedIdentity,
     ask_identity,
     ask_scsi_identity,
@@ -137,7 +137,7 @@ def test_the_kernels_own_questions_are_asked_again(
         assert command == ["smartctl", "--json=c", "--info", "--device=scsi", zoo["sdt"].path]
         return Finished(tuple(command), 0, captured("scsi-qemu"), "")
 
-    monkeypatch.setattr(asked_identity, "run", answer)
+    monkeypatch.setattr(identity_query, "run", answer)
     assert ask_scsi_identity(zoo["sdt"]) == SCSI
 
 
@@ -151,7 +151,7 @@ def test_a_bridge_that_smartctl_does_not_know_is_asked_in_other_ways(
         name = "scsi-qemu" if "--device=scsi" in command else "usb-unknown-bridge"
         return Finished(tuple(command), 0, captured(name), "")
 
-    monkeypatch.setattr(asked_identity, "run", answer)
+    monkeypatch.setattr(identity_query, "run", answer)
     assert ask_identity(zoo["sdt"]) == SCSI
     assert asked == ["", "--device=sat", "--device=scsi"]
     asked.clear()
@@ -163,8 +163,8 @@ def test_a_drive_that_does_not_answer_in_time_answers_nothing(
     zoo: dict[str, Drive], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def hang(command: Sequence[str], **options: object) -> Finished:
-        assert options["timeout_s"] == asked_identity.TIMEOUT_S
+        assert options["timeout_s"] == identity_query.TIMEOUT_S
         raise StepFailedError("no answer within 20 s: smartctl")
 
-    monkeypatch.setattr(asked_identity, "run", hang)
+    monkeypatch.setattr(identity_query, "run", hang)
     assert ask_identity(zoo["sdt"]) is None

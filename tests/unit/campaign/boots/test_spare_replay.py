@@ -13,11 +13,11 @@ from typing import Any, NoReturn
 
 import pytest
 
-from appliance.campaign.boots import kept_replay, replay, spare_sample, store_sample
+from appliance.campaign.boots import replay, spare_replay, spare_sample, store_sample
 from appliance.campaign.boots.attempts import settle_armed
-from appliance.campaign.boots.kept_replay import import_kept_replay
 from appliance.campaign.boots.next_boot import Outcome, start_next_boot
 from appliance.campaign.boots.replay import find_due_replay
+from appliance.campaign.boots.spare_replay import import_kept_replay
 from appliance.campaign.boots.spare_sample import KeptSample, keep_sample, read_kept
 from appliance.campaign.context import pause
 from appliance.drives.facts.power_cycles import PowerCycles
@@ -212,7 +212,7 @@ def test_power_that_fails_before_the_file_is_removed_stores_nothing_twice(
     started: World, kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(kept_replay, "forget_kept", _cut)
+        patch.setattr(spare_replay, "forget_kept", _cut)
         with pytest.raises(OffError):
             _start_again(started)
     rows = _read_rows(started)
@@ -230,7 +230,7 @@ def test_power_that_fails_within_the_import_leaves_the_file(
     """So does a database that does not accept it yet."""
     for end in (_cut, _refuse):
         with monkeypatch.context() as patch:
-            patch.setattr(kept_replay, "insert_replay", end)
+            patch.setattr(spare_replay, "insert_replay", end)
             with pytest.raises((OffError, StickError)):
                 _start_again(started)
         assert started.boots() == []
@@ -258,7 +258,7 @@ def test_where_kaltstart_does_not_accept_it_either_that_is_announced(
 ) -> None:
     del fat
     monkeypatch.setattr(replay, "store_sample", _refuse)
-    monkeypatch.setattr(kept_replay, "keep_sample", lambda _: _refuse())
+    monkeypatch.setattr(spare_replay, "keep_sample", lambda _: _refuse())
     with pytest.raises(StickError, match=_FULL):
         measure(started)
     assert started.lines[-1] == ("refused", {"reason": _FULL})

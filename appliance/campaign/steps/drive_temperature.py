@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from appliance.campaign.host import Clock
-from appliance.drives.facts.heat import Heat
+from appliance.drives.facts.temperature import Heat
 from appliance.samples.model import TemperatureSample
 from appliance.samples.throttling import Throttling
 

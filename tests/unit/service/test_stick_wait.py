@@ -20,8 +20,8 @@ from appliance.errors import (
     UnreadableProgramError,
 )
 from appliance.run import StillRunningError
-from appliance.service import awaited_stick
-from appliance.service.awaited_stick import AwaitedStick, parse_entries
+from appliance.service import stick_wait
+from appliance.service.stick_wait import AwaitedStick, parse_entries
 from appliance.stick.partitions import DISK_UUID, Stick
 from appliance.stick.root_device import VerityTable
 from appliance.store.connect import open_database
@@ -59,13 +59,13 @@ class _Machine:
         self._disks = 0
         for name in ("block", "numbers", "dev"):
             (folder / name).mkdir()
-        monkeypatch.setattr(awaited_stick, "_DISKS", folder / "block")
-        monkeypatch.setattr(awaited_stick, "_DEVICES", folder / "numbers")
-        monkeypatch.setattr(awaited_stick, "_NODES", folder / "dev")
-        monkeypatch.setattr(awaited_stick, "read_root", lambda: _ROOT)
-        monkeypatch.setattr(awaited_stick, "is_gone", self._is_root_gone)
-        monkeypatch.setattr(awaited_stick, "give_back", self._give_back)
-        monkeypatch.setattr(awaited_stick, "run", self._run)
+        monkeypatch.setattr(stick_wait, "_DISKS", folder / "block")
+        monkeypatch.setattr(stick_wait, "_DEVICES", folder / "numbers")
+        monkeypatch.setattr(stick_wait, "_NODES", folder / "dev")
+        monkeypatch.setattr(stick_wait, "read_root", lambda: _ROOT)
+        monkeypatch.setattr(stick_wait, "is_gone", self._is_root_gone)
+        monkeypatch.setattr(stick_wait, "give_back", self._give_back)
+        monkeypatch.setattr(stick_wait, "run", self._run)
         world.make_campaign()
         world.access = replace(
             world.access, read_number=self._read_number, read_serial=self._read_serial
