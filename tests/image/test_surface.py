@@ -19,6 +19,8 @@ from tests.lab.requestlog import Traffic, parse_traffic
 
 _MIB = 1 << 20
 _SIZE = 256 * _MIB
+_BAD_SIZE = 1024 * _MIB
+"""Ten reads to a slice: one that is slow holds up the three behind it, and the rest is the most."""
 _PLAN = """\
 version = 1
 [campaign]
@@ -56,7 +58,7 @@ _DRIVES = [
         serial="LAB-BAD-1",
         name="LAB-BAD-1",
         bus="scsi",
-        size_bytes=_SIZE,
+        size_bytes=_BAD_SIZE,
         faults=parse_faults(
             [
                 "cut@boot1+100M",
@@ -168,7 +170,7 @@ def _check_bad(database: sqlite3.Connection) -> None:
     whole = _find_whole(database, "LAB-BAD-1")
     lost = sum(size for _, size in _BAD)
     assert whole["unreadable_bytes"] == lost
-    assert whole["app_read_bytes"] == _SIZE - lost
+    assert whole["app_read_bytes"] == _BAD_SIZE - lost
     assert whole["slow_ranges"] == len(slow)
     assert whole["min_slice_bytes_s"] < whole["bw_bytes_s"] < whole["max_slice_bytes_s"]
     assert whole["lat_p50_ns"] <= whole["lat_p99_ns"]
@@ -179,7 +181,7 @@ def _check_bad(database: sqlite3.Connection) -> None:
         (step["id"],),
     ).fetchall()
     assert [row["first_byte"] for row in slices[1:]] == [row["end_byte"] for row in slices[:-1]]
-    assert (slices[0]["first_byte"], slices[-1]["end_byte"], len(slices)) == (0, _SIZE, 100)
+    assert (slices[0]["first_byte"], slices[-1]["end_byte"], len(slices)) == (0, _BAD_SIZE, 100)
     assert all(row["known"] == row["end_byte"] - row["first_byte"] for row in slices)
 
 
