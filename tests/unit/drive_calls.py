@@ -17,8 +17,8 @@ class StuckDrive:
     answered: int = 0
     under_way: int = 0
     now_s: float = 1000.0
-    """By the clock of whoever waits for it. One passes whenever people are told how far it is while
-    a call does not come back: what a thread does by itself takes no time, however late it is."""
+    """By the clock of the thread that waits. One passes each time progress is reported while a call
+    has not come back: what the other thread does takes no time, however late it is."""
     is_free: threading.Event = field(default_factory=threading.Event)
     silences: list[Silence] = field(default_factory=list)
 

@@ -174,7 +174,7 @@ class SurfaceWorkload(Workload):
                 places=places,
             )
             self._watch = ProgressMeter(bench.progress, said)
-            self._watch.tell(0, 0)  # the bar would stand at its end
+            self._watch.tell(0, 0)  # a full bar would look like the end
 
         reader = self._open(bench, kept)
         self._watch = watch
