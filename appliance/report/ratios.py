@@ -5,7 +5,7 @@ What was taken under other conditions is refused, with the condition, unless tha
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import ceil
 
@@ -151,7 +151,20 @@ class Beside:
 
 def compare_sides(one: Side, other: Side, *, although: Collection[str] = ()) -> tuple[Beside, ...]:
     """All that both measured, in the order of the first."""
+    if one.label == other.label and one.campaign_id != other.campaign_id:
+        one, other = (_name_campaign(each) for each in (one, other))
     return tuple(_compare(first, second, although) for first, second in _match(one, other))
+
+
+def _name_campaign(side: Side) -> Side:
+    """With the campaign in each reason, where the drive's name stands for both sides."""
+    samples = (
+        replace(each, missing=f"in campaign {side.campaign_id} {each.missing}")
+        if each.missing
+        else each
+        for each in side.samples
+    )
+    return replace(side, samples=tuple(samples))
 
 
 def _match(one: Side, other: Side) -> Iterator[tuple[Samples, Samples]]:

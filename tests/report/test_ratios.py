@@ -175,6 +175,17 @@ def test_boots_that_have_not_settled_are_not_compared(two: sqlite3.Connection) -
     assert "settled; the boots" not in _compare(two, "1:C", "1:C")
 
 
+def test_which_campaign_of_a_drive_has_not_settled_is_said(two: sqlite3.Connection) -> None:
+    """One serial number on both sides: the drive's name alone does not tell them apart."""
+    add_campaign(two, name="short", disks=[Disk("A", "disk", boots=make_boots(50.0))])
+    add_campaign(two, name="shorter", disks=[Disk("A", "disk", boots=make_boots(49.0))])
+    third = "in campaign 3 the boots of A have not settled"
+    assert f"not compared: {third}." in _compare(two, "1", "3")
+    assert f"not compared: {third}." in _compare(two, "3", "1")
+    both = f"not compared: {third}; in campaign 4 the boots of A have not settled."
+    assert both in _compare(two, "3", "4")
+
+
 @pytest.mark.parametrize(
     ("changed", "allowance", "told"),
     [
