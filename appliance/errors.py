@@ -115,6 +115,17 @@ class StickError(KaltstartError):
     blame: Blame = "other"
 
 
+class WrongFileError(StickError):
+    """A file that is none of ours, an empty one, or a newer version's: sound, but no use here.
+
+    `hint_if_named` is for a person who has named the file; without it `hint` is for both.
+    """
+
+    def __init__(self, message: str, *, hint: str, hint_if_named: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.hint_if_named = hint_if_named
+
+
 class RecoverableStickError(StickError):
     """Nothing that was done is lost by it, and the database may still be good.
 
@@ -133,3 +144,7 @@ class UnusableDatabaseError(RecoverableStickError):
         super().__init__(f"{place} cannot be imported: {why}", hint=f"{hint}; nothing was changed")
         self.why = why
         self.what_to_do = hint
+
+
+class ForeignDatabaseError(UnusableDatabaseError, WrongFileError):
+    """Such a one that is sound, but none of ours or a newer version's."""

@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import Any
 
+from appliance.cli.named_files import read_named_plan
 from appliance.cli.say import say, say_json
 from appliance.errors import KaltstartError, PlanError, RefusedError, StickError
 
@@ -41,9 +42,9 @@ def drives(options: argparse.Namespace) -> int:
 
 def check(options: argparse.Namespace) -> int:
     """Report every mistake in a plan: for this machine; without a stick, in the plan alone."""
-    from appliance.plan.read import describe_plan, parse_plan, read_plan
+    from appliance.plan.read import describe_plan, parse_plan
 
-    text, name = read_plan(options.plan), options.plan.name
+    text, name = read_named_plan(options.plan), options.plan.name
     if not is_on_stick():
         say(f"The plan has no mistakes: {describe_plan(parse_plan(text, name=name))}")
         say("Its drives, memory and space are checked when it is started on the machine.")
@@ -124,10 +125,9 @@ def _need_stick() -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Start a campaign; with `--wait` the exit code says how it ended."""
-    from appliance.plan.read import read_plan
     from appliance.store.read.overview import select_campaigns
 
-    plan_toml = read_plan(options.plan)
+    plan_toml = read_named_plan(options.plan)
     with _reading() as connection:
         campaigns = select_campaigns(connection)
     before = max((row.id for row in campaigns), default=0)

@@ -7,13 +7,21 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from appliance.cli.engine import ask, is_on_stick
+from appliance.cli.named_files import (
+    blaming_name,
+    blaming_target,
+    make_file_error,
+    need_database,
+    need_no_database,
+    need_target,
+)
 from appliance.cli.say import say, say_json, say_table, show_fields
 from appliance.errors import PlanError, StickError
 from appliance.units import printable
@@ -21,7 +29,6 @@ from appliance.units import printable
 if TYPE_CHECKING:
     from appliance.store.read.campaign import CampaignRows
 
-_DATABASE_BEGINS = b"SQLite format 3\0"
 _BOOT_COLUMNS = (
     *("drive_serial", "cycle", "mode", "path", "power", "cold_proof", "cooling", "charted"),
     *("trained", "valid", "boot_s"),
@@ -85,8 +92,9 @@ def _reading(options: argparse.Namespace) -> Iterator[sqlite3.Connection]:
     hint = RESTORE_HINT if options.database is None else again
     try:
         with (
+            blaming_name(is_named=options.database is not None),
             _settled(path) as settled,
-            closing(open_read_only(settled)) as connection,
+            closing(open_read_only(settled, hint=hint)) as connection,
         ):
             check_schema(connection, hint=hint)
             yield connection
@@ -113,25 +121,20 @@ def _settled(path: Path) -> Iterator[Path]:
 
 
 def _find_database(options: argparse.Namespace, *, option: str = "--database") -> Path:
-    """The one that was named, else the stick's. Raises StickError where there is none."""
+    """The one that was named, else the stick's. Raises PlanError where there is none."""
     from appliance.stick.partitions import DATABASE
 
     named: Path | None = options.database
     if named is None:
         if is_on_stick():
             return DATABASE
-        raise StickError(
+        raise PlanError(
             "no database was named, and this machine was not started from a Kaltstart stick",
             hint=f"give {option} FILE: of a stick in a laptop, reports/kaltstart.sqlite on its "
             "partition KALTSTART",
         )
-    _need_file(named)
+    need_database(named)
     return named.resolve()
-
-
-def _need_file(path: Path) -> None:
-    if not path.is_file():
-        raise StickError(f"there is no database {path}", hint="give the path of a kaltstart.sqlite")
 
 
 def _find_campaign(connection: sqlite3.Connection, named: int | None) -> int:
@@ -144,7 +147,9 @@ def _find_campaign(connection: sqlite3.Connection, named: int | None) -> int:
     if named not in ids:
         raise PlanError(
             f"there is no campaign{'' if named is None else f' {named}'} in the database",
-            hint=f"its campaigns: {', '.join(map(str, sorted(ids)))}" if ids else "",
+            hint=f"its campaigns: {', '.join(map(str, sorted(ids)))}"
+            if ids
+            else "name another database, or run a campaign first",
         )
     return named
 
@@ -235,6 +240,8 @@ def export(options: argparse.Namespace) -> int:
 
     with _reading(options) as connection:
         numbers = sorted(row.id for row in select_campaigns(connection))
+        if not numbers:
+            say("no campaign is in the database: there is nothing to write", to=sys.stderr)
         if options.database is not None or options.out is not None:
             for number in numbers:
                 _write_report(connection, number, options)
@@ -256,7 +263,9 @@ def _write_report(
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StickError(f"the folder {out} cannot be made: {error.strerror}") from error
+        raise make_file_error(
+            f"the folder {out} cannot be made", error, hint="give another FOLDER"
+        ) from error
     with held(out, wait=lambda: None):
         folder = export_campaign(
             connection,
@@ -291,25 +300,13 @@ def compare(options: argparse.Namespace) -> int:
         campaigns = dict.fromkeys(_describe_campaign(rows) for rows, _ in sides)
         page = render_comparison(campaigns, lines)
         try:
-            _need_no_database(options.out)
+            need_no_database(options.out)
             options.out.write_text(page, encoding="utf-8")
         except OSError as error:
-            raise StickError(
-                f"the page {options.out} cannot be written: {error.strerror}",
-                hint="give another FILE",
+            raise make_file_error(
+                f"the page {options.out} cannot be written", error, hint="give another FILE"
             ) from error
     return 0
-
-
-def _need_no_database(path: Path) -> None:
-    """Raises PlanError where there is one, which a page would replace; OSError."""
-    if path.is_file():
-        with path.open("rb") as file:
-            if file.read(len(_DATABASE_BEGINS)) == _DATABASE_BEGINS:
-                raise PlanError(
-                    f"{path} is a database: nothing was written to it",
-                    hint="give the name of a page, as in comparison.html",
-                )
 
 
 def _describe_campaign(rows: "CampaignRows") -> str:
@@ -335,21 +332,23 @@ def merge(options: argparse.Namespace) -> int:
     from appliance.caches.ballast import read_memory
     from appliance.store.connect import open_database
     from appliance.store.merge import merge_database
+    from appliance.store.merge_source import count_campaigns
 
-    target = (
-        options.into.absolute()
-        if options.into is not None
-        else _find_database(options, option="--into")
-    )
-    if not target.parent.is_dir():
-        raise StickError(
-            f"there is no folder {target.parent}", hint="make it, or give another FILE"
-        )
+    opening: AbstractContextManager[None] = nullcontext()
+    if options.into is not None:
+        need_target(options.into)
+        opening, target = blaming_target(), options.into.absolute()
+    else:
+        target = _find_database(options, option="--into")
     for source in options.sources:
-        _need_file(source)
-    with closing(open_database(target)) as connection:
+        need_database(source)
+        with _settled(source.absolute()) as settled, blaming_name():
+            count_campaigns(settled)  # of all sources before anything is made
+    with opening:
+        connection = open_database(target)
+    with closing(connection):
         for source in options.sources:
-            with _settled(source.absolute()) as settled:
+            with _settled(source.absolute()) as settled, blaming_name():
                 counts = merge_database(connection, settled, room_bytes=read_memory("MemAvailable"))
             if len(options.sources) > 1:
                 say(f"{source}:")

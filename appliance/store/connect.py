@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self, cast, override
 
-from appliance.errors import StickError
+from appliance.errors import StickError, WrongFileError
 from appliance.store.schema import APPLICATION_ID, VERSIONS, find_changed, find_exact_version
 
 SCHEMA_VERSION = len(VERSIONS)
@@ -201,16 +201,19 @@ def open_database(
     return connection
 
 
-def open_read_only(path: Path) -> sqlite3.Connection:
-    """Open for reading. Raises StickError when it is missing, empty, not ours or too new."""
+def open_read_only(path: Path, *, hint: str = "") -> sqlite3.Connection:
+    """Open for reading. Raises StickError, with `hint` when it is missing or damaged.
+
+    WrongFileError when it is empty, not ours or too new.
+    """
     try:
         connection = _connect(f"{path.as_uri()}?mode=ro")
         version = _check_version(connection, name=str(path))
     except sqlite3.DatabaseError as error:
-        raise StickError(f"the database {path} cannot be read: {error}") from error
+        raise StickError(f"the database {path} cannot be read: {error}", hint=hint) from error
     if not version:
         connection.close()
-        raise StickError(
+        raise WrongFileError(
             f"the database {path} is empty: no campaign was ever stored in it",
             hint="copy it from the stick again, or name another one",
         )
@@ -310,9 +313,11 @@ def _check_version(connection: sqlite3.Connection, *, name: str) -> int:
     application_id, version = header.application_id, header.version
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     if tables and application_id != APPLICATION_ID:
-        raise StickError(
+        raise WrongFileError(
             f"{name} is not a database of Kaltstart",
             hint=f"move it away; if it is a damaged one, {RESTORE_HINT}",
+            hint_if_named="give another one; if this was one, it is damaged: copy it from the "
+            "stick again",
         )
     if version < 0:
         raise StickError(
@@ -320,13 +325,14 @@ def _check_version(connection: sqlite3.Connection, *, name: str) -> int:
             hint="move it to another folder; a new one will be made",
         )
     if version > SCHEMA_VERSION:
-        raise StickError(
+        raise WrongFileError(
             f"{name} has schema version {version}; "
             f"this program knows versions up to {SCHEMA_VERSION}",
             hint=(
                 "use the Kaltstart that wrote it, or move it to another folder and a new "
                 "one will be made; nothing was changed"
             ),
+            hint_if_named="use the Kaltstart that wrote it; nothing was changed",
         )
     return version
 

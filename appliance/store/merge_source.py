@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.errors import UnusableDatabaseError
+from appliance.errors import ForeignDatabaseError, UnusableDatabaseError
 from appliance.phrases import N_
 from appliance.store.connect import SCHEMA_VERSION, GuardedConnection, find_header, migrate
 from appliance.store.schema import APPLICATION_ID, find_own_schema, select_schema
@@ -173,7 +173,7 @@ def _opened(source: Path) -> Iterator[sqlite3.Connection]:
             if exceeds_schema(
                 source, max_definitions=_MAX_DEFINITIONS, max_bytes=_MAX_SCHEMA_BYTES
             ):
-                raise _make_unusable(source, _NOT_OURS)
+                raise _make_foreign(source, _NOT_OURS)
         uri = f"{source.absolute().as_uri()}?mode=ro"
         with closing(
             sqlite3.connect(uri, uri=True, autocommit=True, factory=GuardedConnection)
@@ -183,15 +183,13 @@ def _opened(source: Path) -> Iterator[sqlite3.Connection]:
             # An empty file passes for a new database everywhere else.
             header = find_header(connection)
             if header.application_id != APPLICATION_ID:
-                raise _make_unusable(source, _NOT_OURS)
+                raise _make_foreign(source, _NOT_OURS)
             version = header.version
             if version > SCHEMA_VERSION:
-                raise UnusableDatabaseError(
-                    printable(str(source)), N_("a newer Kaltstart wrote it"), hint=_OTHER_WAY_ROUND
-                )
+                raise _make_foreign(source, N_("a newer Kaltstart wrote it"), hint=_OTHER_WAY_ROUND)
             # A view, a generated column or a check may go on for ever or fill the memory.
             if version < 1 or select_schema(connection) != find_own_schema(version):
-                raise _make_unusable(source, _NOT_OURS)
+                raise _make_foreign(source, _NOT_OURS)
             yield connection
 
 
@@ -246,6 +244,10 @@ def _list_real_columns(memory: sqlite3.Connection) -> tuple[tuple[str, str], ...
 
 def _make_unusable(source: Path, why: str) -> UnusableDatabaseError:
     return UnusableDatabaseError(printable(str(source)), why, hint=_COPY_AGAIN)
+
+
+def _make_foreign(source: Path, why: str, *, hint: str = _COPY_AGAIN) -> ForeignDatabaseError:
+    return ForeignDatabaseError(printable(str(source)), why, hint=hint)
 
 
 def _identify(row: sqlite3.Row) -> Identity:

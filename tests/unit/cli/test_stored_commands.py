@@ -24,6 +24,8 @@ from appliance.cli import engine, main
 from appliance.cli.parser import make_parser
 from appliance.report.folder import held
 from appliance.stick import partitions
+from appliance.store.connect import open_database
+from tests.databases import make_later
 from tests.report.database import make_boots, make_database
 from tests.report.filled import fill_database
 from tests.report.judged import GOOD, SLOW
@@ -70,7 +72,9 @@ def test_results_are_tables_csv_and_json(database: str, capsys: pytest.CaptureFi
     assert main(["results", "--database", database]) == 0
     shown = capsys.readouterr().out
     assert f"{GOOD.serial}    1 " in shown
-    assert "31.0" in shown
+    assert re.search(r" 31$", shown, re.MULTILINE)
+    assert re.search(r" 31\.5(00)?$", shown, re.MULTILINE)
+    assert not re.search(r"\.\d{4}", shown), "more digits than anyone reads"
     assert "unproven" in shown
     assert "rate_bytes_s" in shown
     heads = [line.split() for line in shown.splitlines() if line.startswith(("drive_s", "device "))]
@@ -233,23 +237,37 @@ def test_options_that_cannot_be_are_refused(
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["results"], 5, "--database FILE"),
+        (["results"], 2, "--database FILE"),
         (["status"], 5, "not started from a Kaltstart stick"),
-        (["run", "plan.toml"], 2, "plan.toml"),
+        (["run", "plan.toml"], 2, "there is no plan plan.toml"),
+        (["check", "."], 2, ". is a folder, not a plan"),
         (["stop"], 5, "not started from a Kaltstart stick"),
         (["pause"], 5, "not started from a Kaltstart stick"),
-        (["results", "--database", "nowhere.sqlite"], 5, "no database nowhere.sqlite"),
+        (["results", "--database", "nowhere.sqlite"], 2, "no database nowhere.sqlite"),
         (["results", "7", "--database", "stick.sqlite"], 2, "no campaign 7"),
-        (["verdicts", "--database", "text.sqlite"], 5, "text.sqlite"),
-        (["report", "--out", "x", "--database", "nowhere.sqlite"], 5, "nowhere.sqlite"),
+        (["verdicts", "--database", "text.sqlite"], 2, "text.sqlite is not a database"),
+        (["verdicts", "--database", "."], 2, ". is a folder"),
+        (["verdicts", "--database", "pipe"], 2, "pipe is not a file"),
+        (["verdicts", "--database", "other.sqlite"], 2, "is not a database of Kaltstart"),
+        (["verdicts", "--database", "later.sqlite"], 2, "use the Kaltstart that wrote it"),
+        (["report", "--out", "x", "--database", "nowhere.sqlite"], 2, "nowhere.sqlite"),
+        (["report", "--out", "text.sqlite/x", "--database", "stick.sqlite"], 2, "Not a directory"),
+        (["report", "--out", "text.sqlite", "--database", "stick.sqlite"], 2, "File exists"),
         (["compare", "x", "1", "--database", "stick.sqlite"], 2, "x is not the number"),
         (["report", "--delete"], 2, "give its number"),
         (["report", "1", "--delete", "--database", "stick.sqlite"], 2, "from KALTSTART only"),
         (["report", "1", "--delete"], 5, "not started from a Kaltstart stick"),
-        (["merge", "stick.sqlite"], 5, "give --into FILE"),
-        (["merge", "no.sqlite", "--into", "all.sqlite"], 5, "no database no.sqlite"),
-        (["merge", "stick.sqlite", "--into", "no/all.sqlite"], 5, "no folder "),
-        (["results", "--database", "empty.sqlite"], 5, "no campaign was ever stored"),
+        (["merge", "stick.sqlite"], 2, "give --into FILE"),
+        (["merge", "no.sqlite", "--into", "all.sqlite"], 2, "no database no.sqlite"),
+        (["merge", "text.sqlite", "--into", "all.sqlite"], 2, "text.sqlite is not a database"),
+        (["merge", "stick.sqlite", "other.sqlite", "--into", "all.sqlite"], 2, "other.sqlite"),
+        (["merge", "later.sqlite", "--into", "all.sqlite"], 2, "a newer Kaltstart wrote it"),
+        (["merge", "empty.sqlite", "--into", "all.sqlite"], 2, "not a database of Kaltstart"),
+        (["merge", "stick.sqlite", "--into", "no/all.sqlite"], 2, "no folder "),
+        (["merge", "stick.sqlite", "--into", "."], 2, "is a folder"),
+        (["merge", "stick.sqlite", "--into", "text.sqlite"], 2, "text.sqlite is not a database"),
+        (["merge", "stick.sqlite", "--into", "other.sqlite"], 2, "is not a database of Kaltstart"),
+        (["results", "--database", "empty.sqlite"], 2, "no campaign was ever stored"),
         (["events", "7", "--database", "stick.sqlite"], 2, "no campaign 7"),
         (["events", _HUGE, "--database", "stick.sqlite"], 2, f"no campaign {_HUGE}"),
         (["compare", _HUGE, "1", "--database", "stick.sqlite"], 2, f"no campaign {_HUGE}"),
@@ -271,9 +289,18 @@ def test_what_is_wrong_is_told(
     tmp_path = Path(database).parent
     (tmp_path / "empty.sqlite").touch()
     (tmp_path / "text.sqlite").write_text("no database at all, but text that is long enough")
+    with closing(sqlite3.connect(tmp_path / "other.sqlite")) as other:
+        other.execute("CREATE TABLE theirs (x)")
+    with closing(open_database(tmp_path / "later.sqlite")) as later:
+        make_later(later)
+    os.mkfifo(tmp_path / "pipe")
     before = sorted(tmp_path.iterdir())
     assert main(words) == code
-    assert said in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert said in told
+    assert "What to do: " in told
+    # There is no such page where these commands run.
+    assert "page Machine" not in told
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -301,7 +328,7 @@ def test_drives_of_two_sticks_are_compared_on_a_page(
     for line in said.splitlines():
         assert line.strip().removesuffix(":") in page
     assert f"{SLOW.serial} ({SLOW.model})" in page
-    assert main([*asked[:-1], "no/page.html"]) == 5
+    assert main([*asked[:-1], "no/page.html"]) == 2
     assert "no/page.html cannot be written" in capsys.readouterr().err
     before = Path("all.sqlite").read_bytes()
     assert main([*asked[:-1], "all.sqlite"]) == 2
@@ -321,6 +348,29 @@ def test_a_damaged_database_is_called_so(database: str, capsys: pytest.CaptureFi
     said = capsys.readouterr().err
     assert said.startswith(f"the database {database} is damaged: ")
     assert "What to do: copy it from the stick again" in said
+
+
+def test_a_database_that_was_cut_short_says_what_to_do(
+    database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = Path(database).read_bytes()
+    Path(database).write_bytes(content[: len(content) // 2])
+    for words in (["results", "--database", database], ["merge", database, "--into", "all.sqlite"]):
+        assert main(words) == 5
+        told = capsys.readouterr().err
+        assert "malformed" in told
+        assert "What to do: copy " in told
+        assert " again" in told
+    assert not Path("all.sqlite").exists(), "nothing was imported, so none was made"
+
+
+def test_a_database_without_campaigns_is_no_bug(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    open_database(tmp_path / "new.sqlite").close()
+    for command, code in (("export", 0), ("verdicts", 2)):
+        assert main([command, "--database", "new.sqlite"]) == code
+        assert "no campaign" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["results", "report", "verdicts", "events", "export"])
@@ -445,6 +495,8 @@ def test_the_help_of_every_command_says_what_it_does() -> None:
     ]
     for each in commands.values():
         assert each.format_help().split("\n\n")[1][0].isupper()
+        unexplained = [action.dest for action in each._actions if not action.help]
+        assert unexplained == []
 
 
 def test_services_are_no_commands_for_people(capsys: pytest.CaptureFixture[str]) -> None:
