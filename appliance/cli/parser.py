@@ -9,7 +9,7 @@ from appliance import VERSION
 from appliance.cli import engine, stored
 
 _EXIT_CODES = (
-    "exit codes: 0 done, 1 bug, 2 bad usage or plan, 3 refused by safety, 4 a drive or tool "
+    "exit codes: 0 done, 1 bug, 2 bad usage, plan or file, 3 refused by safety, 4 a drive or tool "
     "failed, 5 trouble with the stick; of `run --wait` also 10 accepted with remarks, 11 rejected, "
     "12 not finished"
 )
@@ -25,9 +25,9 @@ def make_parser(word: str = "") -> argparse.ArgumentParser:
     """
     parser = argparse.ArgumentParser(
         prog="kaltstart",
-        description="Find out whether a drive is fit for use. `check`, `schema`, and every command "
-        "that reads results (with --database or --into) work on any computer; the others need one "
-        "that was started from a Kaltstart stick.",
+        description="Find out whether a drive is fit for use. `check`, `drives`, `schema`, and "
+        "every command that reads results (with --database or --into) work on any Linux computer; "
+        "the others need one that was started from a Kaltstart stick.",
         epilog=_EXIT_CODES,
     )
     parser.add_argument("--version", action="version", version=f"kaltstart {VERSION}")
@@ -55,11 +55,11 @@ def _add_engine_commands(add: _Add) -> None:
     check = add("check", engine.check, "report every mistake in a plan")
     check.description = (
         "On a machine that was started from the stick: whether the plan can run there now. "
-        "Elsewhere: whether the plan has mistakes in itself."
+        "Elsewhere: every mistake in the plan itself."
     )
-    check.add_argument("plan", type=Path)
+    check.add_argument("plan", type=Path, metavar="PLAN", help=_PLAN)
     run = add("run", engine.run, "start a campaign from a plan")
-    run.add_argument("plan", type=Path)
+    run.add_argument("plan", type=Path, metavar="PLAN", help=_PLAN)
     run.add_argument(
         "--wait",
         action="store_true",
@@ -141,30 +141,43 @@ def _add_stored_commands(add: _Add) -> None:
         "compare",
         stored.compare,
         "report how much faster one campaign or drive is than another",
-        description="Campaigns of one database. Without drives: each drive that is in both.",
+        description="Report how much faster one campaign or drive is than another. Both are in one "
+        "database: `merge` makes one of two sticks'. Without drives, each drive that is in both "
+        "campaigns is compared with itself.",
     )
-    for name in ("one", "other"):
-        compare.add_argument(name, metavar="CAMPAIGN[:DRIVE]", help="3, 3:SERIAL or 3:array")
+    sides = {"one": "this one's speed: 3, 3:SERIAL or 3:array", "other": "against that of this one"}
+    for name, text in sides.items():
+        compare.add_argument(name, metavar="CAMPAIGN[:DRIVE]", help=text)
     compare.add_argument(
         "--although",
         action="append",
         default=[],
         choices=("cache", "seed", "size", "image", "plan"),
-        help="compare although this differs; may be given several times",
+        help="compare although this differs (plan: any other key of the plan); may be given "
+        "several times",
     )
     compare.add_argument("--out", type=Path, metavar="FILE", help="write it as a page (HTML) too")
     compare.add_argument("--database", type=Path, metavar="FILE", help=_DATABASE)
     merge = add("merge", stored.merge, "import the finished campaigns of other databases")
-    merge.add_argument("sources", type=Path, nargs="+", metavar="DATABASE")
+    merge.add_argument(
+        "sources",
+        type=Path,
+        nargs="+",
+        metavar="DATABASE",
+        help="of another stick: reports/kaltstart.sqlite on its KALTSTART",
+    )
     merge.add_argument(
         "--into",
         type=Path,
         metavar="FILE",
-        help="default: the stick's; it is made if it is missing",
+        help=f"the database that they are added to, made if it is missing; {_DATABASE}",
     )
     merge.set_defaults(database=None)
     schema = add("schema", stored.schema, "print the JSON schema of a plan")
-    schema.add_argument("of", nargs="?", choices=("plan", "database"), default="plan")
+    schema.description = "Print the JSON schema of a plan, or the SQL of the database."
+    schema.add_argument(
+        "of", nargs="?", choices=("plan", "database"), default="plan", help="default: plan"
+    )
 
 
 def _parse_limit(text: str) -> int:
@@ -174,7 +187,8 @@ def _parse_limit(text: str) -> int:
     return min(int(text), (1 << 63) - 1)
 
 
-_DATABASE = "default: the stick's"
+_PLAN = "a text file such as plan.toml"
+_DATABASE = "default: the stick's, if this machine was started from one"
 
 
 def _add_campaign(parser: argparse.ArgumentParser, default: str = "default: the newest") -> None:

@@ -36,4 +36,18 @@ def say_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def show_fields(record: Mapping[str, object], names: Sequence[str]) -> tuple[str, ...]:
     """Of a row the cells of these columns; `-` where there is no value."""
-    return tuple("-" if record[name] in {None, ""} else str(record[name]) for name in names)
+    return tuple(_show_field(record[name]) for name in names)
+
+
+def _show_field(value: object) -> str:
+    """A figure as people read it: three decimals, or three digits of what is below 1.
+
+    All digits are in the documents and in CSV.
+    """
+    if value is None or value == "":
+        return "-"
+    if not isinstance(value, float):
+        return str(value)
+    if value.is_integer():
+        return f"{value:.0f}"
+    return f"{value:.3f}" if abs(value) >= 1.0 else f"{value:.3g}"

@@ -426,7 +426,9 @@ def _pair(ones: Sequence[Side], others: Sequence[Side]) -> list[tuple[Side, Side
             "which drives to compare is ambiguous",
             hint="name one drive of each campaign as CAMPAIGN:DRIVE; there are: "
             + ", ".join(
-                f"{each.campaign_id}:{printable(each.identity)}" for each in (*ones, *others)
+                dict.fromkeys(
+                    f"{each.campaign_id}:{printable(each.identity)}" for each in (*ones, *others)
+                )
             ),
         )
     return pairs
