@@ -435,6 +435,8 @@ def plan_schema() -> str:
     tables = {each.name: each.schema for each in ALL_TABLES.values()}
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
+        # A name, not an address: there is nothing to fetch, and validators must not try.
+        "$id": "urn:kaltstart:plan:1",
         **table_of(Plan).schema,
         "title": "Kaltstart plan, version 1",
         "$defs": tables,

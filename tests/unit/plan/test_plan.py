@@ -9,6 +9,7 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]  # it comes without types
 import pytest
+from referencing import Registry, Resource
 
 from appliance.errors import KaltstartError, PlanError, RefusedError
 from appliance.plan.model import Boot, Campaign, Plan, PlannedDrive, plan_schema
@@ -300,6 +301,18 @@ def test_the_schema_agrees_with_the_parser(path: Path) -> None:
     validator = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))
     data = tomllib.loads(path.read_text())
     assert validator.is_valid(data) == (path in VALID or path.stem in BEYOND_SCHEMA)
+
+
+def test_the_schema_is_known_by_a_name_that_needs_no_network() -> None:
+    """A URN with the plan's version: validators find the schema by it, and nothing is fetched."""
+    schema = json.loads(SCHEMA_FILE.read_text())
+    version = schema["properties"]["version"]["maximum"]
+    assert schema["$id"] == f"urn:kaltstart:plan:{version}"
+    jsonschema.Draft202012Validator.check_schema(schema)
+    registry = Registry().with_resource(schema["$id"], Resource.from_contents(schema))
+    validator = jsonschema.Draft202012Validator({"$ref": schema["$id"]}, registry=registry)
+    assert validator.is_valid(tomllib.loads(ARRAY))
+    assert not validator.is_valid(tomllib.loads(ARRAY.replace('"backing"', '"baking"')))
 
 
 def test_the_schema_gives_the_defaults_the_parser_uses() -> None:
