@@ -1,5 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes and times as people write and read them, and device texts made harmless. Pure."""
+"""Sizes and times as people write and read them, and device texts made harmless. Pure.
+
+Which unit a size has, on every page, in every reason and report:
+
+- what a drive or a partition holds or has room for, and every rate: decimal, as on a drive's box
+  and in fio's and the makers' figures (`format_drive_size`: `500 GB`; `98.4 MB/s`);
+- an amount of data, such as what was read, is unreadable, is in a file or in RAM: binary, as plans
+  and limits write it (`format_size`: `64 KiB`; a plan's `64K`).
+
+The unit's name tells which it is: an `i` is binary.
+"""
 
 import re
 import unicodedata

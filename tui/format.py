@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers as people read them: rates, counts and sizes, decimal as on a drive's box. Pure.
+"""Numbers as people read them: rates, counts and amounts of data. Pure.
 
-All of a page's figures go through here, so that each language has its own marks in them.
+All of a page's figures go through here, so that each language has its own marks in them. Which
+kind of figure is in which unit: see `appliance/units.py`; pages, reasons and reports do the same.
 """
 
 from tui.language import _
@@ -35,13 +36,13 @@ def show_iops(iops: float) -> str:
 
 
 def show_bytes(value: float) -> str:
-    """`12.3 MB`."""
-    for unit, factor in (("TB", 1e12), ("GB", 1e9)):
-        if value >= factor:
-            return f"{show_number(value / factor, ',.1f')} {unit}"
-    return f"{show_number(value / 1e6, ',.1f')} MB"
-
-
-def show_exact(size_bytes: float) -> str:
-    """`4,096 B`, `12.3 MB`: nothing becomes zero by rounding."""
-    return f"{show_number(size_bytes, ',.0f')} B" if size_bytes < 1e6 else show_bytes(size_bytes)
+    """`12.3 MiB`: an amount of data; nothing becomes zero by rounding."""
+    if round(value) < 1024:
+        return f"{show_number(value, ',.0f')} B"
+    units = ["TiB", "GiB", "MiB", "KiB"]
+    value /= 1024
+    while round(value, 1) >= 1024 and len(units) > 1:  # by what is shown: never 1024 of a unit
+        value /= 1024
+        units.pop()
+    is_whole = round(value, 1).is_integer()
+    return f"{show_number(value, ',.0f' if is_whole else ',.1f')} {units[-1]}"

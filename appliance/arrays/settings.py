@@ -12,7 +12,7 @@ from appliance.arrays.state import format_amount, parse_choice, parse_dirty_thre
 from appliance.errors import KaltstartError, StepFailedError
 from appliance.plan.model import ArrayPlan
 from appliance.samples.variants import CacheMode
-from appliance.units import format_drive_size
+from appliance.units import format_size
 
 _UNWRITTEN_SHARE = 8
 _VMSTAT = Path("/proc/vmstat")
@@ -66,7 +66,7 @@ def describe_limit(array: Array) -> str:
     """
     if read(block(array.name) / "bdi/strict_limit") != "1":
         return ""
-    return f"RAM holds at most {format_drive_size(_share_bytes(array))} of unwritten data"
+    return f"RAM holds at most {format_size(_share_bytes(array))} of unwritten data"
 
 
 def _share_bytes(array: Array) -> int:

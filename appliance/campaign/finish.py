@@ -18,7 +18,7 @@ from appliance.store.campaigns import select_campaign, update_campaign_state
 from appliance.store.connect import transaction
 from appliance.store.steps import select_steps
 from appliance.store.thinning import thin_recordings
-from appliance.units import format_drive_size, printable
+from appliance.units import format_size, printable
 
 
 def write_report(
@@ -99,7 +99,7 @@ def delete_report(context: CampaignContext, campaign_id: int) -> str:
     name, freed, is_gone = deleted
     shown = f"reports/{printable(name)}"
     record(context, "report-deleted", folder=shown, campaign_id=campaign_id)
-    size = format_drive_size(freed)
+    size = format_size(freed, decimals=1)
     if is_gone:
         return Phrase(N_("{folder} is deleted: {size} are free"), folder=shown, size=size)
     return Phrase(

@@ -10,7 +10,7 @@ from itertools import islice
 from math import ceil
 
 from appliance.errors import PlanError
-from appliance.report.blocks import count, format_number, format_rate, format_share
+from appliance.report.blocks import count, format_bytes, format_number, format_rate, format_share
 from appliance.report.boots.findings import Finding
 from appliance.report.conditions import say_other_conditions
 from appliance.report.series import KNOWN_TO
@@ -37,7 +37,7 @@ from appliance.statistics.ratio import (
 )
 from appliance.statistics.sample_size import count_more
 from appliance.store.read.campaign import CampaignRows
-from appliance.units import format_drive_size, format_seconds, printable
+from appliance.units import format_seconds, printable
 
 ALLOWED = ("cache", "seed", "size", "image", "plan")
 """What may be asked to differ. `plan`: any other key of the plan."""
@@ -202,7 +202,7 @@ def find_differences(one: Samples, other: Samples) -> tuple[Difference, ...]:
         found.append(Difference("cache", f"RAM answered {told}"))
     sizes = [each.file_bytes for each in (one, other) if each.file_bytes]
     if len(sizes) == 2 and max(sizes) > min(sizes) * (1.0 + _FILES_APART):
-        told = " against ".join(format_drive_size(int(each)) for each in sizes)
+        told = " against ".join(format_bytes(each) for each in sizes)
         found.append(Difference("size", f"a file of {told}"))
     return tuple(found)
 

@@ -251,7 +251,7 @@ def test_a_matrix_of_few_record_sizes_has_no_interval(both: sqlite3.Connection) 
         ({"setup": NOT_DROPPED}, "cache", "the state of the page cache is not proven"),
         ({"hit": 0.5}, "cache", "RAM answered 2 % against 50 %"),
         # Twice the free RAM of a machine that has four times as much.
-        ({"file_bytes": 8e9}, "size", "a file of 2.0 GB against 8.0 GB"),
+        ({"file_bytes": 8e9}, "size", "a file of 1.9 GiB against 7.5 GiB"),
     ],
 )
 def test_a_matrix_under_other_conditions_is_refused_unless_asked_for(

@@ -127,12 +127,12 @@ async def test_everything_known_of_a_drive_is_told_what_matters_first(engine: Fa
         )
         assert lines[4:] == [
             "Health: passed, 38 °C (limit 60 °C)",
-            "  reallocated sectors        0",
-            "  pending sectors            8",
-            "  crc errors             1,203",
-            "  power on hours        12,345",
-            "  power cycles             678",
-            "  host write           41.2 TB",
+            "  reallocated sectors         0",
+            "  pending sectors             8",
+            "  crc errors              1,203",
+            "  power on hours         12,345",
+            "  power cycles              678",
+            "  host write           37.5 TiB",
             "! In doubt: percentage used 255 %: 255 stands for a value that is not known",
             (
                 "500,107,862,016 bytes (500 GB), sectors 512e (512/4096), disk, 5,400 rpm, "

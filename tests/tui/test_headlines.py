@@ -104,7 +104,7 @@ def test_a_surface_shows_its_mean_its_slowest_slice_and_what_is_unreadable() -> 
     assert [(figure.name, figure.short, figure.cache) for figure in found] == [
         ("mean speed", "98.4 MB/s", "bypass"),
         ("slowest slice", "51.2 MB/s", "bypass"),
-        ("unreadable", "4,096 B, 500.0 GB read", "bypass"),
+        ("unreadable", "4 KiB, 465.7 GiB read", "bypass"),
         ("slow ranges", "3", "bypass"),
     ]
 
@@ -132,7 +132,7 @@ def test_a_surface_without_an_end_shows_what_is_unreadable_so_far() -> None:
     running = [row for row in rows("surface", SURFACE) if str(row.variant) in {"000", "001"}]
     found = find_figures("surface", [*running, *bad])
     assert [(figure.name, figure.short) for figure in found] == [
-        ("unreadable", "8,192 B so far"),
+        ("unreadable", "8 KiB so far"),
         ("slices read", "2 of 100"),
     ]
 
@@ -141,7 +141,7 @@ def test_a_slice_that_was_given_up_is_not_called_read() -> None:
     bad = FigureRow(SurfaceVariant(2), "unreadable_bytes", 8192.0, "bypass", "unproven", valid=True)
     some = [row for row in rows("surface", SURFACE) if str(row.variant) in {"000", "001"}]
     assert [(figure.name, figure.short) for figure in find_figures("surface", [*some, bad])] == [
-        ("unreadable", "8,192 B so far"),
+        ("unreadable", "8 KiB so far"),
         ("slices read", "2 of 100"),
     ]
 
@@ -152,7 +152,7 @@ def test_a_drive_that_could_not_be_read_at_all_has_no_speed() -> None:
         FigureRow(SurfaceVariant(), "unreadable_bytes", 17e6, "bypass", "unproven", valid=True),
     ]
     (figure,) = find_figures("surface", none)
-    assert (figure.name, figure.short) == ("unreadable", "17.0 MB, 0 B read")
+    assert (figure.name, figure.short) == ("unreadable", "16.2 MiB, 0 B read")
     assert figure.cache == "bypass unproven"
 
 
@@ -163,13 +163,13 @@ def test_verify_shows_what_came_back_wrong_and_whether_the_drive_was_off() -> No
         ("read", "98.4 MB/s  nothing wrong"),
         (
             "read-cold",
-            "97.9 MB/s  8,192 B WRONG  4,096 B UNREADABLE  drive was off: proven",
+            "97.9 MB/s  8 KiB WRONG  4 KiB UNREADABLE  drive was off: proven",
         ),
     ]
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"), [(0.0, "512 B wrong once"), (4096.0, "4,096 B WRONG  512 B wrong once")]
+    ("wrong", "told"), [(0.0, "512 B wrong once"), (4096.0, "4 KiB WRONG  512 B wrong once")]
 )
 def test_what_was_wrong_once_is_not_called_the_drives(wrong: float, told: str) -> None:
     found = [
@@ -243,7 +243,7 @@ def array_rows(results: tuple[Result, ...], *, mode: str = "", dirty: int = 0) -
 def test_an_array_says_what_its_cache_answered_and_keeps() -> None:
     found = array_rows((*FIO, *inner({"rand-read": 0.612})), mode="writeback")
     assert describe_array(found) == (
-        "writeback, hit ratio 87.3 %, bypassed 0.0 MB, dirty at end 12.3 MB",
+        "writeback, hit ratio 87.3 %, bypassed 0 B, dirty at end 11.7 MiB",
     )
     texts = {figure.name: figure.text for figure in find_figures("fio", found)}
     assert texts["rand-read"].endswith("149 IOPS   61.2 % hit")
@@ -255,10 +255,11 @@ def test_an_array_says_what_did_not_meet_it_clean_and_what_was_interrupted() -> 
     found += array_rows(inner({}, dirty_end_bytes=3.2e9, valid=False))
     summary, unclean = describe_array(found)
     assert summary == (
-        "(writeback, hit ratio 87.3 %, bypassed 0.0 MB, dirty at end 3.2 GB: interrupted)"
+        "(writeback, hit ratio 87.3 %, bypassed 0 B, dirty at end 3 GiB: interrupted)"
     )
     assert unclean == (
-        "not clean at its start: rand-read 45.6 MB, seq-read 45.6 MB, rand-write 45.6 MB and 1 more"
+        "not clean at its start: rand-read 43.5 MiB, seq-read 43.5 MiB, rand-write 43.5 MiB and 1 "
+        "more"
     )
 
 
@@ -272,7 +273,7 @@ def test_compared_cache_modes_are_figures_of_their_own_and_their_warm_up_is_told
         row for mode in modes for row in array_rows(results, mode=mode) if mode in str(row.variant)
     ]
     assert describe_array([*found, *array_rows(inner({}))]) == (
-        "3 cache modes, hit ratio 87.3 %, bypassed 0.0 MB, dirty at end 12.3 MB",
+        "3 cache modes, hit ratio 87.3 %, bypassed 0 B, dirty at end 11.7 MiB",
         "warm-up rounds: writethrough 2, writeback 3, writearound 4 NOT SETTLED",
     )
 

@@ -8,6 +8,7 @@ from string import Formatter
 
 import pytest
 
+from appliance.units import format_size
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
 from tests.tui.spread_scenes import show_spreads
@@ -19,7 +20,6 @@ from tui.format import (
     localise,
     show_bytes,
     show_count,
-    show_exact,
     show_number,
     show_rate,
 )
@@ -32,16 +32,25 @@ _HAS_MARKS = re.compile(r",|\.[1-9]|[eg]$")
 @pytest.mark.parametrize(
     ("code", "told"),
     [
-        ("en", ["98.4 MB/s", "1,098 MB/s", "12,345", "0.6", "4,096 B", "1,234.5 TB", "  8.40"]),
-        ("de", ["98,4 MB/s", "1.098 MB/s", "12.345", "0,6", "4.096 B", "1.234,5 TB", "  8,40"]),
+        ("en", ["98.4 MB/s", "1,098 MB/s", "12,345", "0.6", "1,023 B", "1,234.5 TiB", "  8.40"]),
+        ("de", ["98,4 MB/s", "1.098 MB/s", "12.345", "0,6", "1.023 B", "1.234,5 TiB", "  8,40"]),
     ],
 )
 def test_a_figure_has_the_marks_of_the_language(code: str, told: list[str]) -> None:
     language.use(code)
     assert [
         *(show_rate(98.4e6), show_rate(1098e6), show_count(12345), show_count(0.6)),
-        *(show_exact(4096), show_bytes(1234.5e12), show_number(8.4, "6.2f")),
+        *(show_bytes(1023), show_bytes(1234.5 * (1 << 40)), show_number(8.4, "6.2f")),
     ] == told
+
+
+@pytest.mark.parametrize(
+    "size_bytes",
+    [0, 512, 1023, 1024, 65536, 66000, 999_999, (1 << 20) - 1, 17 << 20, 5e9, 3 << 40, 1234 << 40],
+)
+def test_the_pages_say_an_amount_of_data_as_reasons_and_reports_do(size_bytes: float) -> None:
+    """Only the engine's are without a mark between thousands: its texts may be translated."""
+    assert show_bytes(size_bytes).replace(",", "") == format_size(size_bytes, decimals=1)
 
 
 def test_what_the_engine_wrote_has_them_too() -> None:

@@ -21,9 +21,9 @@ async def test_a_database_is_chosen_looked_at_and_taken_over(engine: FakeEngine)
         await open_databases(pilot, engine)
         text = drawn(pilot)
         lines = [" ".join(each.strip("│ ").split()) for each in text.splitlines()]
-        assert "PHOTO.SQLITE 7,000 B file is not a database" in lines
-        assert "newer.sqlite 1.3 MB a newer Kaltstart wrote it" in lines
-        assert "rack 4.sqlite 1.3 MB 3 campaigns" in lines
+        assert "PHOTO.SQLITE 6.8 KiB file is not a database" in lines
+        assert "newer.sqlite 1.2 MiB a newer Kaltstart wrote it" in lines
+        assert "rack 4.sqlite 1.2 MiB 3 campaigns" in lines
         assert "._" not in text, "what a Mac leaves beside its files"
         await press(pilot, "down", "down", "enter")
         await shown(pilot, "#merge")

@@ -11,6 +11,7 @@ from tests.tui.raw_scenes import FIO, SMART, add_raw
 from tests.tui.steps import drawn, finish, press, settle, shown
 from tui.app import KaltstartApp
 from tui.charset import drawable
+from tui.format import show_bytes
 from tui.model.raw import PIECE_BYTES, PIECE_LINES, RawOutput
 from tui.page import Page
 from tui.port import KaltstartError
@@ -66,8 +67,8 @@ def test_a_long_one_comes_in_pieces_of_whole_lines_that_make_up_all_of_it(
     assert [line.split()[0] for line in found] == [line[:6] for line in lines]
     assert drawable(found[0]) == rf"000000  \x1b[31m \u4e2d{tail}"
     assert len(said) == 3
-    assert said[0].startswith("first 32,7")
-    assert all(each.endswith(f"of {len(text.encode()):,} B") for each in said)
+    assert said[0].startswith("first 32 ")
+    assert all(each.endswith(f"of {show_bytes(len(text.encode()))}") for each in said)
 
 
 def test_what_a_skipped_or_paused_step_kept_is_listed_too(engine: FakeEngine) -> None:
@@ -128,7 +129,7 @@ async def test_enter_leads_from_a_campaign_to_what_its_tools_said(engine: FakeEn
         await press(pilot, *["down"] * 3, "enter")
         await shown(pilot, "RawDialog #lines")
         assert '"fio version"' in drawn(pilot)
-        assert f"rand-read.json, {FIO.stat().st_size:,} B" in drawn(pilot)
+        assert f"rand-read.json, {show_bytes(FIO.stat().st_size)}" in drawn(pilot)
         await press(pilot, "escape")
         await shown(pilot, "RawListDialog Table")
         await press(pilot, "down", "enter")
@@ -152,9 +153,9 @@ async def test_pieces_are_turned_by_keys(engine: FakeEngine) -> None:
         await press(pilot, "down", "down", "enter")
         await shown(pilot, "RawDialog #lines")
         first = drawn(pilot)
-        assert "first 32,768 B of 51,200 B" in first
+        assert "first 32 KiB of 50 KiB" in first
         for key in ("n", "n", "b"):
             await press(pilot, key)
             await shown(pilot, "RawDialog #lines")
-            assert ("32,768 B to 51,200 B of 51,200 B" in drawn(pilot)) == (key == "n")
+            assert ("32 KiB to 50 KiB of 50 KiB" in drawn(pilot)) == (key == "n")
         assert drawn(pilot) == first

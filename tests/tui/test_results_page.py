@@ -86,7 +86,7 @@ async def test_each_drive_has_its_verdict_with_reasons_and_its_field_tests(
         found = [" ".join(line.split()) for line in steps.splitlines()]
         assert "mean speed 98.4 MB/s bypass" in found
         assert "slices read 41 of 100 bypass" in found
-        cold = "97.9 MB/s 8,192 B WRONG 4,096 B UNREADABLE drive was off: proven"
+        cold = "97.9 MB/s 8 KiB WRONG 4 KiB UNREADABLE drive was off: proven"
         assert f"read-cold {cold} bypass" in found
         upsert_judging_problem(
             engine.connection, campaign_id, problem="policy.toml line 3: no such limit"
@@ -301,7 +301,7 @@ async def test_an_array_stands_beside_its_drives_and_says_what_it_did(engine: Fa
         rand = ["rand-read", "627", "IOPS", "149", "IOPS", "463", "IOPS", "cold", "unproven"]
         assert rand in lines[at + 1 : at + 5]
         assert ["total", "55.1", "s", "231.4", "s", "74.7", "s", "partial"] in lines
-        assert "writeback, hit ratio 87.3 %, bypassed 0.0 MB, dirty at end 12.3 MB" in text
+        assert "writeback, hit ratio 87.3 %, bypassed 0 B, dirty at end 11.7 MiB" in text
         assert [f"array ({HDD.serial})".split()[0], f"({HDD.serial})", "61.40", "28.30"] in lines
         assert "warm-up rounds: writethrough 2, writeback 3, writearound 4 NOT SETTLED" in text
         assert all(len(line) <= 76 for line in text.splitlines())

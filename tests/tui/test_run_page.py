@@ -251,7 +251,7 @@ async def test_progress_is_shown_as_a_bar(engine: FakeEngine) -> None:
     engine.say(phase="preparing", progress=progress)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
-        assert "WD-1: 500 of 1,000 MB\n[███" in text_of(pilot, "#now")
+        assert "WD-1: 476.8 MiB of 953.7 MiB\n[███" in text_of(pilot, "#now")
         assert text_of(pilot, "#now").endswith("50 %")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from appliance.store.read.figures import FigureRow
 from appliance.workloads.surface.keys import SLICES, SurfaceVariant
 from appliance.workloads.verify.keys import READ, READ_COLD, WRITE, VerifyVariant
-from tui.format import show_exact, show_number, show_rate
+from tui.format import show_bytes, show_number, show_rate
 from tui.language import N_, _
 
 METRICS = (
@@ -42,13 +42,13 @@ def draft_surface(rows: Sequence[FigureRow]) -> Iterable[Draft]:
     if "min_slice_bytes_s" in whole:
         yield _("slowest slice"), f"{show_rate(whole['min_slice_bytes_s'].value):>12}", own
     if "unreadable_bytes" in whole:
-        text = f"{show_exact(whole['unreadable_bytes'].value):>12}"
+        text = f"{show_bytes(whole['unreadable_bytes'].value):>12}"
         if "app_read_bytes" in whole:
-            read = show_exact(whole["app_read_bytes"].value)
+            read = show_bytes(whole["app_read_bytes"].value)
             text += ", " + _("{amount} read").format(amount=read)
         yield _("unreadable"), text, own
     elif bad := [row for row in rows if row.metric == "unreadable_bytes"]:
-        amount = f"{show_exact(sum(row.value for row in bad)):>12}"
+        amount = f"{show_bytes(sum(row.value for row in bad)):>12}"
         yield _("unreadable"), _("{amount} so far").format(amount=amount), bad
     if whole.get("slow_ranges") and whole["slow_ranges"].value:
         yield _("slow ranges"), show_number(whole["slow_ranges"].value, "12,.0f"), own
@@ -71,13 +71,13 @@ def draft_verify(rows: Sequence[FigureRow], power_offs: Sequence[str]) -> Iterab
             unsteady = found["unsteady_bytes"].value if "unsteady_bytes" in found else 0
             if wrong or not unsteady:
                 told = _("{amount} WRONG") if wrong else _("nothing wrong")
-                parts.append(told.format(amount=show_exact(wrong)))
+                parts.append(told.format(amount=show_bytes(wrong)))
             if unsteady:
                 told = _("{amount} wrong once: RAM or cable")
-                parts.append(told.format(amount=show_exact(unsteady)))
+                parts.append(told.format(amount=show_bytes(unsteady)))
         if "unreadable_bytes" in found and (bad := found["unreadable_bytes"].value):
             told = _("{amount} UNWRITABLE") if phase.phase == WRITE else _("{amount} UNREADABLE")
-            parts.append(told.format(amount=show_exact(bad)))
+            parts.append(told.format(amount=show_bytes(bad)))
         if phase.phase == READ_COLD:
             parts.append(_describe_power_offs(power_offs))
         yield str(phase), "  ".join(parts), list(found.values())

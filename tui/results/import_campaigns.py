@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tui.charset import shorten
-from tui.format import show_exact
+from tui.format import show_bytes
 from tui.language import _, ngettext
 from tui.port import KaltstartError
 from tui.port.databases import FoundDatabase, Offered
@@ -60,7 +60,7 @@ def _make_list(found: tuple[FoundDatabase, ...], *, at: int) -> DatabasesDialog:
 
 def _describe(found: FoundDatabase) -> str:
     told = found.problem or ngettext("{count} campaign", "{count} campaigns", found.campaigns)
-    start = f"{shorten(found.name, _NAME):{_NAME}}{show_exact(found.size_bytes):>{_SIZE}}  "
+    start = f"{shorten(found.name, _NAME):{_NAME}}{show_bytes(found.size_bytes):>{_SIZE}}  "
     return start + shorten(told.format(count=found.campaigns), _WIDTH - len(start))
 
 

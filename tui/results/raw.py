@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, override
 
 from tui.charset import shorten
-from tui.format import show_exact
+from tui.format import show_bytes
 from tui.language import _
 from tui.model.campaigns import Campaign
 from tui.model.raw import RawOutput, RawPiece
@@ -63,17 +63,17 @@ def _fold(line: str, columns: int) -> list[str]:
 def describe_piece(piece: RawPiece) -> str:
     """Which part of it is shown: nobody may take a part for the whole."""
     if piece.is_all:
-        return show_exact(piece.total_bytes)
+        return show_bytes(piece.total_bytes)
     told = _("{begin} to {end} of {total}") if piece.first_byte else _("first {end} of {total}")
     return told.format(
-        begin=show_exact(piece.first_byte),
-        end=show_exact(piece.end_byte),
-        total=show_exact(piece.total_bytes),
+        begin=show_bytes(piece.first_byte),
+        end=show_bytes(piece.end_byte),
+        total=show_bytes(piece.total_bytes),
     )
 
 
 def _describe(output: RawOutput) -> str:
-    size = show_exact(output.size_bytes) if output.source in {"file", "health"} else ""
+    size = show_bytes(output.size_bytes) if output.source in {"file", "health"} else ""
     owner, name = shorten(output.owner, _OWNER), shorten(output.name, _NAME)
     return f"{owner:{_OWNER}}  {name:{_NAME}}{size:>10}"
 

@@ -12,7 +12,7 @@ from textual.containers import VerticalScroll
 
 from tui.charset import drawable, shorten, shorten_name
 from tui.figures.boots import draw_boots
-from tui.format import show_iops, show_number, show_rate
+from tui.format import show_bytes, show_iops, show_rate
 from tui.language import N_, _
 from tui.model.campaigns import ARRAY, Campaign
 from tui.model.engine_words import name_device, say
@@ -415,9 +415,7 @@ def describe_progress(progress: Progress, width: int) -> str:
     # Workloads without bytes count something else; no step of so few bytes is worth a bar.
     amount = _("{done} of {total}").format(done=done, total=total)
     if total >= 1e6:
-        amount = _("{done} of {total} MB").format(
-            done=show_number(done / 1e6, ",.0f"), total=show_number(total / 1e6, ",.0f")
-        )
+        amount = _("{done} of {total}").format(done=show_bytes(done), total=show_bytes(total))
     return f"{say(progress.label)}: {amount}\n{draw_progress(done, total, max(10, width - 8))}"
 
 

@@ -36,7 +36,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeKernel:
     ("threshold_bytes", "limit", "said"),
     [
         (8 << 30, ("0", "0"), ""),
-        (9 << 30, ("1", str(8 << 30)), "RAM holds at most 8.6 GB of unwritten data"),
+        (9 << 30, ("1", str(8 << 30)), "RAM holds at most 8 GiB of unwritten data"),
     ],
 )
 def test_the_page_cache_keeps_back_no_more_than_the_cache_can_take(

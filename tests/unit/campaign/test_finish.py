@@ -14,7 +14,7 @@ from appliance.campaign.log import record
 from appliance.errors import RefusedError, StickError
 from appliance.report.folder import held
 from appliance.store.campaigns import select_unreported_campaign
-from appliance.units import format_drive_size
+from appliance.units import format_size
 from tests.unit.campaign.world import World
 
 
@@ -153,7 +153,7 @@ def test_a_report_is_deleted_and_the_campaign_stays(
     (folder / "results.csv").write_bytes(bytes(2000))
     whose = {"created_at": before.created_at, "plan_sha256": before.plan_sha256}
     (folder / "results.json").write_text(json.dumps({"campaign": whose, "events": []}))
-    size = format_drive_size(sum(path.stat().st_size for path in folder.iterdir()))
+    size = format_size(sum(path.stat().st_size for path in folder.iterdir()), decimals=1)
     answer = delete_report(world.context(), 1)
     assert answer == f"reports/1-rack-4 is deleted: {size} are free"
     assert world.events()[-1] == (
