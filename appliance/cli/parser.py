@@ -57,9 +57,9 @@ def _add_engine_commands(add: _Add) -> None:
         "On a machine that was started from the stick: whether the plan can run there now. "
         "Elsewhere: every mistake in the plan itself."
     )
-    check.add_argument("plan", type=Path, metavar="PLAN", help=_PLAN)
+    _add_path(check, "plan", metavar="PLAN", help=_PLAN)
     run = add("run", engine.run, "start a campaign from a plan")
-    run.add_argument("plan", type=Path, metavar="PLAN", help=_PLAN)
+    _add_path(run, "plan", metavar="PLAN", help=_PLAN)
     run.add_argument(
         "--wait",
         action="store_true",
@@ -136,7 +136,7 @@ def _add_stored_commands(add: _Add) -> None:
     )
     export = add("export", stored.export, "write the report of every campaign")
     _add_out(export)
-    export.add_argument("--database", type=Path, metavar="FILE", help=_DATABASE)
+    _add_path(export, "--database", metavar="FILE", help=_DATABASE)
     compare = add(
         "compare",
         stored.compare,
@@ -156,19 +156,19 @@ def _add_stored_commands(add: _Add) -> None:
         help="compare although this differs (plan: any other key of the plan); may be given "
         "several times",
     )
-    compare.add_argument("--out", type=Path, metavar="FILE", help="write it as a page (HTML) too")
-    compare.add_argument("--database", type=Path, metavar="FILE", help=_DATABASE)
+    _add_path(compare, "--out", metavar="FILE", help="write it as a page (HTML) too")
+    _add_path(compare, "--database", metavar="FILE", help=_DATABASE)
     merge = add("merge", stored.merge, "import the finished campaigns of other databases")
-    merge.add_argument(
+    _add_path(
+        merge,
         "sources",
-        type=Path,
         nargs="+",
         metavar="DATABASE",
         help="of another stick: reports/kaltstart.sqlite on its KALTSTART",
     )
-    merge.add_argument(
+    _add_path(
+        merge,
         "--into",
-        type=Path,
         metavar="FILE",
         help=f"the database that they are added to, made if it is missing; {_DATABASE}",
     )
@@ -193,16 +193,26 @@ _DATABASE = "default: the stick's, if this machine was started from one"
 
 def _add_campaign(parser: argparse.ArgumentParser, default: str = "default: the newest") -> None:
     parser.add_argument("campaign", type=int, nargs="?", help=default)
-    parser.add_argument("--database", type=Path, metavar="FILE", help=_DATABASE)
+    _add_path(parser, "--database", metavar="FILE", help=_DATABASE)
 
 
 def _add_out(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    _add_path(
+        parser,
         "--out",
-        type=Path,
         metavar="FOLDER",
         help="with --database: where to (default: reports, here); without: on the stick KALTSTART",
     )
+
+
+_FILES = {"bash": "_shtab_compgen_files", "zsh": "_files"}
+"""What completes a path, as shtab has it in `shtab.FILE`; the command needs no shtab itself."""
+
+
+def _add_path(parser: argparse.ArgumentParser, name: str, **options: str) -> None:
+    """An argument that is a path: Tab completes files and folders."""
+    action = parser.add_argument(name, type=Path, **options)  # type: ignore[arg-type]  # texts only
+    action.complete = _FILES  # type: ignore[attr-defined]  # shtab looks for it
 
 
 def _add_json(parser: argparse._ActionsContainer) -> None:

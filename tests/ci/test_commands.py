@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sysconfig
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,27 @@ def test_every_command_explains_itself(name: str) -> None:
     done = _run(f"ci/{name}", "--help")
     assert done.returncode == 0
     assert done.stdout.startswith(f"usage: ci/{name}")
+
+
+def test_tab_completes_commands_options_and_files(tmp_path: Path) -> None:
+    done = _run("ci/command-docs", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "stick.sqlite").touch()
+    (tmp_path / "out").mkdir()
+    script = f"""
+        cd {tmp_path}; source ./kaltstart.bash
+        for line in "ver" "report --del" "verdicts --database st" "check st" "merge st" \
+            "merge x.sqlite st" "merge --into st" "report --out o" "compare 1 2 --out st"; do
+          COMP_WORDS=(kaltstart $line) COMPREPLY=()
+          COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+          _shtab_appliance
+          echo "${{COMPREPLY[*]}}"
+        done
+    """
+    assert _run("bash", "-c", script).stdout.splitlines() == [
+        *("verdicts", "--delete", "stick.sqlite", "stick.sqlite", "stick.sqlite"),
+        *("stick.sqlite", "stick.sqlite", "out", "stick.sqlite"),
+    ]
 
 
 @pytest.mark.parametrize("device", ["/dev/null", "/dev/no-such-disk", "README.md"])
