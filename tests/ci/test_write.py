@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writing the stick: to the disk that was shown and named by its serial number, and to no other."""
 
+import lzma
 import shutil
 import subprocess
 from pathlib import Path
@@ -24,12 +25,16 @@ esac
 """
 
 
+IMAGE = bytes(512) + b"EFI PART" + b"image" * 1000
+"""Begins as a disk does that has a GPT: its header is in the second block."""
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A repository whose ci/write finds a stick that is a file, and tools that know it."""
     (tmp_path / "ci").mkdir()
     (tmp_path / "build").mkdir()
-    (tmp_path / "build/kaltstart.raw").write_bytes(b"image" * 1000)
+    (tmp_path / "build/kaltstart.raw").write_bytes(IMAGE)
     sys_block = tmp_path / "sys/sdz"
     sys_block.mkdir(parents=True)
     for name, text in (("dev", "8:400"), ("diskseq", "7"), ("removable", "1")):
@@ -56,9 +61,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _write(folder: Path, *answers: str) -> subprocess.CompletedProcess[str]:
+def _write(
+    folder: Path, *answers: str, options: tuple[str, ...] = (), device: str = "sdz"
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["bash", folder / "ci/write", folder / "sdz"],
+        ["bash", folder / "ci/write", *options, folder / device],
         env={"PATH": f"{folder}/tools:/usr/bin:/bin"},
         input="".join(f"{answer}\n" for answer in answers),
         check=False,
@@ -70,7 +77,7 @@ def _write(folder: Path, *answers: str) -> subprocess.CompletedProcess[str]:
 def test_it_is_written_once_name_and_serial_number_are_typed(folder: Path) -> None:
     done = _write(folder, str(folder / "sdz"), "STICK-1")
     assert done.returncode == 0, done.stderr
-    assert (folder / "sdz").read_bytes() == b"image" * 1000
+    assert (folder / "sdz").read_bytes() == IMAGE
 
 
 def test_it_is_written_by_root_without_roots_path(folder: Path) -> None:
@@ -79,7 +86,7 @@ def test_it_is_written_by_root_without_roots_path(folder: Path) -> None:
     (folder / "tools/blockdev").rename(folder / "sbin/blockdev")
     done = _write(folder, str(folder / "sdz"), "STICK-1")
     assert done.returncode == 0, done.stderr
-    assert (folder / "sdz").read_bytes() == b"image" * 1000
+    assert (folder / "sdz").read_bytes() == IMAGE
 
 
 def test_who_may_not_write_to_it_is_told_before_any_question(folder: Path) -> None:
@@ -150,4 +157,42 @@ def test_a_disk_that_the_kernel_uses_unseen_is_not_written(folder: Path) -> None
     done = _write(folder, str(folder / "sdz"), "STICK-1")
     assert done.returncode == 3
     assert "the kernel is using" in done.stderr
+    assert (folder / "sdz").read_bytes() == b"theirs"
+
+
+@pytest.mark.parametrize("name", ["README.md", "kaltstart.raw.zst", "notes.xz"])
+def test_what_is_no_image_of_a_disk_is_not_written(folder: Path, name: str) -> None:
+    """A compressed image is none either: no machine would start from the stick."""
+    image = folder / name
+    text = b"some text, or what a program has compressed. " * 100
+    image.write_bytes(lzma.compress(text) if name.endswith(".xz") else text)
+    done = _write(folder, str(folder / "sdz"), "STICK-1", options=("--image", str(image)))
+    assert done.returncode == 3
+    assert f"{name} is not the image of a stick" in done.stderr
+    assert (folder / "sdz").read_bytes() == b"theirs"
+
+
+def test_a_compressed_release_is_written_as_what_is_in_it(folder: Path) -> None:
+    image = folder / "kaltstart-1-amd64.img.xz"
+    image.write_bytes(lzma.compress(IMAGE, check=lzma.CHECK_CRC32))
+    done = _write(folder, str(folder / "sdz"), "STICK-1", options=("--image", str(image)))
+    assert done.returncode == 0, done.stderr
+    assert (folder / "sdz").read_bytes() == IMAGE
+
+
+@pytest.mark.parametrize(
+    ("options", "device", "code", "said"),
+    [
+        (("--keep",), "sdz", 2, "write: unknown option --keep"),
+        (("--image",), "", 2, "write: "),
+        ((), "sdy", 3, "lsblk -o PATH,MODEL,SIZE,TRAN"),
+        (("sda",), "sdz", 2, "write: name one device"),
+    ],
+)
+def test_a_mistake_in_the_command_is_named(
+    folder: Path, options: tuple[str, ...], device: str, code: int, said: str
+) -> None:
+    done = _write(folder, options=options, device=device)
+    assert done.returncode == code
+    assert said in done.stderr
     assert (folder / "sdz").read_bytes() == b"theirs"
