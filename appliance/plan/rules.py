@@ -303,11 +303,13 @@ def _find_places(
         if not drives:
             continue
         if not matching:
-            known = " or ".join(show_value(_identity_of(each)) for each in drives.values())
+            identities = filter(None, map(_identity_of, drives.values()))
+            known = " or ".join(map(show_value, identities))
+            those = f" ({known})" if known else ""
             array = f' or "{ARRAY}"' if has_array else ""
             yield Problem(
                 path,
-                f"must be the serial number or WWN of a drive of this plan ({known}){array}, "
+                f"must be the serial number or WWN of a drive of this plan{those}{array}, "
                 f"not {show_value(wanted)}",
             )
         elif len(matching) > 1:

@@ -28,6 +28,7 @@ _LONG_KEY = re.compile(
 # Python converts no longer ones (sys.int_info), and does not say where they are.
 _LONG_NUMBER = re.compile(r"(?:[0-9]_?){4301}")
 
+_LINE = "a line is a key, = and a value, as in version = 1"
 # What tomllib says of the usual mistakes, in words for a person who does not know TOML.
 _PLAIN_WORDS = {
     "Invalid value": (
@@ -39,6 +40,8 @@ _PLAIN_WORDS = {
     ),
     r"Illegal character '\n'": "the closing quote is missing",
     r"Unescaped '\' in a string": r"a backslash in quotes is written as \\",
+    "Expected '=' after a key in a key/value pair": _LINE,
+    "Invalid statement": _LINE,
     "Cannot overwrite a value": "the key or table is given twice",
 }
 _DECLARED_TWICE = re.compile(r"Cannot declare \(.*\) twice")
@@ -48,12 +51,17 @@ def decode(raw: bytes, *, name: str, kind: str) -> str:
     """`raw` as text. Raises PlanError when it is too big or not UTF-8."""
     if len(raw) > MAX_BYTES:
         raise make_error(name, f"is bigger than 64 KiB; that is no {kind}")
+    told = "is not UTF-8 text; save the file with the encoding UTF-8"
+    # UTF-16 without a mark at its begin decodes, into letters with zeros between them.
+    first_bad = raw.find(0)
     try:
-        return raw.decode("utf-8-sig")
+        text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        told = "is not UTF-8 text; save the file with the encoding UTF-8"
         raise make_error(name, told, line=line) from error
+    if first_bad >= 0:
+        raise make_error(name, told, line=raw.count(b"\n", 0, first_bad) + 1)
+    return text
 
 
 def parse(text: str, *, name: str, kind: str) -> dict[str, Any]:

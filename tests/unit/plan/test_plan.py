@@ -196,6 +196,11 @@ def test_types_and_ranges_are_strict(line: str, *, accepted: bool) -> None:
         ("[boot]\nboot_set = 256M\n", "line 2: is not TOML: something follows the value; texts"),
         ('[[drive]]\nserial = "WD-1\n', "line 2: is not TOML: the closing quote is missing"),
         ('[campaign]\nname = "C:\\d"\n', r"a backslash in quotes is written as \\"),
+        ("version: 1\n", "line 1: is not TOML: a line is a key, = and a value, as in version = 1"),
+        (
+            '{"version": 1}',
+            "line 1: is not TOML: a line is a key, = and a value, as in version = 1",
+        ),
         ('a = "\x1b[31m"', r"is not TOML: Illegal character '\x1b'"),
     ],
 )
@@ -204,6 +209,22 @@ def test_what_is_no_plan_at_all(text: str, problem: str) -> None:
     assert line.startswith("plan.toml")
     assert problem in line
     assert line.isprintable()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_what_windows_saves_in_another_encoding_is_told(encoding: str) -> None:
+    """Without a mark at its begin it is valid UTF-8, with a zero behind each letter."""
+    with pytest.raises(PlanError, match="line 1: is not UTF-8 text; save the file with"):
+        decode_plan(MINIMAL.encode(encoding))
+
+
+def test_a_workload_on_no_drive_is_told_those_that_have_a_name() -> None:
+    drives = '[[drive]]\nserial = "A"\n[[drive]]\nrole = "target"\n'
+    told = problems_of(f'version = 1\n{drives}[[workload]]\nkind = "surface"\non = "Z"\n')
+    assert any(line.endswith('a drive of this plan ("A"), not "Z"') for line in told)
+    nameless = drives.replace('serial = "A"\n', "")
+    told = problems_of(f'version = 1\n{nameless}[[workload]]\nkind = "surface"\non = "Z"\n')
+    assert any(line.endswith('a drive of this plan, not "Z"') for line in told)
 
 
 def test_drives_that_are_compared_with_each_other_must_be_two() -> None:
@@ -227,11 +248,6 @@ def test_a_plan_of_nothing_but_mistakes_is_cut_short() -> None:
 def test_a_byte_order_mark_and_windows_line_ends_do_no_harm() -> None:
     raw = b"\xef\xbb\xbf" + MINIMAL.replace("\n", "\r\n").encode()
     assert parse_plan(decode_plan(raw)) == parse_plan(MINIMAL)
-
-
-def test_utf_16_is_named_as_what_it_is() -> None:
-    with pytest.raises(PlanError, match="save the file with the encoding UTF-8"):
-        decode_plan(MINIMAL.encode("utf-16"))
 
 
 def test_bytes_are_bounded_before_decoding(tmp_path: Path) -> None:
