@@ -126,6 +126,7 @@ class KaltstartApp(App[None]):
         self._read_at_cpu_s = 0.0
         # Textual takes an attribute named `_key_s` for what is to be done at the key s.
         self._last_key_s = float("-inf")
+        self._steps_back_soon = False
         self._repainter = Repainter(self, kernel_log) if kernel_log is not None else None
 
     def on_mount(self) -> None:
@@ -308,17 +309,26 @@ class KaltstartApp(App[None]):
 
     @override
     async def on_event(self, event: events.Event) -> None:
-        if isinstance(event, events.Key) and not event.is_forwarded:
-            self._last_key_s = time.monotonic()
-            if priority.is_forward():
-                self.set_timer(priority.KEY_S, self._step_back_once_drawn)
-            if self.snapshot.countdown is not None:
-                self._stop_countdown()
-                return
-        await super().on_event(event)
+        if not isinstance(event, events.Key) or event.is_forwarded:
+            await super().on_event(event)
+            return
+        self._last_key_s = time.monotonic()
+        if self.snapshot.countdown is not None:
+            self._stop_countdown()
+        # No widget of a page takes keys but by bindings: they need not go through all of them.
+        elif not (isinstance(self.screen, Page) and await self._check_bindings(event.key)):
+            await super().on_event(event)
+        self._step_back_soon()
 
-    def _step_back_once_drawn(self) -> None:
-        self.call_after_refresh(priority.step_back_again)
+    def _step_back_soon(self) -> None:
+        if priority.is_forward() and not self._steps_back_soon:
+            self._steps_back_soon = True
+            self.set_timer(priority.KEY_S, partial(self.call_after_refresh, self._step_back))
+
+    def _step_back(self) -> None:
+        priority.step_back_again()
+        self._steps_back_soon = False
+        self._step_back_soon()  # after another key
 
     def _stop_countdown(self) -> None:
         if not self._stopping:
@@ -349,7 +359,7 @@ class KaltstartApp(App[None]):
 
     def _go_to(self, name: str) -> None:
         self.switch_mode(name)
-        self._keep_page(name)
+        self.call_after_refresh(self._keep_page, name)
 
     def _keep_page(self, name: str, *, crash: str = "") -> None:
         self.port.keep(PageState(page=name, crash=crash))

@@ -35,6 +35,9 @@ def drawable(text: str) -> str:
     What a terminal might act on (controls, odd blanks) comes as `\x1b`, as everywhere in this
     project. Line breaks count as foreign: this is for single lines.
     """
+    # Nearly all there is, and quickly told.
+    if text.isascii() and text.isprintable():
+        return text
     text = text.translate(_LOOKALIKE)
     if ALLOWED.issuperset(text):
         return text

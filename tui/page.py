@@ -88,9 +88,16 @@ def entitle(panel: Widget, title: str) -> None:
         panel.border_title = shown
 
 
+class Group(Vertical):
+    """Widgets in a column, with nothing of its own to be drawn: neither frame nor background."""
+
+    BLANK = True
+
+
 class Page(Screen[None]):
     """One page. `show` is called with every new snapshot while the page is the one on screen."""
 
+    BLANK = True
     NAME: ClassVar[str]
     TITLE: ClassVar[str]
     HELP: ClassVar[str]
@@ -113,7 +120,7 @@ class Page(Screen[None]):
         yield Line(id="header")
         yield Line(id="modes")
         yield Line(id="banner")
-        with Vertical(id="body"):
+        with Group(id="body"):
             yield from self.compose_body()
         yield Line(id="message")
         yield Line(id="keys")

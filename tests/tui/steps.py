@@ -74,7 +74,7 @@ def page(pilot: Pilot[Any]) -> Page:
 
 def text_of(pilot: Pilot[Any], selector: str) -> str:
     """A line of the topmost screen, as it is drawn."""
-    return str(pilot.app.screen.query_one(selector, Line).content)
+    return str(pilot.app.screen.query_one(selector, Line).render())
 
 
 async def scrolled_to(pilot: Pilot[Any], text: str) -> None:

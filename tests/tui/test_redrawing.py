@@ -4,6 +4,7 @@
 from dataclasses import replace
 
 import pytest
+from textual._compositor import Compositor
 from textual.css.stylesheet import Stylesheet
 
 from tests.tui.fake import FakeEngine
@@ -12,6 +13,7 @@ from tests.tui.steps import app_of, drawn, page, press, settle, text_of
 from tui.app import KaltstartApp
 from tui.drives.page import DrivesPage
 from tui.model.snapshot import Snapshot
+from tui.widgets.line import Line
 
 _TWO = (HDD, replace(HDD, path="/dev/sdb", serial="WD-OTHER"))
 
@@ -30,14 +32,57 @@ async def test_the_cursor_takes_the_details_along_and_moves_nothing_else(
         assert laid_out == []
 
 
+async def test_the_cursor_has_only_the_lines_drawn_that_differ(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.show_drives(*_TWO)
+    drawn_lines: set[int] = set()
+    update = Compositor.render_partial_update
+
+    def note(compositor: Compositor) -> object:
+        for region in compositor._dirty_regions:
+            drawn_lines.update(region.line_range)
+        return update(compositor)
+
+    async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        before = drawn(pilot).splitlines()
+        monkeypatch.setattr(Compositor, "render_partial_update", note)
+        await press(pilot, "down")
+        after = drawn(pilot).splitlines()
+        differ = {y for y, (old, new) in enumerate(zip(before, after, strict=True)) if old != new}
+        rows = {y for y, line in enumerate(after) if line.startswith("│ sd")}
+        notes = {y + 1 for y in rows}
+        assert differ
+        assert differ <= drawn_lines <= differ | rows | notes
+
+
+async def test_what_was_written_while_a_line_was_hidden_is_seen_when_it_is_not(
+    engine: FakeEngine,
+) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        line = pilot.app.screen.query_one("#next", Line)
+        line.show("before")
+        await pilot.pause()
+        line.display = False
+        await pilot.pause()
+        line.show("after")
+        line.display = True
+        await pilot.pause()
+        assert "after" in drawn(pilot)
+        assert "before" not in drawn(pilot)
+
+
 async def test_details_that_need_more_lines_or_fewer_have_their_place(engine: FakeEngine) -> None:
     async with KaltstartApp(engine.port()).run_test(size=(60, 40)) as pilot:
         await settle(pilot)
-        details = pilot.app.screen.query_one("#details")
+        details = pilot.app.screen.query_one("#details", Line)
         heights = set()
         for key in ("down",) * 4 + ("up",) * 4:
             await press(pilot, key)
-            heights.add(details.size.height)
+            place = details.size
+            heights.add(details.get_content_height(place, pilot.app.size, place.width))
             before = drawn(pilot)
             pilot.app.screen.refresh(layout=True)
             await pilot.pause()

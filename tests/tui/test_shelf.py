@@ -5,8 +5,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from rich.style import Style as RichStyle
 from rich.text import Text
 from textual.coordinate import Coordinate
+from textual.style import Style
 from textual.widgets import DataTable
 
 from appliance.store.verdicts import Depth, Verdict
@@ -309,6 +311,6 @@ async def test_each_outcome_has_its_colour_in_large_letters(engine: FakeEngine) 
     async with KaltstartApp(engine.port()).run_test(size=(160, 50)) as pilot:
         await settle(pilot)
         await press(pilot, "3")
-        shown = pilot.app.screen.query_one("#accepted", Line).content
-        assert isinstance(shown, Text)
-        assert [str(span.style) for span in shown.spans] == [WARNING, GOOD]
+        shown = pilot.app.screen.query_one("#accepted", Line).render()
+        colours = [Style.from_rich_style(RichStyle.parse(each)) for each in (WARNING, GOOD)]
+        assert [span.style for span in shown.spans] == colours

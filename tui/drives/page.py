@@ -18,14 +18,14 @@ from tui.drives.texts import (
     describe_history,
     describe_note,
     describe_parting,
-    do_fit,
     fit_lines,
+    shorten_lines,
 )
 from tui.drives.unlisted import describe_unlisted, list_unlisted
 from tui.language import N_, _, ngettext
 from tui.model.drives import ArrayMember, DriveRow, keep_order
 from tui.model.snapshot import Snapshot
-from tui.page import Page, entitle
+from tui.page import Group, Page, entitle
 from tui.roles import ACCENT, paint, paint_keys
 from tui.widgets.choice import Choice
 from tui.widgets.dialog import Ask
@@ -95,8 +95,8 @@ class DrivesPage(Page):
 
     @override
     def compose_body(self) -> ComposeResult:
-        with Vertical(id="drives"):
-            with Vertical(id="listed"):
+        with Group(id="drives"):
+            with Group(id="listed"):
                 yield Table()
                 yield Line(id="unlisted")
                 yield Line(id="next")
@@ -363,7 +363,7 @@ class DrivesPage(Page):
         details, button = self.query_one("#details", Line), self.query_one("#take-apart", Choice)
         button.relabel(_("Dismantle the array"))
         button.display = self._may_take_apart(snapshot)
-        entitle(self.query_one("#about"), drive.device if drive else _("Details"))
+        entitle(self.query_one("#about"), _("Details"))
         if drive is None:
             is_none = not (snapshot.looking or snapshot.drives or snapshot.unlisted)
             details.show(_("No drive was found.") if is_none else "")
@@ -379,9 +379,9 @@ class DrivesPage(Page):
             height -= len(self.query_one("#next", Line).text.splitlines())
         width, height = max(30, width), max(_DETAIL_LINES, height - 2 - button.display)
         lines = describe_drive(drive, table_columns=width) + history
-        if not do_fit(lines, width, height):
-            lines = describe_drive(drive) + history
         text = fit_lines(lines, width, height)
+        if text is None:
+            text = shorten_lines(describe_drive(drive) + history, width, height)
         details.show(paint(text, has_names=True))
 
 

@@ -114,16 +114,12 @@ def _describe_location(drive: DriveRow) -> list[str]:
     return [_("Location: {where}").format(where=drive.details.location)]
 
 
-def do_fit(lines: Sequence[str], width: int, height: int) -> bool:
-    """Whether all of them can be seen."""
-    return len(_wrap(lines, width)) <= height
+def fit_lines(lines: Sequence[str], width: int, height: int) -> str | None:
+    """All of the lines, if they can be seen."""
+    return "\n".join(lines) if len(_wrap(lines, width)) <= height else None
 
 
-def _wrap(lines: Sequence[str], width: int) -> list[str]:
-    return [part for line in lines for part in textwrap.wrap(drawable(line), width) or [""]]
-
-
-def fit_lines(lines: Sequence[str], width: int, height: int) -> str:
+def shorten_lines(lines: Sequence[str], width: int, height: int) -> str:
     """The lines wrapped, as many as fit; the last one says how many do not and where they are."""
     wrapped = _wrap(lines, width)
     if len(wrapped) <= height:
@@ -132,6 +128,14 @@ def fit_lines(lines: Sequence[str], width: int, height: int) -> str:
     count = len(wrapped) - len(kept)
     more = ngettext("... {count} more line: press d", "... {count} more lines: press d", count)
     return "\n".join([*kept, more.format(count=count)])
+
+
+def _wrap(lines: Sequence[str], width: int) -> list[str]:
+    return [
+        part
+        for line in map(drawable, lines)
+        for part in ([line] if len(line) <= width else textwrap.wrap(line, width))
+    ]
 
 
 def describe_parting(member: ArrayMember, drives: Sequence[DriveRow]) -> str:

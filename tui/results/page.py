@@ -10,7 +10,7 @@ from typing import ClassVar, override
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 
 from appliance.store.read.overview import BootRow
 from appliance.store.verdicts import VerdictRow
@@ -27,7 +27,7 @@ from tui.model.campaigns import Campaign, CampaignDrive, Figure, Step
 from tui.model.engine_words import name_device, name_role, say
 from tui.model.snapshot import Snapshot
 from tui.model.verdicts import SIGNS, describe_depth, find_sign, list_reasons
-from tui.page import Page, entitle
+from tui.page import Group, Page, entitle
 from tui.results.compare import compare
 from tui.results.import_campaigns import take_over
 from tui.results.raw import show_raw
@@ -110,9 +110,9 @@ class ResultsPage(Page):
     def compose_body(self) -> ComposeResult:
         table = Table(show_header=False)
         table.add_column("campaign", key="campaign")
-        with Vertical(id="campaigns"):
+        with Group(id="campaigns"):
             yield table
-            with Vertical(id="chosen"):
+            with Group(id="chosen"):
                 with VerticalScroll():
                     yield Line(id="verdict")
                     yield Line(id="results")

@@ -21,7 +21,9 @@ class Keyboard(LinuxDriver):
 
     @override
     def process_message(self, message: Message) -> None:
-        if isinstance(message, events.Key):
-            say_pressed()
+        is_key = isinstance(message, events.Key)
+        if is_key:
             priority.come_forward()
         super().process_message(message)
+        if is_key:
+            say_pressed()
