@@ -8,7 +8,8 @@ hang the list. Must never write and never judge: that is `safety`.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,8 @@ class _Udev:
     """How long it may take to look at all drives."""
 
     settle_s: int = _SETTLE_S
+    locked: set[str] = field(default_factory=set)
+    """Where the drives are that are locked against it."""
 
 
 _udev = _Udev()
@@ -56,12 +59,28 @@ _udev = _Udev()
 def find_settled_drives() -> tuple[Drive, ...]:
     """All drives, once udev has looked at each: right after a start a slow one takes its time.
 
-    One that hangs while udev looks at it holds udev up for ever: the full time is waited once.
+    One that hangs while udev looks at it holds udev up for ever: the full time is waited once. So
+    does one that was written to and is still locked, for up to three minutes: it is not waited for.
     """
-    command = ["udevadm", "settle", f"--timeout={_udev.settle_s}"]
-    done = run(command, check=False, timeout_s=_udev.settle_s + 10)
-    _udev.settle_s = _SETTLE_S if done.returncode == 0 else _STUCK_S
+    is_held = bool(_udev.locked)
+    wait_s = _STUCK_S if is_held else _udev.settle_s
+    command = ["udevadm", "settle", f"--timeout={wait_s}"]
+    done = run(command, check=False, timeout_s=wait_s + 10)
+    if done.returncode == 0:
+        _udev.settle_s = _SETTLE_S
+    elif not is_held:
+        _udev.settle_s = _STUCK_S
     return find_drives()
+
+
+@contextmanager
+def noted_as_locked(path: str) -> Iterator[None]:
+    """Whoever enters it holds the lock of the disk at `path`, which udev waits for."""
+    _udev.locked.add(path)
+    try:
+        yield
+    finally:
+        _udev.locked.discard(path)
 
 
 def find_drives() -> tuple[Drive, ...]:

@@ -21,6 +21,7 @@ from appliance.drives.identity import check_identity
 from appliance.drives.identity_query import AskedIdentity, ask_again, ask_identity
 from appliance.drives.loops import find_loops_over
 from appliance.drives.model import Drive
+from appliance.drives.probe import noted_as_locked
 from appliance.drives.safety import may_write
 from appliance.errors import RefusedError, StepFailedError
 from appliance.run import run
@@ -105,6 +106,7 @@ def unlocked(
         undo.callback(_look_again, now)  # runs last, when the lock is gone
         undo.callback(os.close, fd)
         _lock(fd, now)
+        undo.enter_context(noted_as_locked(now.path))
         # The name could have passed to another disk before it was opened, and a second one of the
         # same identity could have come; from here on the name cannot pass.
         now = _look_at(now, stick=stick, released_identity=released_identity)

@@ -106,12 +106,12 @@ class PlannedDrive:
     NEEDS_ONE: ClassVar = ("serial", "wwn")
 
     serial: str = key(
-        text("the drive's serial number as a text in quotes", most=256),
+        text("the drive's serial number in quotes, 1 to 256 characters", most=256),
         absent="",
         says="The exact serial number.",
     )
     wwn: str = key(
-        text("the drive's WWN as a text in quotes", most=256),
+        text("the drive's WWN in quotes, 1 to 256 characters", most=256),
         absent="",
         says="The exact World Wide Name.",
     )
@@ -134,7 +134,7 @@ class PlannedDrive:
         "and writes to it. Repeats its serial number, or its WWN if no serial is given.",
     )
     model: str = key(
-        text("the drive's model as a text in quotes", most=256),
+        text("the drive's model in quotes, 1 to 256 characters", most=256),
         absent="",
         says="The exact model. Needed with erase or start if the serial number is not the drive's "
         "own: behind USB bridges and docks.",

@@ -121,8 +121,11 @@ def describe_plan(plan: Plan) -> str:
 
 
 def _list_booted(plan: Plan) -> str:
-    tested = [show_value(each.identity) for each in plan.booted_drives if each.is_tested]
-    return f"each of {_join([*tested, 'the array'])}" if tested else "the array"
+    booted = [
+        show_value(each.identity) if each.is_tested else "the array"
+        for each in sorted(plan.booted_drives, key=lambda each: not each.is_tested)
+    ]
+    return booted[0] if len(booted) == 1 else f"each of {_join(booted)}"
 
 
 def _list_workloads(plan: Plan) -> str:

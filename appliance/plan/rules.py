@@ -212,14 +212,23 @@ def _check_members(drives: _Drives) -> Iterator[Problem]:
 
 def _check_use(shape: Shape) -> Iterator[Problem]:
     """An array that nothing runs on would be made for nothing."""
-    workloads = shape.workloads.values()
-    is_booted = shape.boot is not None and shape.boot.value.installs
-    if is_booted or not workloads or shape.has_unknown_workloads:
+    boot, workloads = shape.boot, shape.workloads.values()
+    if boot is not None:
+        if boot.value.mode == "install" or "mode" in boot.broken:
+            return
+        if _has_known_roles(shape.drives) and not any(map(_is_tested, shape.drives.values())):
+            told = (
+                'only "install" boots an array; a replay reads drives with the role target or '
+                "control, and no drive has it"
+            )
+            yield Problem(("boot", "mode"), told)
+    if (boot is None and not workloads) or shape.has_unknown_workloads:
         return
     if not any(ARRAY in each.value.on or "on" in each.broken for each in workloads):
         yield Problem(
             (ARRAY,),
-            f"nothing uses it; add on = {quote(ARRAY)} to a workload, or a [boot] table",
+            f"nothing uses it; add on = {quote(ARRAY)} to a workload, "
+            'or a [boot] table with mode = "install"',
         )
 
 

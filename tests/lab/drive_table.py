@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One `[[drive]]` table of DRIVES.toml being read. Pure."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -52,7 +53,8 @@ class Table:
     def seconds(self, key: str, default: float) -> float:
         """Seconds."""
         value = self.values.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not 0 <= value < math.inf:
             raise self.problem(f"{key} must be seconds, such as 0.01")
         return float(value)
 

@@ -81,8 +81,8 @@ def draw_chunks(within: Piece, *, sample: float, seed: str) -> tuple[Piece, ...]
         return (within,)
     blocks = within.size_bytes // ALIGNMENT_BYTES
     wanted = max(round(blocks * sample), 1)
-    length = min(CHUNK_BYTES // ALIGNMENT_BYTES, wanted)
-    count = min(max(round(wanted / length), 1), blocks // length)
+    count = ceil(wanted / (CHUNK_BYTES // ALIGNMENT_BYTES))
+    length = wanted // count
     # Python promises the same numbers for a seed from random() alone.
     numbers = random.Random(seed)
     chunks = []

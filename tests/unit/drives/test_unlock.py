@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.drives import probe
 from appliance.drives import unlock as writable
 from appliance.drives.identity import compare_identity
 from appliance.drives.identity_query import AskedIdentity
@@ -121,6 +122,26 @@ def test_unlocks_locks_and_leaves_it_read_only(machine: Machine) -> None:
     # udev is asked to look again only when it can: after the lock has gone.
     assert machine.locked_during == [True, True, False]
     assert Path(machine.drive.path).read_bytes().startswith(b"written")
+
+
+def test_udev_is_not_waited_for_while_a_drive_is_locked_against_it(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[str] = []
+
+    def run(command: list[str], *, check: bool, timeout_s: float) -> Finished:
+        assert not check
+        assert timeout_s > 0
+        waits.append(command[-1])
+        return Finished(tuple(command), returncode=int(len(waits) == 2), stdout="", stderr="")
+
+    monkeypatch.setattr(probe, "run", run)
+    monkeypatch.setattr(probe, "find_drives", tuple)
+    probe.find_settled_drives()
+    with unlocked_disk(machine):
+        probe.find_settled_drives()
+    probe.find_settled_drives()
+    assert waits == ["--timeout=60", "--timeout=5", "--timeout=60"]
 
 
 def test_a_drive_that_protects_itself_is_refused_before_anything_is_written(

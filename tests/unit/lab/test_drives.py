@@ -81,6 +81,8 @@ def test_start_file_is_looked_up_beside_the_description() -> None:
         ("[[drive]]\nserial = 'A'\nwwn = 'zz'", "wwn must be hexadecimal"),
         ("[[drive]]\nserial = 'A'\nbus = 'nvme'\nwwn = '0x5'", "wwn is for sata and scsi only"),
         ("[[drive]]\nserial = 'A'\nseek_min_s = -1", "seek_min_s must be seconds"),
+        ("[[drive]]\nserial = 'A'\nseek_min_s = inf", "seek_min_s must be seconds"),
+        ("[[drive]]\nserial = 'A'\nseek_min_s = nan", "seek_min_s must be seconds"),
         ("[[drive]]\nserial = '123456789012345678901'", "20 characters at most"),
         ("[[drive]]\nserial = 'A'\nsectors = '4K'", "'4K' is none of 512n, 512e, 4Kn"),
         ("[[drive]]\nserial = 'A'\nsectors = '4Kn'", "no 4Kn drives on sata"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from appliance.drives.model import Drive
-from appliance.errors import RefusedError
+from appliance.errors import PlanError, RefusedError
 from appliance.plan.compose import compose_plan
 from appliance.plan.machine_rules import find_conflicts
 from appliance.plan.model import ArrayPlan, Plan
@@ -137,6 +137,22 @@ def test_describe_plan_tells_the_array_from_the_other_drives() -> None:
         '10 cold boots of each of "T" and the array, then sql on each target and control drive;'
         in describe_plan(plan)
     )
+
+
+def test_a_replay_boots_no_array() -> None:
+    boot, on_array = '[boot]\nmode = "replay"\n', f'{SQL}\non = "array"'
+    with pytest.raises(PlanError) as caught:
+        plan_of(boot=boot)
+    mode, array = caught.value.problems
+    assert 'boot.mode: only "install" boots an array' in str(mode)
+    assert "array: nothing uses it" in str(array)
+    with pytest.raises(PlanError, match="and no drive has it"):
+        plan_of(on_array, boot=boot)
+    target = '[[drive]]\nserial = "T"\n'
+    with pytest.raises(PlanError, match="nothing uses it"):
+        plan_of(boot=boot, drives=target + DRIVES)
+    plan = plan_of(on_array, boot=boot, drives=target + DRIVES)
+    assert '10 cold replayed boots of "T", then sql on the array;' in describe_plan(plan)
 
 
 def test_a_composed_plan_has_the_array() -> None:

@@ -79,6 +79,16 @@ def test_a_sample_is_as_large_as_asked_for_and_drawn_anew_by_each_seed() -> None
     assert sum(each.size_bytes for each in small) == pytest.approx(262_144, abs=ALIGNMENT_BYTES)
 
 
+@pytest.mark.parametrize("sample", [0.02, 0.25, 0.3, 0.9])
+def test_a_sample_of_a_small_drive_is_as_large_as_asked_for(sample: float) -> None:
+    within = Piece(0, (2 << 30) // SLICES)  # 1.28 chunks at 0.25
+    chunks = draw_chunks(within, sample=sample, seed="1")
+    assert sum(each.size_bytes for each in chunks) == pytest.approx(
+        sample * within.size_bytes, rel=0.01
+    )
+    assert max(each.size_bytes for each in chunks) <= CHUNK_BYTES
+
+
 def test_every_block_of_a_slice_can_be_drawn() -> None:
     within = Piece(0, 16 * ALIGNMENT_BYTES)
     met = {
