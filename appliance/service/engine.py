@@ -19,9 +19,9 @@ from appliance.campaign.boots.attempts import settle_armed
 from appliance.campaign.boots.install import prepare
 from appliance.campaign.boots.installed import find_returned, store_report
 from appliance.campaign.boots.next_boot import Outcome, start_next_boot
+from appliance.campaign.boots.pending_replay import import_pending_replay
 from appliance.campaign.boots.rehearsal import begin_trial, continue_trial, end_trial, rehearse
 from appliance.campaign.boots.replay import find_due_replay, measure_replay
-from appliance.campaign.boots.spare_replay import import_kept_replay
 from appliance.campaign.context import (
     CampaignContext,
     leave,
@@ -265,7 +265,7 @@ class Appliance:
         record(self, "ready", version=VERSION, firmware=self.this_boot.firmware)
         self.awaited.check_database(self.connection)  # of a new one it is the first line
         self._tidy_firmware()
-        self._import_kept_replay()
+        self._import_pending_replay()
         # What is on a stick that was pulled out may be of another machine's doing.
         if owed := read_owed_pause() or (PULLED if self.is_back else ""):
             self._pause_unfinished(owed)
@@ -292,10 +292,10 @@ class Appliance:
             self._look_at_drives()
             self.host.clock.sleep(_POLL_S)
 
-    def _import_kept_replay(self) -> None:
+    def _import_pending_replay(self) -> None:
         """Before anything repeats its boot. A stick that does not accept it pauses the campaign."""
         try:
-            import_kept_replay(self.context)
+            import_pending_replay(self.context)
         except StickError as error:
             refuse(self, reasons_of(error))
             self._pause_unfinished(str(error))
@@ -476,7 +476,7 @@ class Appliance:
 
     def _run_anew(self, campaign_id: int) -> None:
         """The same for one that a person, or its plan, lets run in this boot."""
-        import_kept_replay(self.context)  # before its boot, or another one, is armed
+        import_pending_replay(self.context)  # before its boot, or another one, is armed
         count_power_action(self.connection, campaign_id)
         note_power_action(self.connection, self.host)
         self._run_campaign(campaign_id)

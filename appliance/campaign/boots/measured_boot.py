@@ -12,15 +12,15 @@ from functools import partial
 
 from appliance.campaign.boots.attempts import check_path, fail_attempt
 from appliance.campaign.boots.next_boot import Outcome, find_forgotten_power_ons, start_next_boot
+from appliance.campaign.boots.pending_sample import (
+    BootSource,
+    PendingSample,
+    SourceDrive,
+    read_pending,
+    save_pending,
+)
 from appliance.campaign.boots.recorded_reads import stop_recording
 from appliance.campaign.boots.sample import find_root_disk, take_sample
-from appliance.campaign.boots.spare_sample import (
-    KeptDrive,
-    KeptRoot,
-    KeptSample,
-    keep_sample,
-    read_kept,
-)
 from appliance.campaign.boots.store_sample import Due, store_sample
 from appliance.campaign.console_keys import Consoles, Keyboards
 from appliance.campaign.context import CampaignContext, Countdown, leave, pause
@@ -250,11 +250,11 @@ def _keep(
         this_boot = host.this_boot
         slot = this_boot.slot or 0
         entry = entry_name(slot, charted=this_boot.charted)
-        waiting = read_kept()
+        waiting = read_pending()
         if waiting and waiting.sample and waiting.entry == entry:
             return
-        keep_sample(
-            KeptSample(
+        save_pending(
+            PendingSample(
                 boot_id=this_boot.boot_id,
                 entry=entry,
                 reason=sample.message if isinstance(sample, KaltstartError) else reason,
@@ -266,7 +266,7 @@ def _keep(
         host.announce("refused", reason=str(error))
 
 
-def _find_root(host: Host, slot: int, drives: Sequence[Drive]) -> KeptRoot | None:
+def _find_root(host: Host, slot: int, drives: Sequence[Drive]) -> BootSource | None:
     """What this boot came from; None where it is not known: no sample is taken then."""
     try:
         disk = find_root_disk(slot)
@@ -275,12 +275,12 @@ def _find_root(host: Host, slot: int, drives: Sequence[Drive]) -> KeptRoot | Non
             return None
         drive, cache, set_uuid = members
         if cache is None:
-            return KeptRoot(drive.disk_uuid, KeptDrive.of(drive))
+            return BootSource(drive.disk_uuid, SourceDrive.of(drive))
         with side_work(host, "the array", tell=tell_nobody) as hand:
             reading = partial(read_settings, drive, set_uuid=set_uuid)
             settings = hand.do(reading, "reading how it runs")
-        return KeptRoot(
-            read_table_uuid(disk), KeptDrive.of(drive), KeptDrive.of(cache), set_uuid, settings
+        return BootSource(
+            read_table_uuid(disk), SourceDrive.of(drive), SourceDrive.of(cache), set_uuid, settings
         )
     except KaltstartError:
         return None

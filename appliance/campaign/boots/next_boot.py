@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
-from appliance.campaign.boots.attempts import find_drive_row, pass_over_kept
+from appliance.campaign.boots.attempts import discard_pending, find_drive_row
 from appliance.campaign.boots.cool import cool
 from appliance.campaign.context import COUNTDOWN_S, CampaignContext, leave, load_campaign, pause
 from appliance.campaign.drives.booted_array import BootedDrives, select_booted_array
@@ -427,7 +427,7 @@ def _arm_and_leave(
     if cycle.starts_installed:
         entry = secrets.token_hex(8)  # by which its report is known
     # Of a stick that does not let go of it the next start could not tell whose it is.
-    pass_over_kept(context, campaign.id, "the boot that left it is not waited for")
+    discard_pending(context, campaign.id, "the boot that left it is not waited for")
     with transaction(context.connection):
         update_armed(
             context.connection,

@@ -20,10 +20,10 @@ from appliance.campaign import finish, start_records
 from appliance.campaign.boots import (
     install,
     measured_boot,
+    pending_replay,
+    pending_sample,
     replay,
     sample,
-    spare_replay,
-    spare_sample,
     store_sample,
 )
 from appliance.campaign.console_keys import Keyboards
@@ -553,11 +553,11 @@ class AnyOrder:
         for name in ("mount_data", "mount_fat", "unmount_all", "copy_when_due"):
             yield measured_boot, name, _nothing
         yield replay, "read_extents", self._replay
-        yield spare_replay, "keep_sample", self._keep
+        yield pending_replay, "save_pending", self._keep
         yield replay, "RAW", self.world.path.parent / "raw"
 
-    def _keep(self, sample: spare_sample.KeptSample) -> None:
-        spare_sample.keep_sample(sample)
+    def _keep(self, sample: pending_sample.PendingSample) -> None:
+        pending_sample.save_pending(sample)
         self.kept.add(sample.boot_id)
 
     def find_lost(self) -> set[str]:
@@ -595,7 +595,7 @@ class AnyOrder:
             record(context, "report", what="reports/1", campaign_id=campaign_id)
 
         fat.mkdir()
-        for module in (start_records, spare_sample):
+        for module in (start_records, pending_sample):
             yield module, "writable_fat", writable_fat
             yield module, "FAT", fat
         yield stick_plan, "_PLAN", fat / "plan.toml"

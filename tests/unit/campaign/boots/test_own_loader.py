@@ -13,7 +13,7 @@ from appliance.campaign.boots.attempts import settle_armed
 from appliance.campaign.boots.install import prepare
 from appliance.campaign.boots.measured_boot import measure_boot
 from appliance.campaign.boots.next_boot import Outcome, start_next_boot
-from appliance.campaign.boots.spare_sample import KeptDrive, KeptRoot, KeptSample
+from appliance.campaign.boots.pending_sample import BootSource, PendingSample, SourceDrive
 from appliance.campaign.resume import resume_campaign
 from appliance.campaign.start import RefusedForReasonsError, check_plan
 from appliance.drives.unlock import Unlocked
@@ -125,9 +125,9 @@ def test_a_kept_sample_of_another_path_is_not_used(
 ) -> None:
     sample = boot_sample.take_sample(own_path.host(slot=1), 1)
     assert sample.path == "stick"
-    root = KeptRoot(install_uuid(1), KeptDrive.of(HDD))
-    kept = KeptSample("boot-9", "measure-01", "full", root, sample)
-    monkeypatch.setattr(attempts, "read_kept", lambda: kept)
+    root = BootSource(install_uuid(1), SourceDrive.of(HDD))
+    pending = PendingSample("boot-9", "measure-01", "full", root, sample)
+    monkeypatch.setattr(attempts, "read_pending", lambda: pending)
     own_path.boot_id, own_path.entry = "boot-2", ""
     settle_armed(own_path.context(), own_path.campaign_id)
     cycle = own_path.cycles()[0]

@@ -5,7 +5,7 @@ The data partition may be full, read-only or damaged at the one moment when a sa
 the sample, or at least the true reason why there is none, goes to a file that the appliance takes
 over at its next start. Nothing proves who wrote a file on KALTSTART: it is taken for the boot that
 was armed last, of the drives and the installation it was armed for, and once. The same file has the
-sample of a boot in replay mode (`spare_replay`).
+sample of a boot in replay mode (`pending_replay`).
 """
 
 import json
@@ -46,7 +46,7 @@ _TOO_LARGE = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
-class KeptDrive:
+class SourceDrive:
     """A drive that the boot came from, by all that a release names."""
 
     serial: str
@@ -62,20 +62,20 @@ class KeptDrive:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRoot:
+class BootSource:
     """What the boot came from: a drive by itself, or an array of a backing and a cache drive."""
 
     table_uuid: str
     """GUID of the partition table, which each installation makes anew."""
-    drive: KeptDrive
-    cache: KeptDrive | None = None
+    drive: SourceDrive
+    cache: SourceDrive | None = None
     set_uuid: str = ""
     settings: dict[str, str] = field(default_factory=dict)
     """What the array ran with, by the name of bcache's control file; empty without an array."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeptReplay:
+class PendingReplay:
     """What a boot in replay mode has beside its sample."""
 
     cycle_id: int
@@ -83,11 +83,11 @@ class KeptReplay:
     power_cycles: PowerCycles | None
     """What the drive answered in that boot; None where it was not asked."""
     reads: ReplaySample
-    """The last one in the file, for `read_kept_text`."""
+    """The last one in the file, for `read_pending_text`."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeptSample:
+class PendingSample:
     """What a measured boot left beside the database."""
 
     boot_id: str
@@ -95,11 +95,11 @@ class KeptSample:
     """The boot entry it was started from; empty of a replay."""
     reason: str
     """Why the database did not take it, or why there is none."""
-    root: KeptRoot | None
+    root: BootSource | None
     """None where it is not known."""
     sample: BootSample | None
     """None where there was none."""
-    replay: KeptReplay | None = None
+    replay: PendingReplay | None = None
     """None of a boot that was no replay."""
 
     def describe(self) -> str:
@@ -110,18 +110,18 @@ class KeptSample:
         return json.dumps(found)
 
 
-def keep_sample(kept: KeptSample) -> None:
+def save_pending(pending: PendingSample) -> None:
     """Write it durably. Raises StickError."""
     try:
         with writable_fat() as fat:
             path = fat / _NAME
             path.parent.mkdir(exist_ok=True)
-            write_durably(path, seal(asdict(kept)))
+            write_durably(path, seal(asdict(pending)))
     except OSError as error:
         raise StickError(f"KALTSTART does not accept the sample either: {error}") from error
 
 
-def read_kept() -> KeptSample | None:
+def read_pending() -> PendingSample | None:
     """What the last measured boot left, or None, also where that is not as it was written."""
     try:
         with (FAT / _NAME).open("rb") as file:
@@ -131,7 +131,7 @@ def read_kept() -> KeptSample | None:
         return None
 
 
-def read_kept_text() -> str:
+def read_pending_text() -> str:
     """What the file holds, of whatever kind, up to the times of a replay's reads.
 
     Empty where it cannot be read.
@@ -144,16 +144,16 @@ def read_kept_text() -> str:
         return ""
 
 
-def is_kept() -> bool:
+def has_pending() -> bool:
     """Whether there is a file, of whatever content, that can be reached."""
     with suppress(StickError):
         return is_on_fat(FAT / _NAME)
     return False
 
 
-def forget_kept() -> None:
+def remove_pending() -> None:
     """It was taken over, or is of no use. Raises StickError."""
-    if not is_kept():
+    if not has_pending():
         return
     try:
         with writable_fat() as fat:
@@ -164,9 +164,9 @@ def forget_kept() -> None:
         raise StickError(f"{_NAME} cannot be removed from KALTSTART: {error}") from error
 
 
-def _parse(found: dict[str, object]) -> KeptSample:
+def _parse(found: dict[str, object]) -> PendingSample:
     root, sample, replay = found["root"], found["sample"], found.get("replay")
-    return KeptSample(
+    return PendingSample(
         boot_id=_text(found["boot_id"]),
         entry=_text(found["entry"]),
         reason=_text(found["reason"]),
@@ -176,11 +176,11 @@ def _parse(found: dict[str, object]) -> KeptSample:
     )
 
 
-def _parse_root(found: object) -> KeptRoot:
+def _parse_root(found: object) -> BootSource:
     if not isinstance(found, dict):
         raise ValueError(_NAME)
     cache = found["cache"]
-    return KeptRoot(
+    return BootSource(
         table_uuid=_text(found["table_uuid"]),
         drive=_parse_drive(found["drive"]),
         cache=None if cache is None else _parse_drive(cache),
@@ -189,11 +189,11 @@ def _parse_root(found: object) -> KeptRoot:
     )
 
 
-def _parse_drive(found: object) -> KeptDrive:
+def _parse_drive(found: object) -> SourceDrive:
     if not isinstance(found, dict) or type(found["size_bytes"]) is not int:
         raise ValueError(_NAME)
     texts = {name: _text(found[name]) for name in ("serial", "wwn", "model", "bare_model")}
-    return KeptDrive(size_bytes=found["size_bytes"], **texts)
+    return SourceDrive(size_bytes=found["size_bytes"], **texts)
 
 
 def _text(found: object) -> str:
@@ -215,7 +215,7 @@ def _parse_sample(found: object, *, is_replay: bool) -> BootSample:
     return BootSample(**found)
 
 
-def _parse_replay(found: object) -> KeptReplay:
+def _parse_replay(found: object) -> PendingReplay:
     if not isinstance(found, dict) or not isinstance(reads := found["reads"], dict):
         raise ValueError(_NAME)
     counted, times_ns = found["power_cycles"], reads[_TIMES]
@@ -227,7 +227,7 @@ def _parse_replay(found: object) -> KeptReplay:
     for time_ns in times_ns:
         _check_number(_TIMES, time_ns, is_whole=True)
     _check_number("cycle_id", found["cycle_id"], is_whole=True)
-    return KeptReplay(
+    return PendingReplay(
         cycle_id=found["cycle_id"],
         power_cycles=None if counted is None else _parse_power_cycles(counted),
         reads=ReplaySample(
