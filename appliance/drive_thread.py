@@ -23,7 +23,7 @@ from typing import Self
 
 from appliance.errors import StepFailedError
 from appliance.phrases import N_, Phrase
-from appliance.progress import Progress, tell_nobody
+from appliance.progress import Progress, ignore_progress
 from appliance.run import unlimited
 from appliance.turn import Turn
 
@@ -176,7 +176,7 @@ class DriveThread:
     @contextmanager
     def unheard(self) -> Iterator[None]:
         """Whoever is told how far it is hears nothing of it for as long as the block lasts."""
-        before, self._tell = self._tell, tell_nobody
+        before, self._tell = self._tell, ignore_progress
         try:
             yield
         finally:

@@ -32,12 +32,12 @@ from appliance.drives.unlock import Unlocked
 from appliance.errors import KaltstartError, RefusedError, StepFailedError
 from appliance.phrases import N_
 from appliance.plan.model import ArrayPlan
-from appliance.progress import Progress, tell_nobody
+from appliance.progress import Progress, ignore_progress
 from appliance.units import printable
 
 START_S = 120.0
 """How long the array's device may take to appear: its own node comes from udev's kernel thread."""
-LET_GO_S = 900.0
+RELEASE_S = 900.0
 """How long the kernel may take to let go of drives that answer late or not at all: what is being
 written back at that moment ends first, each request with the timeouts of `kernel`."""
 
@@ -56,7 +56,7 @@ def assembled(
     afterwards, with the reason of the block's failure.
     """
     _check_members(backing, cache, plan=plan, set_uuid=set_uuid, tell=tell)
-    with letting_go((backing.drive.name, cache.drive.name), set_uuid=set_uuid):
+    with releasing((backing.drive.name, cache.drive.name), set_uuid=set_uuid):
         array = bring_up(backing, cache, set_uuid=set_uuid, tell=tell)
         apply_settings(array, plan)
         try:
@@ -70,7 +70,7 @@ def assembled(
 
 
 @contextmanager
-def letting_go(drives: tuple[str, ...], *, set_uuid: str) -> Iterator[None]:
+def releasing(drives: tuple[str, ...], *, set_uuid: str) -> Iterator[None]:
     """Let go of the drives (kernel's names) after the block, whatever becomes of it.
 
     Raises ArrayStuckError, which also says what the block had failed with.
@@ -79,14 +79,14 @@ def letting_go(drives: tuple[str, ...], *, set_uuid: str) -> Iterator[None]:
         yield
     except BaseException as error:
         try:
-            stop_array(drives, set_uuid=set_uuid, tell=tell_nobody)
+            stop_array(drives, set_uuid=set_uuid, tell=ignore_progress)
         except ArrayStuckError as stuck:
             if not isinstance(error, KaltstartError):
                 raise
             both = f"{stuck.message}; before that: {error.message}"
             raise ArrayStuckError(both, hint=stuck.hint) from error
         raise
-    stop_array(drives, set_uuid=set_uuid, tell=tell_nobody)
+    stop_array(drives, set_uuid=set_uuid, tell=ignore_progress)
 
 
 def bring_up(backing: Unlocked, cache: Unlocked, *, set_uuid: str, tell: Progress) -> Array:
@@ -187,11 +187,11 @@ def wait_for_release(drives: tuple[str, ...], *, set_uuid: str, tell: Progress) 
     if not wait_until(
         lambda: not held(),
         text=lambda: "waiting until the kernel lets go of the array",
-        timeout_s=LET_GO_S,
+        timeout_s=RELEASE_S,
         tell=tell,
     ):
         raise ArrayStuckError(
-            f"the kernel does not release the array within {LET_GO_S:.0f} s: {held()[0]}",
+            f"the kernel does not release the array within {RELEASE_S:.0f} s: {held()[0]}",
             hint=LET_GO_HINT,
         )
 

@@ -13,7 +13,7 @@ from appliance.campaign.start_records import note_power_action
 from appliance.campaign.states import armed_cycle
 from appliance.campaign.this_boot import ThisBoot
 from appliance.errors import KaltstartError, RefusedError, StickError
-from appliance.progress import Progress, tell_nobody
+from appliance.progress import Progress, ignore_progress
 from appliance.store.boots import select_cycles, update_disarmed
 from appliance.store.campaigns import CampaignRow, select_campaign, update_campaign_state
 from appliance.store.connect import transaction
@@ -37,7 +37,7 @@ class CampaignContext:
     silent: SilentDrives
     countdown: Countdown
     is_stopped: LastLook = lambda: False
-    tell: Progress = tell_nobody
+    tell: Progress = ignore_progress
     """What the campaign waits for between its steps; raises when a person asks for a stop."""
 
     @property

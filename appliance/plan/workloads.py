@@ -187,7 +187,7 @@ class WorkloadPlan:
         return False
 
     @property
-    def once_more(self) -> "WorkloadPlan | None":
+    def repeat_at_end(self) -> "WorkloadPlan | None":
         """What runs once more after all others of the plan; None: it runs once."""
         return None
 

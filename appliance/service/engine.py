@@ -74,12 +74,12 @@ from appliance.errors import (
 from appliance.kinds import load_all
 from appliance.phrases import N_, Phrase, join_phrases
 from appliance.plan.read import parse_plan
-from appliance.progress import tell_nobody
+from appliance.progress import ignore_progress
 from appliance.run import run
 from appliance.service.database_wait import DatabaseWait
 from appliance.service.drive_guard import MachineDrives, close_guard_without_stick
 from appliance.service.drive_watch import DriveList
-from appliance.service.import_campaigns import take_over
+from appliance.service.import_campaigns import import_campaigns
 from appliance.service.locate import SECONDS, blinking
 from appliance.service.open_stick import close_stick, open_stick, show_trouble
 from appliance.service.screen import Screen
@@ -188,7 +188,7 @@ def _switch_off_if_asked(wait: DatabaseWait, awaited: AwaitedStick, host: Host) 
         host.power.wait_for_the_end()
 
 
-def _starts_by_itself(campaign: CampaignRow) -> bool:
+def _starts_automatically(campaign: CampaignRow) -> bool:
     """Whether its plan waits for nobody either."""
     with suppress(KaltstartError):  # of an older version, it may not be valid any more
         return parse_plan(campaign.plan_toml).campaign.autostart
@@ -356,14 +356,14 @@ class Appliance:
     def _release_leftovers(self) -> None:
         """What an engine that crashed in this very boot has left behind."""
         try:
-            with side_work(self.host, "what was left behind", tell=tell_nobody) as hand:
+            with side_work(self.host, "what was left behind", tell=ignore_progress) as hand:
                 for folder in hand.do(restore_flush, _LEFT):
                     self._warn("switches-released", what=folder)
                 if hand.do(self.host.release_ballast, _LEFT):
                     record(self, "ballast-released")
                 hand.do(release_bounded, _LEFT)
                 hand.do(release_mounts, _LEFT)
-                hand.do(partial(release_arrays, tell=tell_nobody), _LEFT)
+                hand.do(partial(release_arrays, tell=ignore_progress), _LEFT)
         except KaltstartError as error:
             record(self, "not-released", what=str(error), level="error")
 
@@ -425,7 +425,7 @@ class Appliance:
         """Why one that was stored, and never let run, waits for a person; or empty."""
         if campaign.state != "preparing" or campaign.power_actions:
             return ""  # `_run_anew` counts before anything else
-        if not _starts_by_itself(campaign):
+        if not _starts_automatically(campaign):
             return _NEVER_BEGAN
         try:
             self._note_start(campaign.plan_toml)
@@ -805,7 +805,7 @@ class Appliance:
 
     def merge(self, file_name: str, accept: Accept) -> None:
         """Take over the campaigns of another stick's database."""
-        take_over(self.context, self.screen, file_name, accept=accept)
+        import_campaigns(self.context, self.screen, file_name, accept=accept)
 
     def write_report_again(self, campaign_id: int) -> str:
         """Of a campaign that has ended; the answer."""

@@ -21,7 +21,7 @@ from appliance.units import printable
 SUFFIX = ".sqlite"
 
 
-def take_over(
+def import_campaigns(
     context: CampaignContext, screen: Screen, file_name: str, *, accept: Callable[[str], None]
 ) -> None:
     """Take over what is new in this file of KALTSTART, and store the answer with it.

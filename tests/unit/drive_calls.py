@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import override
 
 from appliance.drive_thread import DriveThread, Signs, Silence
-from appliance.progress import Progress, tell_nobody
+from appliance.progress import Progress, ignore_progress
 
 
 @dataclass
@@ -34,7 +34,7 @@ class StuckDrive:
         return {"sda": Signs((self.answered,), self.under_way)}
 
     def open_thread(
-        self, *, limit_s: float = 1200.0, tell: Progress = tell_nobody, second_s: float = 1.0
+        self, *, limit_s: float = 1200.0, tell: Progress = ignore_progress, second_s: float = 1.0
     ) -> DriveThread:
         """The thread that works on it."""
 
@@ -56,7 +56,7 @@ class StuckDrive:
 class SameThread(DriveThread):
     """In the place of a thread: all is done at once, and each word is heard when it is told."""
 
-    def __init__(self, tell: Progress = tell_nobody) -> None:
+    def __init__(self, tell: Progress = ignore_progress) -> None:
         super().__init__("drive", read_signs=dict, limit_s=1.0, tell=tell)
 
     @override

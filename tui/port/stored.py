@@ -31,7 +31,7 @@ from appliance.units import slug
 from tui import language
 from tui.charset import one_line
 from tui.figures.array import describe_array
-from tui.figures.spreads import LEAST_FOR_A_BOX, find_spreads
+from tui.figures.sample_spreads import LEAST_FOR_A_BOX, find_spreads
 from tui.figures.steps import find_figures, is_shown
 from tui.language import _
 from tui.model.campaigns import ARRAY, Campaign, CampaignDrive, Step

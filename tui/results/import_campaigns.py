@@ -24,7 +24,7 @@ class DatabasesDialog(LinesDialog):
     """The number of the chosen one, from 0."""
 
 
-async def take_over(app: "KaltstartApp") -> None:
+async def import_campaigns(app: "KaltstartApp") -> None:
     """Choose one, look at what it has, agree; then the engine takes that over."""
     app.say(_("Reading KALTSTART ..."))
     found = await app.call_port(app.port.list_databases)

@@ -53,7 +53,7 @@ from appliance.errors import (
 )
 from appliance.plan.model import ArrayPlan
 from appliance.plan.read import parse_plan
-from appliance.progress import tell_nobody
+from appliance.progress import ignore_progress
 from appliance.reference_os.install import entry_name, is_installed_from
 from appliance.stick.partitions import (
     DATABASE,
@@ -276,7 +276,7 @@ def _find_root(host: Host, slot: int, drives: Sequence[Drive]) -> BootSource | N
         drive, cache, set_uuid = members
         if cache is None:
             return BootSource(drive.disk_uuid, SourceDrive.of(drive))
-        with side_work(host, "the array", tell=tell_nobody) as hand:
+        with side_work(host, "the array", tell=ignore_progress) as hand:
             reading = partial(read_settings, drive, set_uuid=set_uuid)
             settings = hand.do(reading, "reading how it runs")
         return BootSource(
@@ -352,7 +352,7 @@ def _find_booted(
     plan = parse_plan(campaign.plan_toml).array if array is not None else None
     try:
         members = [(row, find_released_drive(drives, row))]
-        with drive_work(context, campaign.id, members, tell=tell_nobody) as hand:
+        with drive_work(context, campaign.id, members, tell=ignore_progress) as hand:
             look = partial(_look_at_booted, context.host, row, drives, array=array, plan=plan)
             return hand.do(look, "looking at what this system was started from")
     except DriveAbsentError as error:

@@ -164,7 +164,7 @@ def _make(
     with ExitStack() as noted:
         for member, target in zip(members.both, targets, strict=True):
             marks = _marks_of(context, campaign_id, member, path=target.path, hand=hand)
-            noted.enter_context(marks.noted_if_cut(anew=True))
+            noted.enter_context(marks.noted_if_cut(from_scratch=True))
         with transaction(context.connection):
             insert_array(
                 context.connection,
@@ -225,9 +225,9 @@ def take_apart_array(
         marks = _marks_of(context, row.campaign_id, by_role[role], path=drive.path, hand=hand)
         if ours[role]:
             left.append((marks, make_table_uuid()))
-            marks.begin(left[-1][1], anew=True)
+            marks.begin(left[-1][1], from_scratch=True)
         elif row.state == "made":
-            marks.begin(anew=True)  # it carries nothing, and is to go on doing so
+            marks.begin(from_scratch=True)  # it carries nothing, and is to go on doing so
     context.host.announce("array", id=row.campaign_id, set=row.set_uuid, state="parting")
     try:
         if not found:

@@ -17,7 +17,7 @@ from appliance.campaign.log import record
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, RefusedError, StepFailedError
 from appliance.phrases import N_, Phrase
-from appliance.progress import Progress, tell_nobody
+from appliance.progress import Progress, ignore_progress
 from appliance.stick.partitions import Stick
 from appliance.store.arrays import ArrayRow, select_leftover_arrays, update_array
 from appliance.store.campaigns import CampaignDriveRow, select_campaign, select_campaign_drives
@@ -152,7 +152,7 @@ def _carries(host: Host, drive: Drive, row: ArrayRow) -> bool:
     """Whether the array may still be on the drive."""
     try:
         with side_work(
-            host, drive.path, tell=tell_nobody, names=[drive.name], limit_s=SHORT_S
+            host, drive.path, tell=ignore_progress, names=[drive.name], limit_s=SHORT_S
         ) as hand:
             return hand.do(partial(_shows, host, drive, row), "looking at its superblock")
     except StepFailedError:

@@ -30,7 +30,7 @@ from appliance.drives.own_uuid import is_own
 from appliance.drives.partition_table import write_partition_table
 from appliance.errors import Blame, KaltstartError, RefusedError, StepFailedError
 from appliance.phrases import N_, Phrase
-from appliance.progress import tell_nobody
+from appliance.progress import ignore_progress
 from appliance.reference_os.install import root_partuuid
 from appliance.run import StillRunningError
 from appliance.store.campaigns import CampaignDriveRow, update_marks, update_uninstalled
@@ -62,16 +62,16 @@ class DriveMarks:
 
     @contextmanager
     def noted_if_cut(
-        self, mark_uuid: str = "", *, making: Collection[str] = (), anew: bool = False
+        self, mark_uuid: str = "", *, making: Collection[str] = (), from_scratch: bool = False
     ) -> Iterator[None]:
         """Around writing: where it ends in its middle, what is at both ends of the drive is noted.
 
         Not where the drive was exchanged: it is known as after a power cut then. Nothing is written
         for it: what was begun goes on from what is there. `mark_uuid` is of the table that is there
-        or is being made, `making` are the UUIDs of what else is being made. `anew`: whatever this
-        campaign left on the drive before is about to be overwritten.
+        or is being made, `making` are the UUIDs of what else is being made. `from_scratch`: all
+        that this campaign left on the drive before is about to be overwritten.
         """
-        self.begin(mark_uuid, making=making, anew=anew)
+        self.begin(mark_uuid, making=making, from_scratch=from_scratch)
         try:
             yield
         except ExchangedError:
@@ -84,12 +84,12 @@ class DriveMarks:
             raise
 
     def begin(
-        self, mark_uuid: str = "", *, making: Collection[str] = (), anew: bool = False
+        self, mark_uuid: str = "", *, making: Collection[str] = (), from_scratch: bool = False
     ) -> None:
         """Before writing: store what may be on the drive where power goes, see `noted_if_cut`."""
         found = self._read()
         with transaction(self.context.connection):
-            if anew:
+            if from_scratch:
                 forget_marks(
                     self.context.connection, self.campaign_id, self.drive_id, written_over=True
                 )
@@ -169,7 +169,7 @@ def note_content(host: Host, drive: Drive) -> str:
     """
     try:
         with side_work(
-            host, drive.path, tell=tell_nobody, names=[drive.name], limit_s=SHORT_S
+            host, drive.path, tell=ignore_progress, names=[drive.name], limit_s=SHORT_S
         ) as hand:
             return format_content(
                 hand.do(partial(host.drives.read_content, drive.path), "looking at it")

@@ -16,7 +16,7 @@ from appliance.drive_thread import DriveSilentError, DriveThread, Silence
 from appliance.drives.deadlines import read_patience_s
 from appliance.errors import Blame, KaltstartError, StepFailedError, blaming
 from appliance.phrases import N_, Phrase, join_phrases
-from appliance.progress import Progress, tell_nobody
+from appliance.progress import Progress, ignore_progress
 from appliance.units import printable
 
 SHORT_S = 60.0
@@ -52,7 +52,7 @@ def drive_work(
         with (
             suppress(KaltstartError),
             side_work(
-                context.host, "what is mounted of it", tell=tell_nobody, limit_s=_DETACH_S
+                context.host, "what is mounted of it", tell=ignore_progress, limit_s=_DETACH_S
             ) as hand,
         ):
             hand.do(

@@ -243,7 +243,7 @@ def _marked(order: BenchOrder, target: Writable, *, is_new: bool) -> Iterator[No
     mark_uuid = order.owner.mark_uuid
     if is_new:
         mark_uuid = make_table_uuid()
-        with marks.noted_if_cut(mark_uuid, anew=True):
+        with marks.noted_if_cut(mark_uuid, from_scratch=True):
             _clear(order, target)
             if not marks.leave(mark_uuid):
                 mark_uuid = ""
@@ -284,7 +284,7 @@ def _provide_file_system(order: BenchOrder, target: Writable) -> None:
     )
     written: AbstractContextManager[None] = nullcontext()
     if isinstance(target, Unlocked):
-        written = _marks_of(order, target).noted_if_cut(making=[uuid], anew=True)
+        written = _marks_of(order, target).noted_if_cut(making=[uuid], from_scratch=True)
     else:
         # The ends of an array are not those of its drives, which its own superblocks tell.
         _forget_marks(order)

@@ -36,7 +36,7 @@ from appliance.campaign.steps import attempt, environment, queue, target
 from appliance.drives import file_system, suppress_flush
 from appliance.errors import StepFailedError, StickError
 from appliance.plan.workloads import WorkloadPlan
-from appliance.progress import tell_nobody
+from appliance.progress import ignore_progress
 from appliance.report_boot import BootReport
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.model import CacheState, Result
@@ -606,7 +606,7 @@ class AnyOrder:
             yield engine, name, _nothing
         for name in ("keep_crash", "close_stick", "show_trouble"):
             yield engine, name, _nothing
-        yield Appliance, "_release_leftovers", lambda _: release_arrays(tell=tell_nobody)
+        yield Appliance, "_release_leftovers", lambda _: release_arrays(tell=ignore_progress)
         for name in ("close_guard", "note"):
             yield MachineDrives, name, _nothing
         for name in ("restore_keyboard", "publish"):

@@ -18,7 +18,7 @@ from appliance.campaign.resume import resume_campaign
 from appliance.campaign.start import RefusedForReasonsError, check_plan
 from appliance.drives.unlock import Unlocked
 from appliance.errors import RefusedError, StickError
-from appliance.progress import tell_nobody
+from appliance.progress import ignore_progress
 from appliance.reference_os.install import esp_partuuid
 from tests.unit.campaign.world import HDD, STICK, World, install_uuid, start_measured
 
@@ -153,7 +153,7 @@ def test_a_drive_gets_its_loader_from_the_sticks_esp(
 
     monkeypatch.setattr(install_module, "install_reference_os", install)
     world.make_campaign([HDD], path="drive", plan_toml=PLAN, state="preparing")
-    prepare(world.context(), 1, stick=STICK, progress=tell_nobody)
+    prepare(world.context(), 1, stick=STICK, progress=ignore_progress)
     assert copied == ["/dev/sdc2"]
 
 
@@ -163,7 +163,7 @@ def test_a_stick_without_its_esp_makes_no_drive_that_cannot_start(
     monkeypatch.setattr(install_module, "install_reference_os", pytest.fail)
     world.make_campaign([HDD], path="drive", plan_toml=PLAN, state="preparing")
     with pytest.raises(StickError, match="boot partition"):
-        prepare(world.context(), 1, stick=replace(STICK, esp_path=""), progress=tell_nobody)
+        prepare(world.context(), 1, stick=replace(STICK, esp_path=""), progress=ignore_progress)
     assert world.unlockings == []
 
 
@@ -188,7 +188,7 @@ def test_a_campaign_that_was_taken_to_a_bios_machine_is_not_resumed(world: World
         resume_campaign(world.context(), 1)
     world.make_campaign(path="drive", state="preparing", plan_toml=PLAN)
     with pytest.raises(RefusedError, match="no UEFI"):
-        prepare(world.context(), world.campaign_id, stick=STICK, progress=tell_nobody)
+        prepare(world.context(), world.campaign_id, stick=STICK, progress=ignore_progress)
     assert world.unlockings == []
 
 
