@@ -24,7 +24,7 @@ from appliance.progress import Progress
 
 
 def empty_cache(array: Array, cache: Unlocked, *, plan: ArrayPlan, tell: Progress) -> None:
-    """Write back, take the cache away, make it anew and give it back: mounted or not.
+    """Write back, detach the cache, make a new one and attach it, mounted or not.
 
     The plan's settings hold again afterwards. Wherever this ends, `assembled` can go on later; the
     array at hand runs without a cache then. Raises StepFailedError, ArrayStuckError, what `tell`

@@ -181,7 +181,7 @@ def test_a_drive_that_is_in_an_array_with_a_silent_one_is_not_to_blame(
         pytest.raises(DriveSilentError),
         drive_work(context, 1, [hdd, ssd], tell=ignore_progress) as hand,
     ):
-        hand.do(hang.call, "letting go of an array")
+        hand.do(hang.call, "releasing an array")
     for member, blame in ((hdd, "other"), (ssd, "drive")):
         with pytest.raises(DriveSilentError) as error, drive_work(context, 1, [member], tell=print):
             pytest.fail("it was asked again")
