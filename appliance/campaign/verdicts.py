@@ -82,7 +82,7 @@ def check_policy(context: CampaignContext) -> str:
 
 
 def judge_again(context: CampaignContext, campaign_id: int) -> None:
-    """The same for a report that is asked for anew, where this stick may judge at all."""
+    """The same for a report that is requested again, if this stick may judge at all."""
     campaign = select_campaign(context.connection, campaign_id)
     if campaign is None or campaign.state != "done":
         return  # the report says that it is not over, or that there is none

@@ -39,9 +39,9 @@ from appliance.store.power_offs import take_back_power_offs
 def settle_armed(context: CampaignContext, campaign_id: int) -> None:
     """The appliance started although a measured boot was due.
 
-    Note the failed attempt, give up after the last.
+    Record the failed attempt; abandon the drive after the last.
     """
-    # Where the engine was restarted and the power did not go, a later start is not its end.
+    # If the engine was restarted and the power did not go, a later start is not its end.
     take_back_power_offs(context.connection, context.this_boot.boot_id)
     campaign = load_campaign(context, campaign_id)
     cycle = armed_cycle(select_cycles(context.connection, campaign_id))
@@ -75,7 +75,7 @@ def settle_armed(context: CampaignContext, campaign_id: int) -> None:
         reason = (
             "the measured boot did not come back: power cut, crash or hang, or its entry was lost"
         )
-    # Nobody saw what happened: a machine that hangs looks the same as a drive that does.
+    # There is no evidence of what happened: a hung machine looks the same as a hung drive.
     selected = context.host.power.read_selected_entry()
     detail = f"{cycle.entry}: {reason}" + (f"; the loader started {selected}" if selected else "")
     fail_attempt(context, campaign, cycle, reason=reason, detail=detail, blame="other")
@@ -83,9 +83,10 @@ def settle_armed(context: CampaignContext, campaign_id: int) -> None:
 
 
 def discard_pending(context: CampaignContext, campaign_id: int | None, why: str) -> None:
-    """What lies on KALTSTART is of no boot that is waited for: the log has it, and the file goes.
+    """Log and remove the sample on KALTSTART: it belongs to no boot that is waited for.
 
-    Before each arming: what is found afterwards, that boot has left. Raises StickError.
+    Done before each arming, so that whatever is found later was left by that boot. Raises
+    StickError.
     """
     if not has_pending():
         return
@@ -101,10 +102,10 @@ def discard_pending(context: CampaignContext, campaign_id: int | None, why: str)
 
 
 def check_path(cycle: CycleRow, sample: BootSample) -> None:
-    """See that the boot loader came from where the plan says. Raises StepFailedError.
+    """Check that the boot loader came from where the plan says. Raises StepFailedError.
 
-    Both have an entry of the same name, so that firmware which does not follow BootNext is told
-    from a boot that did not come back.
+    Both have an entry of the same name, so that firmware which ignores BootNext can be
+    distinguished from a boot that did not come back.
     """
     if sample.path == cycle.path:
         return
@@ -131,9 +132,9 @@ def _is_of(context: CampaignContext, pending: PendingSample, cycle: CycleRow) ->
 def _find_doubt(
     context: CampaignContext, campaign: CampaignRow, row: CampaignDriveRow, root: BootSource | None
 ) -> str:
-    """Why a kept sample may not be of the boot that was armed; empty where nothing says so.
+    """Why a pending sample may not be of the boot that was armed; empty if there is no reason.
 
-    The same as a measured boot looks at before it stores its sample.
+    The same checks as a measured boot makes before it stores its sample.
     """
     if root is None:
         return "what it was started from is not known"
@@ -155,7 +156,7 @@ def _find_doubt(
 
 
 def check_source_drive(source: SourceDrive, row: CampaignDriveRow) -> None:
-    """See that it is the drive that was released. Raises RefusedError."""
+    """Check that it is the drive that was released. Raises RefusedError."""
     is_named = source.serial == row.serial if row.serial else source.wwn == row.wwn
     is_same_wwn = not row.wwn or source.wwn == row.wwn
     is_model = row.released_model in {source.model, source.bare_model or source.model}
@@ -170,9 +171,9 @@ def _import_sample(
     pending: PendingSample,
     sample: BootSample,
 ) -> None:
-    """A sample that the database did not take when it was measured.
+    """Store a sample that the database did not accept when it was measured.
 
-    Whether its drive kept or lost its power on the way, nobody has asked it.
+    Whether the drive lost its power in between was never asked.
     """
     why = f"the sample was kept on KALTSTART ({pending.reason})"
     with transaction(context.connection):
@@ -204,9 +205,9 @@ def fail_attempt(
     detail: str = "",
     blame: Blame = "drive",
 ) -> None:
-    """One attempt of an armed cycle gave no sample; after the last one the drive is given up.
+    """One attempt of an armed cycle gave no sample; after the last one the drive is abandoned.
 
-    `detail` is what the log says instead of the reason.
+    `detail` is logged instead of the reason.
     """
     drive = find_drive_row(context, cycle)
     with transaction(context.connection):

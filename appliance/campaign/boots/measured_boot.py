@@ -126,7 +126,7 @@ def measure_boot(host: Host) -> None:
                     record(context, "data-repaired", what=repaired, level="warning")
                 _store(context, this_boot.slot, drives, sample, keyboards)
         except (StickError, sqlite3.Error) as error:
-            # Where the sample was stored before, what is kept here is known by its boot.
+            # If the sample was stored already, the saved one is recognised by its boot id.
             said = error.message if isinstance(error, StickError) else str(error)
             host.announce("refused", reason=said)
             _keep(host, stick, drives, sample, reason=said)
@@ -135,15 +135,15 @@ def measure_boot(host: Host) -> None:
 
 def _is_wait_over(keyboards: Keyboards, waited_s: float) -> bool:
     """Whether the power key ends the wait for a program that keeps the database locked."""
-    # Looked at from the beginning, because keyboards that nobody looks at are not open.
+    # Asked from the beginning, because keyboards are only opened when asked.
     return keyboards.is_power_pressed() and waited_s >= LONG_WAIT_S
 
 
 def _await_stick(host: Host, slot: int, keyboards: Keyboards) -> tuple[Sequence[Drive], Stick]:
     """The drives here, and the stick among them: without it the sample is lost.
 
-    It may be gone for a moment, or a second one is plugged in, which may show first: a person is
-    told, and has time to put that right, or to press the power key. Raises StickError.
+    It may be gone for a moment, or a second one may be plugged in and be found first. The user is
+    notified, and has time to put that right or to press the power key. Raises StickError.
     """
     give_up_s = host.clock.monotonic_s() + _STICK_WAIT_S
     told = ""
@@ -240,10 +240,10 @@ def _keep(
     *,
     reason: str,
 ) -> None:
-    """On KALTSTART, what the database does not take.
+    """Save on KALTSTART what the database does not accept.
 
-    None is left there when a boot is armed: a sample that waits is of the boot that was due, and
-    its entry was kept, which has started this one.
+    None is left there when a boot is armed. So a sample that is there already is of the boot that
+    was due, and its entry survived and started this boot.
     """
     try:
         mount_fat(stick)
@@ -286,10 +286,10 @@ def _find_root(host: Host, slot: int, drives: Sequence[Drive]) -> BootSource | N
         return None
 
 
-def _give_back(host: Host, keyboards: Keyboards, let_go: Callable[[], None]) -> None:
-    """A boot that cannot be used: back to the appliance, where a person is told.
+def _give_back(host: Host, keyboards: Keyboards, release: Callable[[], None]) -> None:
+    """After a boot that cannot be used: back to the appliance, which reports it.
 
-    Off, where the power key was pressed.
+    Off, if the power key was pressed.
 
     If the boot entry could not be taken back, a restart would come here again, for ever: off then.
     On a BIOS machine the entry is on the stick, which may forget that it was taken back, and
@@ -300,7 +300,7 @@ def _give_back(host: Host, keyboards: Keyboards, let_go: Callable[[], None]) -> 
         host.power.disarm_entry(host.this_boot)
     except KaltstartError:
         is_taken_back = False
-    let_go()
+    release()
     if is_taken_back and not keyboards.is_power_pressed():
         host.power.reboot()
     else:
@@ -388,7 +388,7 @@ def _go_on(
 ) -> None:
     """The next boot; off, where the power key was pressed; or back to the appliance.
 
-    For the report, or because somebody stopped the campaign. Off too, where the stick forgets and
+    For the report, or because the user stopped the campaign. Off too, if the stick forgets and
     keeps the boot entry: it may forget that it was taken, and a restart would come here again.
     """
     outcome = Outcome.FORGOTTEN if is_forgetful else start_next_boot(context, campaign_id)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A replayed boot's sample that the database did not accept: kept on KALTSTART, imported once.
+"""A replayed boot's sample that the database did not accept: saved on KALTSTART, imported once.
 
 A replay cannot be repeated in the same start of the machine: its reads have warmed the drive. So
-its sample and the times of its reads are kept. Nothing proves who wrote a file on KALTSTART: it is
+its sample and the times of its reads are saved. Nothing proves who wrote a file on KALTSTART: it is
 believed only for the start of the machine in which the reads of exactly this boot have begun, on
 the drive and with the list of the campaign.
 """
@@ -46,7 +46,7 @@ def save_pending_replay(
     *,
     reason: str,
 ) -> None:
-    """Keep the sample of the boot that runs now, which the database does not accept: `reason`.
+    """Save the sample of the boot that runs now, which the database does not accept: `reason`.
 
     If KALTSTART does not accept it either, that is announced, and the sample is lost.
     """
@@ -61,7 +61,7 @@ def save_pending_replay(
     )
     try:
         save_pending(pending)
-        # Only in this boot its answer proves something; before it the sample is durable.
+        # The drive's answer proves something in this boot only. The sample is made durable first.
         counted = context.host.drives.read_power_cycles(drive)
         save_pending(replace(pending, replay=replace(pending_replay, power_cycles=counted)))
     except (KaltstartError, OSError) as error:
@@ -69,17 +69,17 @@ def save_pending_replay(
 
 
 def import_pending_replay(context: CampaignContext) -> None:
-    """Store what a replayed boot left on KALTSTART; what is of no boot is noted in the log.
+    """Store what a replayed boot left on KALTSTART; what belongs to no boot is noted in the log.
 
-    At the engine's start, and before a campaign goes on without one. Raises StickError where the
-    database does not accept it: it stays on KALTSTART then.
+    At the engine's start, and before a campaign goes on without one. Raises StickError if the
+    database does not accept it: then it stays on KALTSTART.
     """
     pending = read_pending()
     if pending is None or pending.replay is None:
         return
     cycle = select_cycle(context.connection, pending.replay.cycle_id)
     if doubt := _find_doubt(context, pending, cycle):
-        # A file that cannot be removed is met again before the next boot is armed.
+        # If the file cannot be removed, that is noticed before the next boot is armed.
         with suppress(StickError):
             discard_pending(context, cycle.campaign_id if cycle else None, doubt)
     elif cycle is not None and pending.sample is not None:
@@ -89,7 +89,7 @@ def import_pending_replay(context: CampaignContext) -> None:
 
 
 def _find_doubt(context: CampaignContext, pending: PendingSample, cycle: CycleRow | None) -> str:
-    """Why what is kept is not stored for the boot that it names; empty where nothing says so."""
+    """Why the sample is not stored for the boot that it names; empty if there is no reason."""
     if pending.replay is None or pending.sample is None or pending.root is None:
         return "it holds no sample of a replay"
     if knows_sample(context.connection, pending.boot_id):
@@ -113,13 +113,13 @@ def _find_doubt(context: CampaignContext, pending: PendingSample, cycle: CycleRo
 
 
 def _is_due(cycle: CycleRow) -> bool:
-    """Whether it was a replay, and a pause at most has taken back that it was armed."""
+    """Whether it was a replay that is still armed, or was disarmed by a pause at most."""
     is_open = cycle.state in {"armed", "planned"}
     return cycle.mode == "replay" and is_open and cycle.left_at is not None
 
 
 def _compare_reads(reads: ReadList | None, sample: BootSample, replay: ReplaySample) -> str:
-    """Why the times are not of the campaign's list; empty where nothing says so. Pure."""
+    """Why the times do not belong to the campaign's list; empty if there is no reason. Pure."""
     if reads is None or reads.sha256 != replay.list_sha256:
         return "its reads are not those of the campaign's list"
     is_whole = len(replay.times_ns) == len(reads.extents)
@@ -135,7 +135,7 @@ def _store(
     sample: BootSample,
     replay: PendingReplay,
 ) -> None:
-    """With the proof that it would have had, and in one transaction. Raises StickError."""
+    """In one transaction, with the proof that it would have had. Raises StickError."""
     connection = context.connection
     row = find_drive_row(context, cycle)
     with transaction(connection):

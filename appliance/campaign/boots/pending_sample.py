@@ -2,10 +2,10 @@
 """A measured boot's sample, saved on KALTSTART if the database does not accept it.
 
 The data partition may be full, read-only or damaged at the one moment when a sample exists. Then
-the sample, or at least the true reason why there is none, goes to a file that the appliance takes
-over at its next start. Nothing proves who wrote a file on KALTSTART: it is taken for the boot that
-was armed last, of the drives and the installation it was armed for, and once. The same file has the
-sample of a boot in replay mode (`pending_replay`).
+the sample, or at least the true reason why there is none, goes to a file that the appliance imports
+at its next start. Nothing proves who wrote a file on KALTSTART: it is imported once, and only for
+the boot that was armed last, of the drives and the installation it was armed for. The same file
+holds the sample of a boot in replay mode (`pending_replay`).
 """
 
 import json
@@ -25,9 +25,9 @@ from appliance.workloads.raw_files import seal, unseal, write_durably
 
 _NAME = "kaltstart/kept-sample.json"
 _MAX_TEXT_BYTES = 1 << 16
-"""Of all but the times of a replay's reads."""
+"""Of everything except the times of a replay's reads."""
 _MAX_TIME_BYTES = 21
-"""In JSON, with comma and space, of a time that a column of the database takes."""
+"""In JSON, with comma and space, of a time that fits a column of the database."""
 _MAX_BYTES = _MAX_TEXT_BYTES + MAX_READS * _MAX_TIME_BYTES
 _TIMES = "times_ns"
 _MAY_BE_MISSING = frozenset(
@@ -42,12 +42,12 @@ _TEXTS = frozenset({"boot_id", "kernel_errors", "path"})
 _MAY_BE_NEGATIVE = frozenset({"wake_skew_s", "drive_celsius", "cpu_celsius"})
 _WHOLE = frozenset({"read_bytes", "read_ios"})
 _TOO_LARGE = 1 << 63
-"""No column of the database takes a whole number of that size."""
+"""A whole number of that size fits no column of the database."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceDrive:
-    """A drive that the boot came from, by all that a release names."""
+    """A drive that the boot came from: everything that a release names."""
 
     serial: str
     wwn: str
@@ -63,10 +63,10 @@ class SourceDrive:
 
 @dataclass(frozen=True, slots=True)
 class BootSource:
-    """What the boot came from: a drive by itself, or an array of a backing and a cache drive."""
+    """What the boot came from: a single drive, or an array of a backing and a cache drive."""
 
     table_uuid: str
-    """GUID of the partition table, which each installation makes anew."""
+    """GUID of the partition table, a new one for each installation."""
     drive: SourceDrive
     cache: SourceDrive | None = None
     set_uuid: str = ""
@@ -76,34 +76,34 @@ class BootSource:
 
 @dataclass(frozen=True, slots=True)
 class PendingReplay:
-    """What a boot in replay mode has beside its sample."""
+    """What a boot in replay mode has in addition to its sample."""
 
     cycle_id: int
     """Its row in the database."""
     power_cycles: PowerCycles | None
-    """What the drive answered in that boot; None where it was not asked."""
+    """What the drive answered in that boot; None if it was not asked."""
     reads: ReplaySample
-    """The last one in the file, for `read_pending_text`."""
+    """Last in the file, for the sake of `read_pending_text`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingSample:
-    """What a measured boot left beside the database."""
+    """What a measured boot left outside the database."""
 
     boot_id: str
     entry: str
-    """The boot entry it was started from; empty of a replay."""
+    """The boot entry it was started from; empty for a replay."""
     reason: str
-    """Why the database did not take it, or why there is none."""
+    """Why the database did not accept it, or why there is no sample."""
     root: BootSource | None
-    """None where it is not known."""
+    """None if it is not known."""
     sample: BootSample | None
-    """None where there was none."""
+    """None if there was none."""
     replay: PendingReplay | None = None
-    """None of a boot that was no replay."""
+    """None for a boot that was not a replay."""
 
     def describe(self) -> str:
-        """All of it as JSON, but for the times of a replay's reads: they are too many for a log."""
+        """All of it as JSON, except the times of a replay's reads: too many for a log."""
         found = asdict(self)
         if self.replay is not None:
             del found["replay"]["reads"][_TIMES]
@@ -122,7 +122,7 @@ def save_pending(pending: PendingSample) -> None:
 
 
 def read_pending() -> PendingSample | None:
-    """What the last measured boot left, or None, also where that is not as it was written."""
+    """What the last measured boot left; None if there is nothing, or not what was written."""
     try:
         with (FAT / _NAME).open("rb") as file:
             found = unseal(file.read(_MAX_BYTES))
@@ -132,9 +132,9 @@ def read_pending() -> PendingSample | None:
 
 
 def read_pending_text() -> str:
-    """What the file holds, of whatever kind, up to the times of a replay's reads.
+    """The file's text, whatever it is, up to the times of a replay's reads.
 
-    Empty where it cannot be read.
+    Empty if it cannot be read.
     """
     try:
         with (FAT / _NAME).open("rb") as file:
@@ -145,14 +145,14 @@ def read_pending_text() -> str:
 
 
 def has_pending() -> bool:
-    """Whether there is a file, of whatever content, that can be reached."""
+    """Whether there is such a file that can be reached, whatever it contains."""
     with suppress(StickError):
         return is_on_fat(FAT / _NAME)
     return False
 
 
 def remove_pending() -> None:
-    """It was taken over, or is of no use. Raises StickError."""
+    """Remove the file: it was imported, or is of no use. Raises StickError."""
     if not has_pending():
         return
     try:
@@ -199,7 +199,7 @@ def _parse_drive(found: object) -> SourceDrive:
 def _text(found: object) -> str:
     if not isinstance(found, str):
         raise ValueError(_NAME)
-    found.encode()  # half of a character cannot be stored
+    found.encode()  # half a character (a lone surrogate) cannot be stored
     return found
 
 

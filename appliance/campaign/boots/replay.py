@@ -96,7 +96,7 @@ def _store(context: CampaignContext, due: Due, measured: _Measured) -> None:
     try:
         store_sample(context, due, BootedDrives(drive), sample, replay)
     except (StickError, sqlite3.Error) as error:
-        # Where the sample was stored before, what is kept is known by its boot.
+        # If the sample was stored already, the saved one is recognised by its boot id.
         said = error.message if isinstance(error, StickError) else str(error)
         save_pending_replay(context, cycle, drive, sample, replay, reason=said)
         raise

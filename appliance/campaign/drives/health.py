@@ -89,7 +89,7 @@ def store_health(context: CampaignContext, campaign_id: int, moment: Moment) -> 
 
 
 def _ask(host: Host, rows: Sequence[CampaignDriveRow], silent: Mapping[int, str]) -> list[Reading]:
-    """All at the same time, but for a few: one that hangs holds up nobody else.
+    """All at the same time, except a few: one that hangs blocks no other.
 
     `silent`: the drives, by number, that are not asked, and why.
     """

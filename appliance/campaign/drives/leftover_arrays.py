@@ -114,7 +114,7 @@ def _explain(connection: sqlite3.Connection | None, row: ArrayRow | None, kind: 
 
 
 def forget_overwritten_arrays(context: CampaignContext, drives: Sequence[Drive]) -> None:
-    """Arrays none of whose drives, both here, carries them any more: somebody used them anew.
+    """Arrays that none of their drives carries any more, with both here: the drives were reused.
 
     Only of campaigns that are done: one that is paused finds its own way when it goes on. A drive
     that does not answer may carry anything.
@@ -186,7 +186,7 @@ def _answers(path: str) -> bool:
 def take_apart_left_behind(
     context: CampaignContext, set_uuid: str, *, stick: Stick, tell: Progress
 ) -> str:
-    """Take apart an array that a campaign of this stick made; return what became of it.
+    """Dismantle an array that a campaign of this stick made; return what became of it.
 
     Raises RefusedError for any other, and when none of its drives is here; StepFailedError.
     """

@@ -4,14 +4,14 @@
 Its reference OS, a file system, or an empty partition table: a step on the bare drive makes one
 before it writes and one when it has ended, and so has a drive that is taken out of an array. Where
 such a step, or the making of one of the others, ends in its middle, both ends of the drive are
-noted as they are, and so are those of an installation that has ended: whoever adds a partition to
-its table leaves the GUID. All of it is read from the medium each time.
+noted as they are, and so are those of an installation that has ended: a partition added to its
+table leaves the GUID as it is. All of it is read from the medium each time.
 
 A mark is forgotten in the database before it is overwritten, so one that is known and not there
 means another disk: the serial number of a USB dock stays when the disk in it is changed. Only of a
 drive whose step was cut off while it wrote nothing need be left; then the number must be its own,
 and nothing may be on it but what was there before and what the step was making: the power may have
-been off for months. Of neither is a drive known on which somebody has made anything else since.
+been off for months. Neither recognises a drive on which anything else was made since.
 """
 
 import sqlite3
@@ -190,8 +190,8 @@ def check_drive_marks(
     """Whether this campaign has left anything on the drive; it is there then.
 
     Raises RefusedError where it is not, or where anything else is: a power cut may have lasted
-    months. `blame`: the drive's, where nobody but this campaign can have used it since the last
-    mark was left, with no pause and no older database in between.
+    months. `blame`: the drive's, if only this campaign can have used it since the last mark was
+    left, with no pause and no older database in between.
     """
     has_made = check_file_system(
         context,
@@ -290,7 +290,7 @@ def _list_uuids(found: DriveContent) -> set[str]:
 
 
 def _check_released(row: CampaignDriveRow, change: str) -> None:
-    """Raises RefusedError where this campaign has not written to the drive and somebody else has.
+    """Raises RefusedError if the drive was written to, but not by this campaign.
 
     Power may have gone between the release and the first write, and come back in months.
     """

@@ -77,7 +77,7 @@ def _carries_unknown(connection: sqlite3.Connection, host: Host, drive: Drive) -
 
 
 def _read_own_set(host: Host, drive: Drive) -> str:
-    """UUID of the array made by a campaign; empty for somebody else's."""
+    """UUID of the array made by a campaign; empty for any other array."""
     superblock = host.drives.read_superblock(drive.path)
     if superblock is None or slot_of_set(superblock.set_uuid) is None:
         return ""

@@ -23,7 +23,7 @@ SHORT_S = 60.0
 """Where nothing depends on the answer: no drive fails for that."""
 _DETACH_S = 10.0
 _UNKNOWN_S = 600.0
-"""For what asks the kernel and udev, and no drive: udev may be held up by one."""
+"""For what asks the kernel and udev, and no drive: a drive may block udev."""
 
 
 @contextmanager

@@ -70,8 +70,8 @@ def open_drive_bench(order: BenchOrder, *, stick: Stick, drive: Drive) -> Iterat
     """The bench on a drive, for as long as the block lasts.
 
     Raises RefusedError before anything is written when the drive is not released, not the released
-    one, or lacks a mark; StepFailedError when it fails; StillMountedError when it cannot be let go
-    of.
+    one, or lacks a mark; StepFailedError when it fails; StillMountedError when it cannot be
+    released.
     """
     hand, row = order.hand, order.owner
     noted = noted_identity(row)
