@@ -315,7 +315,7 @@ def _digits(value: float) -> int:
 
 
 def say_start(figures: Sequence[Figure]) -> str:
-    """How the page cache stood and what RAM answered: the two facts that a sentence carries.
+    """The state of the page cache and what RAM answered: the two facts that a sentence carries.
 
     `page cache began cold, proven; RAM answered 34 %`
     """

@@ -29,7 +29,7 @@ from appliance.units import parse_size
 from appliance.workloads.fio.keys import WARM_UP, FioVariant
 
 ARRAY = "array"
-"""A step's device, and where it stands in a campaign."""
+"""A step's device, and its position in a campaign."""
 
 MEMBERS = frozenset({"cache", "backing"})
 """Roles of drives that make an array."""

@@ -152,7 +152,7 @@ class LbaRange:
     first_byte: int
     size_bytes: int
     seconds: float = 0.0
-    """How long its slowest request took; 0 where that says nothing."""
+    """How long its slowest request took; 0 if that means nothing."""
     detail: str = ""
 
 
