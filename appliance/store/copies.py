@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two copies of the database, replaced in turns, in case the stick damages it.
 
-SQLite notices a spoilt page only when somebody reads it, and goes on writing beside it. So the
+SQLite notices a spoilt page only when it is read, and goes on writing beside it. So the
 database is checked before it is copied: of the two copies the older one is replaced, only by a
 finished one, and never by what holds less, or is another database.
 """
@@ -152,7 +152,7 @@ def opened_copies(connection: sqlite3.Connection) -> Iterator[list[sqlite3.Conne
 
 
 def find_better(connection: sqlite3.Connection) -> tuple[Path, ...]:
-    """The copies that hold more than the database, which was set back, or lost and made anew.
+    """The copies that hold more than the database, which was set back, or lost and made again.
 
     Raises sqlite3.Error.
     """
@@ -182,7 +182,7 @@ def _reach(path: Path, connection: sqlite3.Connection) -> int:
 def _is_misnumbered(connection: sqlite3.Connection, end: Sequence[sqlite3.Row]) -> bool:
     """Whether the last line of a copy is here under another number, the one before under its own.
 
-    In a database that was set back or made anew that line is missing.
+    In a database that was set back or made again that line is missing.
     """
     if not end:
         return False
