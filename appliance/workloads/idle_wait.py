@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waiting until a drive or an array is idle, because background work distorts what follows.
 
-Looks at the device's counters, and at what an array says of itself: what a drive does inside,
-nobody outside can see. Must never wait within a timed part.
+Looks at the device's counters, and at what an array reports of itself: what a drive does inside
+is invisible. Must never wait within a timed part.
 """
 
 import time
