@@ -12,4 +12,4 @@ exception would leave behind.
 
 
 def ignore_progress(_text: str, _done: int, _total: int) -> None:
-    """Progress for where nobody looks, and nobody can ask for a stop."""
+    """Progress for work that no one watches and no one can stop."""

@@ -115,7 +115,7 @@ class Expected:
     """What the drive has to read and write in any case; 0 where RAM or time may end it before."""
     least_s: float = 0.0
     usual_s: float = 120.0
-    """How long it takes at least, and may well take, where no bytes say so."""
+    """How long it takes at least, and may well take, if no byte count tells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +188,7 @@ class WorkloadPlan:
 
     @property
     def repeat_at_end(self) -> "WorkloadPlan | None":
-        """What runs once more after all others of the plan; None: it runs once."""
+        """What runs again after all others of the plan; None: it runs once."""
         return None
 
     @property

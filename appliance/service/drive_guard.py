@@ -34,7 +34,7 @@ _CLOSING = "making it read-only"
 def close_guard_without_stick(host: Host) -> None:
     """Make all drives read-only but those this system runs from, where no stick can be used.
 
-    udev's rule spares what carries the stick's table, and that may be a copy on somebody's drive.
+    udev's rule spares what carries the stick's table, and that may be a copy on a user's drive.
     """
     spared = find_root_disks()
     for drive in host.drives.find() if spared else ():
@@ -108,7 +108,7 @@ class MachineDrives:
         """False when something is left to do, but no drive of the campaign came up in time."""
         cycles = select_cycles(self._site.connection, campaign_id)
         boots_left = next_cycle(cycles) is not None
-        # An array that waits to be taken apart must not keep the campaign from its end.
+        # An array that is still to be dismantled must not keep the campaign from its end.
         if not boots_left and not has_planned_steps(self._site, campaign_id):
             return True
         clock = self._host.clock
