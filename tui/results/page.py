@@ -56,7 +56,7 @@ _STATES = (
     *(N_("RUNNING"), N_("FAILED"), N_("SKIPPED")),
 )
 _VERDICTS = (N_("accept"), N_("accept with remarks"), N_("REJECT"))
-"""As the database has them, in capitals where somebody has to look."""
+"""As the database has them, in capitals if the user must look."""
 _OUTCOMES = (
     ("reject", N_("REJECT"), BAD),
     ("accept with remarks", N_("REMARKS"), WARNING),
@@ -198,7 +198,7 @@ class ResultsPage(Page):
         return self._may_ask()
 
     def _may_ask(self) -> bool:
-        """Whether the engine does such things now; if not, why is told."""
+        """Whether the engine does such things now; if not, the reason is shown."""
         snapshot = self.kaltstart.snapshot
         if snapshot.busy:
             self.kaltstart.say(_("A campaign is running: stop it first (page 3, s)."))
@@ -380,7 +380,7 @@ def describe_verdicts(campaign: Campaign, width: int) -> str:
 
 
 def _rank(verdict: VerdictRow) -> int:
-    """What somebody has to act on comes first."""
+    """What the user must act on comes first."""
     return list(SIGNS.values()).index(find_sign(verdict))
 
 
@@ -415,7 +415,7 @@ def describe_steps(steps: tuple[Step, ...], width: int) -> str:
         for figure in step.figures:
             start = f"    {shorten(figure.name, name):{name}}  {_bracket(figure):{text}}"
             line = f"{start}  {figure.cache}"
-            # The cache state is never cut off: without it a figure says nothing.
+            # The cache state is never cut off: without it a figure means nothing.
             is_wide = len(line) > width
             lines += [start.rstrip(), f"{figure.cache:>{width}}"] if is_wide else [line]
     return "\n".join(lines)

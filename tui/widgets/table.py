@@ -21,7 +21,7 @@ class Table(DataTable[Text]):
         super().__init__(cursor_type="row", show_header=show_header, cell_padding=0)
 
     def on_resize(self) -> None:
-        """Draw all of it anew.
+        """Redraw all of it.
 
         Textual draws the new size before it sends this event, and takes rows it has drawn already
         from a cache that only the event empties: the cursor's bar would end where it did before.
