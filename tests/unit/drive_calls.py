@@ -12,7 +12,7 @@ from appliance.progress import Progress, ignore_progress
 
 @dataclass
 class StuckDrive:
-    """What the kernel counts of it, and a call that waits until somebody lets it go."""
+    """What the kernel counts of it, and a call that waits until it is released."""
 
     answered: int = 0
     under_way: int = 0
@@ -54,7 +54,7 @@ class StuckDrive:
 
 
 class SameThread(DriveThread):
-    """In the place of a thread: all is done at once, and each word is heard when it is told."""
+    """In the place of a thread: all is done at once, and progress is heard as it is reported."""
 
     def __init__(self, tell: Progress = ignore_progress) -> None:
         super().__init__("drive", read_signs=dict, limit_s=1.0, tell=tell)

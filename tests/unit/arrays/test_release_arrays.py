@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting for drives that the kernel may hold, and what is said where it does not let go."""
+"""Waiting for drives that the kernel may hold, and what is reported if it does not release them."""
 
 import errno
 import os
@@ -57,7 +57,7 @@ def test_a_drive_that_is_busy_is_held(opening: list[int]) -> None:
 
 @pytest.fixture
 def _stuck(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel does not let go."""
+    """The kernel does not release it."""
 
     def fail(*_: object, **__: object) -> None:
         raise ArrayStuckError("the kernel holds it", hint="switch it off")

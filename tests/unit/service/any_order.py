@@ -58,7 +58,7 @@ from tests.unit.service.media import Media
 
 _COLD = CacheState(page_cache="cold", proof="proven")
 _AGAIN_S = 1e6
-"""What a replay takes, for all that is told of it, where its drive has read the list before."""
+"""What a replay takes, by all that is reported of it, if its drive has read the list before."""
 _TIMES = "InitRDTimestampMonotonic=3\nUserspaceTimestampMonotonic=8\nFinishTimestampMonotonic=20\n"
 _LATE = 40
 """Moments until a drive is there that comes late."""
@@ -93,7 +93,7 @@ class AnyOrder:
     plan: str
     script: Iterator[tuple[int, str, str]]
     edited: str = ""
-    """What somebody puts in place of the plan on the stick."""
+    """What the user puts in place of the plan on the stick."""
     media: Media = field(init=False)
     bcache: Bcache = field(init=False)
     happened: set[str] = field(default_factory=set)
@@ -255,7 +255,7 @@ class AnyOrder:
     def _is_released(self, serial: str) -> bool:
         """By a campaign that is under way, whatever the plan on the stick says.
 
-        Or a person has an array taken apart that one has left.
+        Or the user has an array dismantled that one has left.
         """
         with self._looking() as other:
             plans = other.execute(
@@ -445,7 +445,7 @@ class AnyOrder:
         known = ("abandoned after", "drive B cannot be told", "/dev/sdb (B) cannot be told")
         return [reason for (reason,) in reasons if not reason.startswith(known)]
 
-    # What stands in for what is outside
+    # Stand-ins for what is outside
 
     def take_over(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Stand in for the machine wherever the engine reaches for it."""

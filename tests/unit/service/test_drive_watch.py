@@ -103,7 +103,7 @@ class Machine:
         heard.smart = '{"smartctl": {"exit_status": 0}}'
 
     def let_answer(self) -> None:
-        """Wait until whoever was asked has answered."""
+        """Wait until the drives that were asked have answered."""
         self.may_answer.set()
         for thread in threading.enumerate():
             if thread.name.startswith("ask "):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the interface is told of the plan on the stick: its mistakes, or what is missing here."""
+"""What the interface gets of the plan on the stick: its mistakes, or what is missing here."""
 
 from collections.abc import Iterator
 from dataclasses import replace

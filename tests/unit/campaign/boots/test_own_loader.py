@@ -86,7 +86,7 @@ def test_a_sample_says_whose_loader_it_was_started_by(own_path: World) -> None:
 
 @pytest.mark.parametrize("loader", ["0f0f0f0f-1111-4222-8333-444444444444", "", esp_partuuid(2)])
 def test_firmware_that_does_not_follow_boot_next_is_named(own_path: World, loader: str) -> None:
-    """Its loader is the stick's, which has an entry of the same name: it is told from a crash."""
+    """Its loader is the stick's, which has an entry of the same name: that is no crash."""
     own_path.esp_partuuid = loader
     own_path.measure()
     assert _failed_attempts(own_path) == [1]

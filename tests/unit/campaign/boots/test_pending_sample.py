@@ -440,7 +440,7 @@ def test_a_figure_in_which_a_bit_has_turned_is_not_stored_and_not_lost(
 def test_a_sample_waits_until_it_is_clear_which_stick_is_its_own(
     booted: World, fat: Path, monkeypatch: pytest.MonkeyPatch, trouble: str
 ) -> None:
-    """The stick resets itself; or somebody has plugged in another one, and takes it out again."""
+    """The stick resets itself; or the user has plugged in another one, and takes it out again."""
     del fat
     looks = 0
 
@@ -466,7 +466,7 @@ _OWN = replace(STICK, drive=replace(STICK.drive, transport="usb"), data_uuid="0f
     "other",
     [
         replace(_OWN, data_uuid="another"),
-        # A copy of the stick, on somebody's disk.
+        # A copy of the stick, on a user's disk.
         replace(_OWN, drive=replace(_OWN.drive, transport="sata")),
     ],
 )

@@ -167,7 +167,7 @@ def test_a_stop_does_not_wait_for_the_drive_and_the_step_is_not_failed_by_it(
 
 
 def tell_nobody_of_it(*_: object) -> None:
-    """Nobody looks."""
+    """No one looks."""
 
 
 def test_a_drive_that_is_in_an_array_with_a_silent_one_is_not_to_blame(

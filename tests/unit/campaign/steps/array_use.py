@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The campaign's array in use: opened, taken apart, interrupted, each in a start of its own."""
+"""The campaign's array in use: opened, dismantled, interrupted, each in a start of its own."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
