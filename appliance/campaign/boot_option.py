@@ -116,7 +116,7 @@ def disarm() -> None:
 
 
 def is_armed() -> bool:
-    """Whether the firmware still has to start it: BootNext is deleted when it is followed."""
+    """Whether the firmware has not started it yet: BootNext is deleted when it is followed."""
     return read_number("BootNext") in tuple(_find_own())
 
 

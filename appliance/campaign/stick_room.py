@@ -39,7 +39,7 @@ class StickRoom:
 
 @dataclass(frozen=True, slots=True)
 class RoomCheck:
-    """What a person has to know."""
+    """What the user must know."""
 
     refusal: str = ""
     """Why the campaign cannot be run; empty where it can."""

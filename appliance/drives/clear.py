@@ -153,7 +153,7 @@ def parse_signatures(text: str, places: Sequence[Place]) -> tuple[tuple[str, str
 
 
 def describe(steps: Sequence[ClearingStep]) -> str:
-    """All steps in one line, for the diary."""
+    """All steps in one line, for the event log."""
     return "; ".join(map(str, steps))
 
 

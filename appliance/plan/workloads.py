@@ -112,7 +112,7 @@ class Expected:
     slices: int = 0
     runs_fio: bool = False
     moved_bytes: float = 0.0
-    """What the drive has to read and write in any case; 0 where RAM or time may end it before."""
+    """What the drive must read and write in any case; 0 if RAM or time may end it before."""
     least_s: float = 0.0
     usual_s: float = 120.0
     """How long it takes at least, and may well take, if no byte count tells."""

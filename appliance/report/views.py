@@ -50,7 +50,7 @@ _MAX_DAMAGED = 20
 
 @dataclass(frozen=True, slots=True)
 class EventView:
-    """One line of the campaign's diary."""
+    """One line of the campaign's event log."""
 
     at: str
     level: str

@@ -397,7 +397,7 @@ class Appliance:
             pause(self.context, campaign.id, error.reason)
             return
         except KaltstartError as error:
-            # The same at each later start: a person has to see it, and to be answered.
+            # The same at each later start: the user must see it, and get an answer.
             self._pause_for(campaign.id, error)
             return
         if uncounted := self._explain_restarts(campaign):
@@ -583,7 +583,7 @@ class Appliance:
     def _may_restart(self, campaign_id: int) -> bool:
         """Whether a restart in this campaign cannot lead to a series of uncounted restarts.
 
-        A person let it run in this boot, and would have to again; or it is known afterwards.
+        The user let it run in this boot, and would have to do so again; or it is known afterwards.
         """
         if campaign_id in self._let_run_by_person:
             return True

@@ -56,7 +56,7 @@ def keep_crash(error: Exception) -> None:
 
 
 def write_bundle() -> Path:
-    """The log of this start, the diary, and what crashes left, in a new folder on KALTSTART.
+    """The log of this start, the event log, and what crashes left, in a new folder on KALTSTART.
 
     What cannot be read is replaced by why. Raises StickError.
     """

@@ -99,7 +99,7 @@ class PartResult:
     slices: tuple[SliceSample, ...] = ()
     ranges: tuple[LbaRange, ...] = ()
     notes: tuple[str, ...] = ()
-    """For the diary: a drop that left pages, an idle wait that timed out."""
+    """For the event log: a drop that left pages, an idle wait that timed out."""
     beside: int = 0
     """How many other drives it kept busy itself."""
     keep: Callable[[], None] | None = None

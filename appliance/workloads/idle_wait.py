@@ -34,7 +34,7 @@ def rest_array(bench: Bench) -> tuple[Bench, tuple[str, ...]]:
     """Let an array write back what is dirty in its cache; a single drive is left alone.
 
     Returns the bench whose `drive_state` says how that ended, for the rows of the part that
-    follows, and what the diary is to know of it. Call it before the page cache is set: what RAM
+    follows, and what the event log gets of it. Call it before the page cache is set: what RAM
     still holds is written back first. Raises what `bench.progress` raises.
     """
     if bench.array is None:

@@ -31,7 +31,7 @@ from appliance.store.health import HealthRow, Moment, insert_health, select_heal
 from appliance.units import printable
 
 DEADLINE_S = 60
-"""For everything smartctl asks of one drive: a disk that has to spin up takes half of it."""
+"""For everything smartctl asks of one drive: a disk that must spin up takes half of it."""
 
 _AT_ONCE = 8
 _DOES_NOT_ANSWER = N_("the drive does not answer, and is not queried any more")

@@ -34,7 +34,7 @@ def drive_work(
 
     Raises DriveSilentError where one of them was left behind before and does not answer yet, and in
     the place of ArrayStuckError. One that is left behind now is known from then on, and in the
-    diary.
+    event log.
     """
     for number, (row, live) in enumerate(members):
         with blaming("other") if number else nullcontext():

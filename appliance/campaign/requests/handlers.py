@@ -380,7 +380,7 @@ def _skip_step(asked: Asked, *, campaign_id: int, step_id: int) -> None:
 
 
 def _skip_boots(asked: Asked, *, campaign_id: int, drive_id: int) -> None:
-    """Store the boots that a drive still had to make as skipped; its samples stay.
+    """Store the remaining boots of a drive as skipped; its samples stay.
 
     Of a paused campaign only: of all others the next boot may be armed. Raises RefusedError.
     """

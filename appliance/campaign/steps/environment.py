@@ -57,7 +57,7 @@ class BenchOrder:
     """Where all is done that may wait for what the step works on."""
     read_counters: Callable[[], DiskStats]
     record: Callable[..., None]
-    """Event and detail, into the diary."""
+    """Event and detail, into the event log."""
     drive_state: str
     mark_blame: Blame
     """Whose fault it is where the drive no longer carries its last mark."""
@@ -159,7 +159,7 @@ def _clear(order: BenchOrder, target: Writable) -> None:
 
 
 def _show_clearing(order: BenchOrder, plan: str) -> None:
-    """In the diary before anything is cleared."""
+    """In the event log before anything is cleared."""
     order.hand.ask(partial(order.record, "clearing", what=plan))
 
 
@@ -188,7 +188,7 @@ def _held(drive: Drive, noted: AskedIdentity | None, ask: AskIdentity) -> Iterat
         try:
             ask_again(drive, noted, ask=ask)
         except StillRunningError as error:
-            # Its own step fails; it was not unlocked, so nothing else has to wait for it.
+            # Its own step fails; it was not unlocked, so nothing else must wait for it.
             raise StepFailedError(
                 f"{drive.path} does not report its identity", hint=error.hint, blame="drive"
             ) from error

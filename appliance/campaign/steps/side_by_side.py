@@ -134,7 +134,7 @@ class SideBySide:
     def _begin(self, run: StepRun) -> None:
         step_id = run.step.id
         run.show, run.may_power_off = self._note_progress, False
-        # It has to wait for the turn. One that cannot be started is none that runs.
+        # It must wait for the turn. One that cannot be started does not count as running.
         threading.Thread(
             target=self._serve, args=(run,), name=f"step {step_id}", daemon=True
         ).start()

@@ -68,7 +68,7 @@ class HeatWatch:
         return {**self.recorder.latest, **self._asked.latest}
 
     def describe(self, identities: tuple[str, ...]) -> tuple[str, ...]:
-        """What is watched of these drives, each in a sentence for the diary."""
+        """What is watched of these drives, each in a sentence for the event log."""
         said: list[str] = []
         whose = "the plan's" if self._is_planned else "the drive's own"
         for identity in identities:

@@ -63,7 +63,7 @@ def draw_lines(
 
     y starts at 0, or is logarithmic if values differ much: else a disk would be invisible beside
     RAM. With `panel_end`, where x ends, it is one of several that are drawn under or beside each
-    other, with x and y linear and their axes in line; `highest` is where y has to reach at least.
+    other, with x and y linear and their axes in line; `highest` is what y must reach at least.
     """
     shown = [line for line in lines if line.points]
     if not shown:
