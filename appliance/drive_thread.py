@@ -4,8 +4,8 @@
 What waits for a drive that does not answer waits in the kernel, and nothing can end that: state D
 of ps(1). So the engine's thread gives all such work to a `DriveThread`, and meanwhile hands on how
 far it is and what people ask for, and watches the drive's counters. Where nothing has moved for
-longer than the kernel itself takes over a command, the thread is left behind: nothing more is asked
-of the drive, and as soon as the thread gets on it only lets go of what it holds.
+longer than the kernel itself allows a command, the thread is left behind: nothing more is asked
+of the drive, and once the thread gets on it only releases what it holds.
 
 Must never be given what uses the database: that is for `DriveThread.ask`.
 """
@@ -23,12 +23,12 @@ from typing import Self
 
 from appliance.errors import StepFailedError
 from appliance.phrases import N_, Phrase
-from appliance.progress import Progress, tell_nobody
+from appliance.progress import Progress, ignore_progress
 from appliance.run import unlimited
 from appliance.turn import Turn
 
 SHOWN_S = 15.0
-"""After so long without a sign people are told that the drive does not answer."""
+"""After so long without a sign the drive is shown as not answering."""
 HURRIED_S = 60.0
 """So long it may be silent once the work is to end: by a stop, for one."""
 _LOOK_EVERY_S = 0.25
@@ -158,7 +158,7 @@ class DriveThread:
 
     @contextmanager
     def entered[T](self, context: AbstractContextManager[T], what: str) -> Iterator[T]:
-        """`context`, entered and left within the thread; left by itself where that stays behind."""
+        """`context`, entered and left within the thread; a thread left behind leaves it itself."""
         if self._is_within():
             with context as value:
                 yield value
@@ -175,8 +175,8 @@ class DriveThread:
 
     @contextmanager
     def unheard(self) -> Iterator[None]:
-        """Whoever is told how far it is hears nothing of it for as long as the block lasts."""
-        before, self._tell = self._tell, tell_nobody
+        """Report no progress while the block lasts."""
+        before, self._tell = self._tell, ignore_progress
         try:
             yield
         finally:
@@ -227,7 +227,7 @@ class DriveThread:
                 question.work()
                 self._end(question)
             if job.is_done:
-                # Many that are done at once keep nobody from being heard.
+                # Many jobs done at once must not keep people from being heard.
                 if self._clock() - self._handed_on_s >= _LOOK_EVERY_S:
                     self._hand_on(0)
                 return
@@ -275,7 +275,7 @@ class DriveThread:
             self._is_hurried = True
 
     def _take_interrupt(self) -> BaseException | None:
-        """What `tell` has raised, for whoever is the first to raise it."""
+        """What `tell` has raised; only the first caller gets it, and raises it."""
         with self._lock:
             interrupt, self._interrupt = self._interrupt, None
         return interrupt
@@ -291,7 +291,7 @@ class DriveThread:
                 devices=frozenset(name for name, each in self._signs.items() if each.under_way),
                 is_held=self._thread.is_alive,
             )
-            # Whoever has not begun begins nothing, and must not be struck where nobody expects it.
+            # A job that has not begun begins nothing, and must not be hit where it is not expected.
             if job.is_begun:
                 _strike(self._thread, LeftBehindError)
             self._news.notify_all()

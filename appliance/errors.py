@@ -16,7 +16,7 @@ Blame = Literal["drive", "other", "none"]
 """Whose fault it is that a step, a boot or a drive failed, for its verdict.
 
 drive: the drive's, as far as is known | other: the machine's, the plan's or a person's: a remark |
-none: nobody's, as the drive cannot do it or was not asked to the end: it was not measured
+none: no one's, because the drive cannot do it or was not asked to the end: it was not measured
 """
 
 # Memory, descriptors and requests that the machine has no more of, and room in a file system.
@@ -138,7 +138,7 @@ class UnreadableProgramError(RecoverableStickError):
 
 
 class UnusableDatabaseError(RecoverableStickError):
-    """A database of another stick that nothing can be taken over from. Nothing was changed."""
+    """A database of another stick that nothing can be imported from. Nothing was changed."""
 
     def __init__(self, place: str, why: str, *, hint: str) -> None:
         super().__init__(f"{place} cannot be imported: {why}", hint=f"{hint}; nothing was changed")

@@ -2,7 +2,7 @@
 """Flushing one file, file system or device from RAM, never all of them.
 
 sync(2) waits for every block device of the machine (docs/decisions/010): one that hangs while it is
-found, or dirty pages of a dying one, would hold up whoever calls it, for ever.
+found, or dirty pages of a dying one, would block the caller for ever.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 def flush(paths: Iterable[Path]) -> None:
     """Write back the devices, and the file systems of the files and folders, that `paths` name.
 
-    What cannot be written back stays in RAM, where whoever needs it gone looks for it.
+    What cannot be written back stays in RAM; a caller that needs it written must check.
     """
     done = set()
     for path in paths:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A mistake in a plan or policy, or an obstacle to it, as data: path, text, kind and line.
 
-Pure. It becomes a sentence where it is printed; whoever needs its place reads the fields.
+Pure. It becomes a sentence where it is printed; code that needs its place reads the fields.
 """
 
 from dataclasses import dataclass

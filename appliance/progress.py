@@ -11,5 +11,5 @@ exception would leave behind.
 """
 
 
-def tell_nobody(_text: str, _done: int, _total: int) -> None:
-    """Progress for where nobody looks, and nobody can ask for a stop."""
+def ignore_progress(_text: str, _done: int, _total: int) -> None:
+    """Progress for work that no one watches and no one can stop."""

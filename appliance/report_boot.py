@@ -344,7 +344,7 @@ def _name_system() -> str:
 
 
 def _is_key_pressed(within_s: int) -> bool:
-    """Whether somebody presses a key of a keyboard before the restart."""
+    """Whether a key of a keyboard is pressed before the restart."""
     devices = []
     for path in sorted(_KEYBOARDS.glob("*-kbd")):
         try:

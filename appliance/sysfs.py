@@ -31,7 +31,7 @@ def read_text(path: Path) -> str:
 def write_text(path: Path, text: str) -> None:
     """Give the kernel `text`. Raises StepFailedError with the kernel's reason."""
     try:
-        # One write() and no truncation: a sysfs file acts on each write by itself. Opened for
+        # One write() and no truncation: a sysfs file acts on each write separately. Opened for
         # writing only: /proc/sys/vm/drop_caches is 0200, and sysctls make no exception for root.
         fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
         try:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Databases for tests: new ones as copies of one that was made before, not flushed; damaged ones.
 
-Nobody pulls the plug on a test. The tests of the database itself have theirs made as the appliance
+No test loses its power. The tests of the database itself have theirs made as the appliance
 makes them.
 """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans of every shape for tests of properties, each with the drives it is known to write to.
 
-What writes is told here by construction, without the engine's rule.
+What writes is known here by construction, without the engine's rule.
 """
 
 import json

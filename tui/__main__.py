@@ -30,7 +30,7 @@ def main() -> None:
 
 def _start() -> None:
     """Settle what Textual reads once at import, then start it."""
-    # One that starts anew may do so beside a measurement.
+    # An interface that is restarted may run beside a measurement.
     if was_ready():
         step_back()
     else:
@@ -49,7 +49,7 @@ def _start() -> None:
     sys.modules["ssl"] = None  # type: ignore[assignment]
     # The console knows no kitty keys, and what it does not know it may print.
     os.environ["TEXTUAL_DISABLE_KITTY_KEY"] = "1"
-    # At 115200 baud, and on a busy machine, the bytes of one key may come apart.
+    # At 115200 baud, and on a busy machine, the bytes of one key may arrive separately.
     os.environ.setdefault("ESCDELAY", "200")
     # Reading, keys, drawing and writing are threads that wait for each other up to this long.
     sys.setswitchinterval(_SWITCH_S)

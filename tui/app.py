@@ -89,7 +89,7 @@ class KaltstartApp(App[None]):
         Binding("f1,question_mark", "page_help", show=False),
         Binding("p", "power", show=False),
         Binding("ctrl+l", "repaint", show=False, priority=True),
-        # Leaving would only start it anew; a slip must not cost the page somebody is at.
+        # Leaving would only restart it; a slip must not cost the user's page.
         Binding("ctrl+q", "repaint", show=False, priority=True),
     ]
 
@@ -103,7 +103,7 @@ class KaltstartApp(App[None]):
     ) -> None:
         """`when_drawn` is called once, when the first page shows what there is.
 
-        The screen is drawn anew where the kernel writes its messages across it (`kernel_log`).
+        The screen is redrawn if the kernel writes its messages across it (`kernel_log`).
         """
         super().__init__(driver_class=driver_class, ansi_color=True)
         self.register_theme(THEME)
@@ -130,7 +130,7 @@ class KaltstartApp(App[None]):
         self._repainter = Repainter(self, kernel_log) if kernel_log is not None else None
 
     def on_mount(self) -> None:
-        """Go where somebody was, read at once, then as often as what happens asks for."""
+        """Go to the user's last page, read at once, then as often as events require."""
         if self._kept.page in self.MODES and self._kept.page != self.DEFAULT_MODE:
             self.switch_mode(self._kept.page)
         if self._kept.crash:
@@ -146,7 +146,7 @@ class KaltstartApp(App[None]):
             self._repainter.follow()
 
     def _say_alive(self) -> None:
-        # By the loop that hears keys: one that hangs says nothing.
+        # By the loop that hears keys: one that hangs is silent.
         if self._when_drawn is None and not self.snapshot.hung:
             self.port.say_alive()
 
@@ -196,7 +196,7 @@ class KaltstartApp(App[None]):
                 self._when_drawn = None
                 self.run_worker(asyncio.to_thread(_load_later_pages), exit_on_error=False)
         if self._pending.take_late():
-            # It is told nevertheless when it comes.
+            # It is shown nevertheless when it comes.
             self.say(_("The engine has not answered yet. Page 3 shows what it is doing."))
 
     def _take(self, snapshot: Snapshot) -> None:
@@ -209,12 +209,12 @@ class KaltstartApp(App[None]):
         started = snapshot.busy and not before.busy
         missed = has_missed_end(before, snapshot)
         if started or missed:
-            # Whoever started it here, and has turned to a page since, stays there.
+            # A user who started it here, and has turned to a page since, stays there.
             has_turned = self._has_turned_since
             started, missed = started and not has_turned, missed and not has_turned
             self._has_asked_to_start = self._has_turned_since = False
         counting = snapshot.countdown is not None and before.countdown is None
-        # What goes on already is no reason to leave the page that somebody was at.
+        # What goes on already is no reason to leave the user's page.
         goes_on = before.status is None and bool(self._kept.page)
         if not snapshot.busy or isinstance(self.screen, Page):
             self._notice = ""
@@ -222,7 +222,7 @@ class KaltstartApp(App[None]):
             if isinstance(self.screen, Page):
                 self._go_to(_RUN)
             elif not missed:
-                # What somebody types is meant for the dialog.
+                # What the user types is meant for the dialog.
                 self._notice = _("A campaign is using the machine now: see page 3.")
                 self.say(self._notice)
         self._show_page()
@@ -272,7 +272,7 @@ class KaltstartApp(App[None]):
             self._asking.discard(name)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A failed worker is told, and costs nothing else."""
+        """Report a failed worker; it costs nothing else."""
         if event.state == WorkerState.ERROR:
             error = event.worker.error
             if error is not None:
@@ -350,7 +350,7 @@ class KaltstartApp(App[None]):
     def refresh_css(self, animate: bool = True) -> None:
         """Only where there is something new.
 
-        Textual reads all styles anew at the first two visits of each page.
+        Textual reads all styles again at the first two visits of each page.
         """
         styled = (self.theme, self.classes)
         if styled != self._styled:
@@ -366,7 +366,7 @@ class KaltstartApp(App[None]):
 
     @override
     def _handle_exception(self, error: Exception) -> None:
-        """A bug ends the interface, and systemd starts it anew, on the page where it was.
+        """A bug ends the interface, and systemd restarts it on the page where it was.
 
         Not where it has just begun: the page that ends it would do so for ever.
         """

@@ -20,7 +20,7 @@ def tell_bug(error: BaseException) -> None:
     The form: https://systemd.io/JOURNAL_NATIVE_PROTOCOL, with a length for a text of several lines.
     """
     lines = "".join(traceback.format_exception(error)).encode(errors="replace")
-    text = lines[-_LIMIT_BYTES:]  # what was raised stands last
+    text = lines[-_LIMIT_BYTES:]  # what was raised comes last
     fields = b"PRIORITY=%d\nSYSLOG_IDENTIFIER=kaltstart-tui\nMESSAGE\n" % _ERROR
     entry = fields + len(text).to_bytes(8, "little") + text + b"\n"
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as journal:

@@ -53,7 +53,7 @@ def use(code: str) -> bool:
     """Speak it from now on; whether that is another one.
 
     Without a catalogue it is English, and so it is with one that cannot be read: `find_trouble`
-    says so then, and it is not tried again.
+    reports it then, and it is not tried again.
     """
     if code == _current.code:
         return False

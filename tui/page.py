@@ -104,9 +104,9 @@ class Page(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = []
 
     _told = ""
-    """The bug of this page that stands in the journal."""
+    """The bug of this page that is in the journal."""
     _is_drawn_unseen = False
-    """It was brought up to date while a dialog lay over it."""
+    """It was brought up to date while a dialog covered it."""
     _shown: tuple[object, ...] = ()
     """What the page shows, and the place it has for it."""
 
@@ -148,7 +148,7 @@ class Page(Screen[None]):
         self._catch_up()
 
     def on_resize(self) -> None:
-        """Lay the text out anew."""
+        """Lay the text out again."""
         self._catch_up()
 
     def _catch_up(self) -> None:

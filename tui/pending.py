@@ -31,7 +31,7 @@ class Pending:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._asked_s: dict[int, float] = {}
-        """inf where it was told already that the answer is late."""
+        """inf if it was reported already that the answer is late."""
         self._awaited: dict[int, asyncio.Future[Answer]] = {}
 
     @property
@@ -40,7 +40,7 @@ class Pending:
         return any(asked_s < inf for asked_s in self._asked_s.values())
 
     def add(self, request_id: int) -> asyncio.Future[Answer]:
-        """It was asked just now; its answer, for whoever waits for that."""
+        """It was asked just now; return its answer, to be awaited."""
         self._asked_s[request_id] = self._clock()
         self._awaited[request_id] = asyncio.get_running_loop().create_future()
         return self._awaited[request_id]
@@ -52,7 +52,7 @@ class Pending:
         for answer in settled:
             del self._asked_s[answer.request_id]
             awaited = self._awaited.pop(answer.request_id)
-            if not awaited.done():  # whoever waited may have been cancelled
+            if not awaited.done():  # the waiter may have been cancelled
                 awaited.set_result(answer)
         return settled
 

@@ -54,8 +54,8 @@ _AXIS = re.compile(f"[{BOX}·]+")
 def paint(text: str, *, has_heads: bool = False, has_names: bool = False) -> Text:
     """`text` with its signs, bars and axes in their colours.
 
-    `has_heads`: the first line of each paragraph is its title. `has_names`: what stands before the
-    colon that a line begins with names the rest.
+    `has_heads`: the first line of each paragraph is its title. `has_names`: what comes before the
+    first colon of a line names the rest.
     """
     text = drawable_lines(text)
     painted = Text(text)

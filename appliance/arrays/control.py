@@ -3,8 +3,8 @@
 
 Nearly all of them, reading included, take the one lock that the kernel holds while it registers,
 attaches or frees a device (bch_register_lock in drivers/md/bcache), and it waits for the drives
-meanwhile: with a drive that does not answer, whoever asks waits as long, and cannot be killed. So
-they are for a `DriveThread` alone, or for a thread that nobody waits for.
+meanwhile: with a drive that does not answer, the caller waits as long and cannot be killed. So
+call them only in a `DriveThread`, or in a thread that nothing waits for.
 """
 
 import time

@@ -24,7 +24,7 @@ _UUID_DIGITS = 21  # SB_LABEL_SIZE is 32, with the byte that ends it
 
 
 class ArrayStuckError(KaltstartError):
-    """The kernel does not let go of an array: nothing more may be done with its drives for now."""
+    """The kernel does not release an array: nothing more may be done with its drives for now."""
 
     exit_code = 4
 
@@ -49,7 +49,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class ArrayState:
-    """How an array stands at this moment."""
+    """The state of an array at this moment."""
 
     state: str
     """bcache's own words: no cache | clean | dirty | inconsistent."""
@@ -80,7 +80,7 @@ def label_of(set_uuid: str, fate: CacheFate = "attached") -> str:
 
     A detached backing drive has lost its set's UUID (bch_writeback_thread() in
     drivers/md/bcache/writeback.c), but not this. The kernel also takes the cache away when its
-    drive fails (__cache_set_unregister() in super.c), and says nothing of it in the superblock:
+    drive fails (__cache_set_unregister() in super.c), and does not record that in the superblock:
     with nothing dirty the backing drive goes on alone, and the kernel would take up the cache
     again, with what has been overwritten since. So only a drive that was called `parted` before
     may go on with another cache, and one that is called `lost` with none.

@@ -5,7 +5,7 @@ from appliance.arrays.control import control, register, wait_until, write
 from appliance.arrays.make import clear_member, make_cache
 from appliance.arrays.model import Array, ArrayStuckError, label_of
 from appliance.arrays.running import (
-    LET_GO_S,
+    RELEASE_S,
     attach,
     mark_lost_cache,
     set_label,
@@ -24,7 +24,7 @@ from appliance.progress import Progress
 
 
 def empty_cache(array: Array, cache: Unlocked, *, plan: ArrayPlan, tell: Progress) -> None:
-    """Write back, take the cache away, make it anew and give it back: mounted or not.
+    """Write back, detach the cache, make a new one and attach it, mounted or not.
 
     The plan's settings hold again afterwards. Wherever this ends, `assembled` can go on later; the
     array at hand runs without a cache then. Raises StepFailedError, ArrayStuckError, what `tell`
@@ -61,9 +61,9 @@ def detach(array: Array, *, tell: Progress) -> None:
         dirty = format_amount(read_state(array).dirty_bytes)
         return f"detaching the cache: {dirty} to be written back"
 
-    if not wait_until(lambda: not has_cache(array), text=text, timeout_s=LET_GO_S, tell=tell):
+    if not wait_until(lambda: not has_cache(array), text=text, timeout_s=RELEASE_S, tell=tell):
         raise ArrayStuckError(
-            f"the cache of {array.path} is not detached after {LET_GO_S:.0f} s",
+            f"the cache of {array.path} is not detached after {RELEASE_S:.0f} s",
             hint="wait, or switch the machine off and on; then resume",
         )
     if not folder.exists():

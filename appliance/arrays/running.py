@@ -32,13 +32,13 @@ from appliance.drives.unlock import Unlocked
 from appliance.errors import KaltstartError, RefusedError, StepFailedError
 from appliance.phrases import N_
 from appliance.plan.model import ArrayPlan
-from appliance.progress import Progress, tell_nobody
+from appliance.progress import Progress, ignore_progress
 from appliance.units import printable
 
 START_S = 120.0
 """How long the array's device may take to appear: its own node comes from udev's kernel thread."""
-LET_GO_S = 900.0
-"""How long the kernel may take to let go of drives that answer late or not at all: what is being
+RELEASE_S = 900.0
+"""How long the kernel may take to release drives that answer late or not at all: what is being
 written back at that moment ends first, each request with the timeouts of `kernel`."""
 
 
@@ -52,11 +52,11 @@ def assembled(
     superblock was about to be made again. A cache that fails is never taken up again, nor made
     again: its drive is no longer what was to be measured. Raises RefusedError for drives that are
     not members of the array with this UUID, StepFailedError when it cannot be run or has lost its
-    cache by the end of the block, and ArrayStuckError when the kernel does not let go of the drives
+    cache by the end of the block, and ArrayStuckError when the kernel does not release the drives
     afterwards, with the reason of the block's failure.
     """
     _check_members(backing, cache, plan=plan, set_uuid=set_uuid, tell=tell)
-    with letting_go((backing.drive.name, cache.drive.name), set_uuid=set_uuid):
+    with releasing((backing.drive.name, cache.drive.name), set_uuid=set_uuid):
         array = bring_up(backing, cache, set_uuid=set_uuid, tell=tell)
         apply_settings(array, plan)
         try:
@@ -70,8 +70,8 @@ def assembled(
 
 
 @contextmanager
-def letting_go(drives: tuple[str, ...], *, set_uuid: str) -> Iterator[None]:
-    """Let go of the drives (kernel's names) after the block, whatever becomes of it.
+def releasing(drives: tuple[str, ...], *, set_uuid: str) -> Iterator[None]:
+    """Release the drives (kernel's names) after the block, whatever becomes of it.
 
     Raises ArrayStuckError, which also says what the block had failed with.
     """
@@ -79,14 +79,14 @@ def letting_go(drives: tuple[str, ...], *, set_uuid: str) -> Iterator[None]:
         yield
     except BaseException as error:
         try:
-            stop_array(drives, set_uuid=set_uuid, tell=tell_nobody)
+            stop_array(drives, set_uuid=set_uuid, tell=ignore_progress)
         except ArrayStuckError as stuck:
             if not isinstance(error, KaltstartError):
                 raise
             both = f"{stuck.message}; before that: {error.message}"
             raise ArrayStuckError(both, hint=stuck.hint) from error
         raise
-    stop_array(drives, set_uuid=set_uuid, tell=tell_nobody)
+    stop_array(drives, set_uuid=set_uuid, tell=ignore_progress)
 
 
 def bring_up(backing: Unlocked, cache: Unlocked, *, set_uuid: str, tell: Progress) -> Array:
@@ -125,7 +125,7 @@ def set_label(folder: Path, label: str) -> None:
 
 
 def mark_lost_cache(array: Array) -> bool:
-    """Whether the cache was taken away by a failure; the backing drive says so from then on.
+    """Whether a failure detached the cache; the backing drive's superblock records it from then on.
 
     Nothing is known of an array that is gone altogether: the kernel stops it where something was
     dirty (conditional_stop_bcache_device() in super.c), and nothing is written past the cache.
@@ -165,7 +165,7 @@ def stop_array(drives: tuple[str, ...], *, set_uuid: str, tell: Progress) -> Non
 
 
 def stop(drives: tuple[str, ...], *, set_uuid: str) -> None:
-    """Ask the kernel to let go of the set and of each backing drive. Raises ArrayStuckError."""
+    """Ask the kernel to release the set and each backing drive. Raises ArrayStuckError."""
     # The set first: it stops the backing drives that are attached to it itself.
     for file in (set_folder(set_uuid) / "stop", *(control(drive) / "stop" for drive in drives)):
         if file.exists():
@@ -181,17 +181,17 @@ def wait_for_release(drives: tuple[str, ...], *, set_uuid: str, tell: Progress) 
 
     def held() -> list[str]:
         there = [str(path) for path in paths if path.exists()]
-        # The files vanish before the drive is let go of: cached_dev_free() in super.c.
+        # The files vanish before the drive is released: cached_dev_free() in super.c.
         return there or [f"/dev/{drive}" for drive in drives if _is_held(drive)]
 
     if not wait_until(
         lambda: not held(),
-        text=lambda: "waiting until the kernel lets go of the array",
-        timeout_s=LET_GO_S,
+        text=lambda: "waiting until the kernel releases the array",
+        timeout_s=RELEASE_S,
         tell=tell,
     ):
         raise ArrayStuckError(
-            f"the kernel does not release the array within {LET_GO_S:.0f} s: {held()[0]}",
+            f"the kernel does not release the array within {RELEASE_S:.0f} s: {held()[0]}",
             hint=LET_GO_HINT,
         )
 
@@ -207,7 +207,7 @@ def release_arrays(*, tell: Progress) -> None:
     drives = tuple(name for name in drives if not name.startswith("bcache"))
     if not sets and not drives:
         return
-    tell("letting go of an array", 0, 0)
+    tell("releasing an array", 0, 0)
     for set_uuid in sets or [""]:
         stop(drives, set_uuid=set_uuid)
     for set_uuid in sets or [""]:
@@ -289,7 +289,7 @@ def _is_held(drive: str) -> bool:
     try:
         os.close(os.open(f"/dev/{drive}", os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
     except OSError as error:
-        # Any other says that the drive has gone, or answers nobody (ENXIO: a SCSI disk that the
+        # Any other means that the drive has gone or does not answer (ENXIO: a SCSI disk that the
         # kernel has taken offline).
         return error.errno == errno.EBUSY
     return False

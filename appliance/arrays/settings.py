@@ -40,7 +40,7 @@ def apply_settings(array: Array, plan: ArrayPlan) -> None:
 
 
 def _limit_unwritten(array: Array) -> None:
-    """RAM may hold at most an eighth of the cache's size of what is to be written to the array.
+    """Limit what RAM holds unwritten for the array to 1/8 of the cache's size.
 
     bcache decides on each write as it comes, by the fill that its last garbage collection found,
     has no queue that would hold writes up, and cannot write back while one of them waits for a free
@@ -48,7 +48,7 @@ def _limit_unwritten(array: Array) -> None:
     once than the cache has room for, they wait for each other for ever: seen with Linux 6.12.
     """
     limit_bytes = _share_bytes(array)
-    # What RAM holds before programs must wait is usually less. The kernel takes no larger limit
+    # What RAM holds before programs must wait is usually less. The kernel accepts no larger limit
     # than that threshold, which moves a little: near it the limit would change nothing.
     threshold_bytes = parse_dirty_threshold_pages(read(_VMSTAT)) * PAGESIZE
     if limit_bytes >= threshold_bytes * 9 // 10:

@@ -79,13 +79,13 @@ def parse_super_show(text: str) -> Superblock | None:
 
 
 def read_superblock(path: str) -> Superblock | None:
-    """What stands on the drive now; None where it carries no superblock of bcache."""
+    """The superblock that is on the drive now; None if it has no superblock of bcache."""
     # With --force it shows also what the kernel would not take, such as one half written.
     return parse_super_show(run(["bcache-super-show", "-f", path], check=False).stdout)
 
 
 def has_signature(path: str) -> bool:
-    """Whether anything known stands on the drive: a file system, a partition table."""
+    """Whether anything known is on the drive: a file system, a partition table."""
     return bool(run(["wipefs", "--noheadings", path]).stdout.strip())
 
 

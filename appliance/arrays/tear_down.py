@@ -7,7 +7,7 @@ Never touches a drive that does not carry a superblock of that very array.
 from appliance.arrays.control import control
 from appliance.arrays.make import clear_member
 from appliance.arrays.replace_cache import detach
-from appliance.arrays.running import bring_up, letting_go, stop_array
+from appliance.arrays.running import bring_up, releasing, stop_array
 from appliance.arrays.settings import set_cache_mode
 from appliance.arrays.superblock import Superblock, has_signature, read_superblock
 from appliance.arrays.write_back import write_back_all
@@ -67,7 +67,7 @@ def _is_whole_cache(found: Superblock | None) -> bool:
 
 def _part(backing: Unlocked, cache: Unlocked, *, set_uuid: str, tell: Progress) -> None:
     names = (backing.drive.name, cache.drive.name)
-    with letting_go(names, set_uuid=set_uuid):
+    with releasing(names, set_uuid=set_uuid):
         array = bring_up(backing, cache, set_uuid=set_uuid, tell=tell)
         set_cache_mode(array, "writethrough")
         write_back_all(array, tell=tell)

@@ -64,9 +64,9 @@ def _release(owner: object) -> None:
 
 
 def release_ballast() -> bool:
-    """Give back the memory of any ballast, whoever has left it; whether there was one.
+    """Release the memory of any ballast, also one left behind; return whether there was one.
 
-    Raises StepFailedError when the kernel does not let go of it.
+    Raises StepFailedError when the kernel does not release it.
     """
     _owners.clear()
     found = False

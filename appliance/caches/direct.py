@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading past the page cache: O_DIRECT, aligned by the device's logical block.
 
-Never falls back to reads through the cache: where O_DIRECT is not possible, it says so.
+Never falls back to reads through the cache: if O_DIRECT is not possible, it raises.
 """
 
 import array
@@ -50,7 +50,7 @@ class DirectFile:
         return self._end - self._start
 
     def fileno(self) -> int:
-        """The open descriptor, for whoever reads by other means."""
+        """The open descriptor, for reads by other means."""
         return self._fd
 
     def __enter__(self) -> Self:

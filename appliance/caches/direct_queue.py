@@ -89,7 +89,7 @@ class DirectQueue:
 
     @property
     def is_full(self) -> bool:
-        """Whether `ask` has to wait for an answer."""
+        """Whether `ask` must wait for an answer."""
         return not self._free
 
     @property

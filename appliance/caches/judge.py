@@ -111,7 +111,7 @@ def _wished(wished: PageCache) -> str:
 
 def _state(met: PageCache, *, problem: str, counted: str, **setup: Unpack[Setup]) -> CacheState:
     proven_before, reason = setup["proven_before"], setup["reason"]
-    # `partial` says that nobody knows which read met what: there is nothing to prove it with.
+    # `partial` means that it is unknown which read met what: nothing can prove it.
     proven = proven_before and not problem and met != "partial"
     words = [problem, reason] if problem else [reason, counted]
     began_cold: BeganCold = ""

@@ -33,7 +33,7 @@ from appliance.drive_thread import DriveSilentError, DriveThread, Silence
 from appliance.errors import StepFailedError
 from appliance.flush import flush
 from appliance.phrases import N_
-from appliance.progress import Progress, tell_nobody
+from appliance.progress import Progress, ignore_progress
 
 _DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 _DROP_S = 120.0
@@ -83,7 +83,7 @@ def drop_caches(paths: Sequence[Path]) -> None:
             "the page cache",
             read_signs=dict,
             limit_s=_DROP_S,
-            tell=tell_nobody,
+            tell=ignore_progress,
             on_silence=_held_up.append,
         )
         with suppress(DriveSilentError), dropping as hand:

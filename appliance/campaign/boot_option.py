@@ -65,7 +65,7 @@ def is_own(content: bytes) -> bool:
     """Whether a Boot#### variable of this content is of Kaltstart. Pure."""
     file = LOADER_FOLDER.replace("/", "\\").encode("utf-16-le")
     named = content[10:]
-    # The file of a drive's own system is that system's; nobody else has an entry of that name.
+    # The file of a drive's own system belongs to that system; no one else uses this entry's name.
     return (named.startswith(_text(_NAME)) and file in content) or named.startswith(
         _text(OWN_SYSTEM)
     )
@@ -116,7 +116,7 @@ def disarm() -> None:
 
 
 def is_armed() -> bool:
-    """Whether the firmware still has to start it: BootNext is deleted when it is followed."""
+    """Whether the firmware has not started it yet: BootNext is deleted when it is followed."""
     return read_number("BootNext") in tuple(_find_own())
 
 
@@ -146,7 +146,7 @@ def _find_own() -> Iterator[int]:
 
 
 def _find_free() -> int:
-    """A number that nobody uses, nor is about to.
+    """A number that is not in use, nor about to be.
 
     Firmware that enters what was plugged in takes the lowest number that is not in BootOrder, and
     overwrites what has it (EDK2, BmLoadOption.c, `BmGetFreeOptionNumber`).

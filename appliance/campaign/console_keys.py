@@ -6,7 +6,7 @@ beside the interface, of which every reader gets all: a key that the interface h
 heard by it, and one that it does not (it hangs, it crashed, a shell has its terminal) is heard all
 the same. A serial line has no such device. It is read only while its interface shows no sign of
 life; of one that lives, the thread that reads notes each key at once, however busy its page is. A
-key that one in its last breath takes away is to be pressed once more.
+key that a dying one still takes must be pressed again.
 
 The power key is a keyboard of its own. systemd-logind ignores it, as well as the lid and the keys
 for sleep and restart (logind.conf.d in mkosi.extra): the program that reads it here finishes what
@@ -81,7 +81,7 @@ class Consoles:
             self.remove(path)
 
     def add(self, path: str) -> None:
-        """Read it from now on, and what was typed there and read by nobody."""
+        """Read it from now on, and what was typed there and is still unread."""
         if path in self._open:
             return
         try:

@@ -13,7 +13,7 @@ from appliance.campaign.start_records import note_power_action
 from appliance.campaign.states import armed_cycle
 from appliance.campaign.this_boot import ThisBoot
 from appliance.errors import KaltstartError, RefusedError, StickError
-from appliance.progress import Progress, tell_nobody
+from appliance.progress import Progress, ignore_progress
 from appliance.store.boots import select_cycles, update_disarmed
 from appliance.store.campaigns import CampaignRow, select_campaign, update_campaign_state
 from appliance.store.connect import transaction
@@ -23,9 +23,9 @@ COUNTDOWN_S = 5
 """Before power goes in the middle of a campaign."""
 
 Countdown = Callable[[str, str, int], bool]
-"""Purpose, what comes next, seconds → whether somebody pressed a key."""
+"""Purpose, what comes next, seconds → whether a key was pressed."""
 LastLook = Callable[[], bool]
-"""Whether somebody pressed a key after the countdown: what is stored then takes its time."""
+"""Whether a key was pressed after the countdown: what is stored then takes its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class CampaignContext:
     silent: SilentDrives
     countdown: Countdown
     is_stopped: LastLook = lambda: False
-    tell: Progress = tell_nobody
+    tell: Progress = ignore_progress
     """What the campaign waits for between its steps; raises when a person asks for a stop."""
 
     @property
@@ -55,7 +55,7 @@ def load_campaign(context: CampaignContext, campaign_id: int) -> CampaignRow:
 
 
 def pause(context: CampaignContext, campaign_id: int, reason: str) -> None:
-    """Stop safely: nothing is armed, nothing happens by itself until a person resumes.
+    """Stop safely: nothing is armed, nothing happens automatically until the user resumes.
 
     A campaign that is done stays done, and what comes afterwards is only noted.
     """
@@ -77,7 +77,7 @@ def pause(context: CampaignContext, campaign_id: int, reason: str) -> None:
 
 
 def disarm(context: CampaignContext) -> None:
-    """No measured boot and no waking up by itself. What cannot be taken back is noted."""
+    """Cancel the measured boot and the wake-up alarm. What cannot be cancelled is noted."""
     for reason in take_back_departure(context.host):
         record(context, "not-disarmed", what=reason, level="warning")
 
@@ -99,7 +99,7 @@ def take_back_departure(host: Host) -> tuple[str, ...]:
 
 
 def leave(context: CampaignContext, action: Callable[[], None]) -> None:
-    """Close the database and let go of the stick; then power goes.
+    """Close the database and release the stick; then power goes.
 
     Raises StickError where it does not: nothing can be stored from then on.
     """

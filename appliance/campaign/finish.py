@@ -26,7 +26,7 @@ def write_report(
 ) -> str:
     """Write the report to KALTSTART; return its folder as a person finds it there.
 
-    `wait` is called while a command in a shell writes there; without it nobody is waited for.
+    `wait` is called while a command in a shell writes there; without it there is no waiting.
     Raises StickError, PlanError when there is no such campaign, and what `wait` raises.
     """
     # Charts and templates take their time to load: not while the appliance starts.
@@ -71,7 +71,7 @@ def _thin(context: CampaignContext, campaign_id: int) -> None:
 
 
 def write_report_again(context: CampaignContext, campaign_id: int) -> str:
-    """Judge once more, by the policy as it is now, and write the report; return its folder.
+    """Judge again, by the policy as it is now, and write the report; return its folder.
 
     Raises as `write_report` does.
     """

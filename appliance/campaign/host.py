@@ -76,7 +76,7 @@ class Power(Protocol):
 
 
 class Announce(Protocol):
-    """Say something on the console, for people and programs."""
+    """Print a line on the console, for people and programs."""
 
     def __call__(self, event: str, **fields: object) -> None: ...
 
@@ -121,7 +121,7 @@ class DriveAccess:
     find_settled: Callable[[], tuple[Drive, ...]]
     """The same, once udev has looked at each."""
     read_number: Callable[[str], str]
-    """The kernel's, by name: another one for a drive that was plugged in anew."""
+    """The kernel's, by name: another one once a drive was plugged in again."""
     read_serial: Callable[[str], str]
     """The drive's, by name, as the kernel has it."""
     read_signs: Callable[[Sequence[str]], Mapping[str, Signs]]

@@ -43,7 +43,7 @@ def record(
     level: str = "info",
     **fields: object,
 ) -> None:
-    """One line in the campaign's diary, with what `EVENT_TEXTS` puts into its sentence."""
+    """One line in the campaign's event log, with what `EVENT_TEXTS` puts into its sentence."""
     insert_event(
         place.connection,
         campaign_id=campaign_id,

@@ -2,7 +2,7 @@
 """A pause that the stick does not accept, kept until the engine restarts in the same boot.
 
 systemd starts the engine again after trouble and after a bug. Where the pause could not be stored,
-the campaign would go on by itself then.
+the campaign would then go on automatically.
 """
 
 from contextlib import suppress

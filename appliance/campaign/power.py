@@ -5,7 +5,7 @@ On a BIOS machine the clock is also a memory that the stick has no part in: a ma
 many restarts were counted. It is the last digit of the alarm's second, 1 to 9 in turns: the alarm's
 registers are kept by the clock's battery, set or not. A 0 is no mark: most firmware sets it. The
 second begins with an even digit; the initrd of a measured boot makes it an odd one, so that a boot
-that begins again, and that nobody has counted, does not restart the machine (note-kept-entry).
+that begins again uncounted does not restart the machine (note-kept-entry).
 
 Must never act on its own: the campaign counts each action, in the database, before it asks for it
 here.
@@ -41,7 +41,7 @@ from appliance.stick.partitions import (
 _GRUBENV = FAT / "kaltstart/grubenv"
 _GRUBENV_BYTES = 1 << 16
 _SET_VARIABLE = Path("/sys/firmware/efi/efivars/KaltstartSet-0d6ff8a1-6d0b-4b6f-9a55-2f1f6e1c7a34")
-"""What an initrd that UEFI has started is told: attributes, then the UUID's 16 bytes."""
+"""What is passed to an initrd that UEFI starts: attributes, then the UUID's 16 bytes."""
 _KEPT_VARIABLE = (7).to_bytes(4, "little")
 """Kept without power, for the boot loader and the system (UEFI specification 2.10, 8.2)."""
 _NEED_UEFI = {
@@ -223,7 +223,7 @@ def _read_grubenv() -> dict[str, str]:
     try:
         descriptor = os.open(_GRUBENV, os.O_RDONLY)
         try:
-            # What the stick has, not what RAM still holds of what it was told.
+            # What the stick has, not what RAM still holds of what was written to it.
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
             return parse_grubenv(os.read(descriptor, _GRUBENV_BYTES))
         finally:
@@ -275,7 +275,7 @@ def read_rtc_s() -> float:
 
 
 def clear_alarm() -> None:
-    """No waking up by itself."""
+    """Cancel the wake-up alarm."""
     if can_wake():
         _read_mark()  # what the kernel shows afterwards is not what the clock keeps
         sysfs.write_text(_RTC / "wakealarm", "0")
@@ -345,7 +345,7 @@ def _note_mark(mark: _Mark) -> None:
 
 
 def restart_after_panic(*, wanted: bool) -> None:
-    """Whether a kernel that panics restarts the machine by itself; without that it stands still.
+    """Whether a kernel that panics restarts the machine; otherwise it stops there.
 
     Only for a boot whose restart is counted already: the appliance's command line has panic=0.
     """
@@ -372,7 +372,7 @@ def switch_off_without_programs() -> None:
 
 
 def cut_power(last: Callable[[], None], *, abrupt: bool) -> None:
-    """Switch off right after `last`, which is called when the stick is let go of.
+    """Switch off right after `last`, which is called when the stick is released.
 
     `abrupt`: no process ends and nothing is unmounted first (halt(8), --force twice), nor are other
     drives waited for, of which one may hang. Raises what `last` raises; the machine stays on then.

@@ -39,7 +39,7 @@ def written_drives(rows: CampaignRows, plan: Plan | None) -> tuple[CampaignDrive
 
 
 def _list_boots(rows: CampaignRows) -> Iterator[Work]:
-    """What still has to be installed; the boots of an array are those of its backing drive."""
+    """What is still to be installed; the boots of an array are those of its backing drive."""
     booted = {each.drive_id for each in rows.cycles if each.state in _BOOTS_LEFT and each.installs}
     for each in rows.drives:
         if each.drive_id not in booted:

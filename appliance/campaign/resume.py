@@ -26,12 +26,12 @@ _SECONDS_PER_DAY = 86_400
 
 
 def describe_absence(connection: sqlite3.Connection, campaign_id: int, *, boot_id: str) -> str:
-    """Why a campaign must not go on by itself that has lain still for long; empty where it may.
+    """Why a campaign that has rested for long must not resume automatically; empty if it may.
 
-    Whoever released its drives may have forgotten them, and somebody may use them for what shows no
-    signature. The clock is believed where it went forward. Where it went back, as that of a machine
-    with a flat battery does at each power-off, nobody can tell how long it was, and such a machine
-    must not need a person after each power cut: what is on the drives is looked at all the same.
+    The user who released its drives may have forgotten them, and they may be in use for data that
+    shows no signature. The clock is believed if it went forward. If it went back, as at each
+    power-off of a machine with a flat battery, the time that passed is unknown, and such a machine
+    must not need the user after each power cut: what is on the drives is checked in any case.
     """
     gap_s = select_longest_gap(
         connection,

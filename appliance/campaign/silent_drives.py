@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drives abandoned in this boot: they do not answer, and are not used again.
 
-A drive is asked again as soon as what hung in the kernel has come back, or it was plugged in anew.
+A drive is asked again once the call that hung in the kernel has returned, or once it was plugged
+in again.
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ class _Entry:
     at: str
     """When there was the last sign, as people read it."""
     device: tuple[str, str]
-    """The live drive's name and the kernel's number: another one when it was plugged in anew."""
+    """The live drive's name and the kernel's number: another one once it was plugged in again."""
     blame: Blame
 
 

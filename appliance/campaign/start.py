@@ -349,7 +349,7 @@ def _ask(host: Host, drive: Drive, *, is_released: bool) -> tuple[str, str, str,
     Raises RefusedError where it is not who the kernel takes it for, or is released and hangs.
     """
     try:
-        # Once more: one that spins up answers late, and what it says now guards it from here on.
+        # Twice: one that spins up answers late, and what it says now guards it from here on.
         asked = host.drives.ask_identity(drive) or host.drives.ask_identity(drive)
         shown = host.drives.ask_scsi_identity(drive) if is_released and drive.serial_doubt else None
     except StillRunningError as error:

@@ -49,7 +49,7 @@ _FORMAT = "<I32sI"
 (UEFI specification 2.10, 8.2)."""
 _ATTRIBUTES = 7
 _NEXT_START_S = 3600
-"""From the last line of one boot to the first of the next, where the machine restarts by itself.
+"""From the last line of one boot to the first of the next, if the machine restarts automatically.
 
 Firmware and loader take minutes. What the plan waits before a power-off comes on top, and the time
 to the alarm."""
@@ -106,8 +106,8 @@ def note_power_action(
 def find_lost_actions(campaign: CampaignRow, host: Host) -> int:
     """How many power actions of this campaign the database forgot: the firmware or the clock knows.
 
-    The clock's mark may be another campaign's, or of whoever else sets the alarm: then a campaign
-    waits for a person in vain, once.
+    The clock's mark may be another campaign's, or of another program that sets the alarm: then a
+    campaign waits for the user without need, once.
     """
     started = read_started()
     if started is None or started.plan_sha256 != _hash(campaign):
@@ -124,11 +124,11 @@ def describe_lost_actions(lost: int) -> str:
 
 
 def describe_uncounted(connection: sqlite3.Connection, campaign: CampaignRow, host: Host) -> str:
-    """Why a machine must not restart by itself in this boot; empty where it may.
+    """Why a machine must not restart automatically in this boot; empty if it may.
 
     On UEFI the firmware counts, if it has kept the variable; its memory may be full. A stick that
     no longer keeps anything shows the same campaign at each start, ever older. In the campaign's
-    first boot nobody can tell; what it has left on its drives ends such a series.
+    first boot that cannot be known; what it has left on its drives ends such a series.
     """
     boot_id = host.this_boot.boot_id
     started = read_started()

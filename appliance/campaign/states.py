@@ -8,7 +8,7 @@ from itertools import batched
 from appliance.store.boots import CycleRow
 
 MAX_ATTEMPTS = 3
-"""Tries per cycle before it is given up."""
+"""Attempts per cycle before it is abandoned."""
 
 _SPARE_POWER_ACTIONS = 8
 """Beside the cycles' boots: the rehearsal's restart and power-off with the starts after them, the

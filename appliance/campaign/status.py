@@ -46,8 +46,8 @@ class Status:
         }
     )
     """state: absent | invalid | valid; problems: its mistakes, or why a valid one cannot run here;
-    warnings: what a person has to know before it starts;
-    is_known: it was started or declined before, so that it does not start by itself again."""
+    warnings: what the user must know before it starts;
+    is_known: it was started or declined before, so it does not start automatically again."""
     version: str = VERSION
     firmware: str = ""
     can_wake: bool = False

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether the stick has room for what a campaign will store, before it starts.
 
-One that cannot fit is refused. Where only the report, or its copies of the database, may not fit on
-KALTSTART, that is told: all figures are on kaltstart-data.
+One that cannot fit is refused. If only the report, or its copies of the database, may not fit on
+KALTSTART, the user is warned: all figures are on kaltstart-data.
 """
 
 import os
@@ -39,7 +39,7 @@ class StickRoom:
 
 @dataclass(frozen=True, slots=True)
 class RoomCheck:
-    """What a person has to know."""
+    """What the user must know."""
 
     refusal: str = ""
     """Why the campaign cannot be run; empty where it can."""

@@ -28,8 +28,8 @@ POLICY = FAT / "policy.toml"
 def judge_campaign(context: CampaignContext, campaign_id: int) -> None:
     """Make the verdicts of a campaign that is done, by the policy as it is now.
 
-    What they were before stays in the diary. Never raises on a policy's mistakes: the diary, the
-    console and the report say them.
+    The earlier ones stay in the event log. Never raises on a policy's mistakes: the event log, the
+    console and the report show them.
     """
     try:
         policy = load_policy(POLICY)
@@ -69,7 +69,7 @@ def judge_campaign(context: CampaignContext, campaign_id: int) -> None:
 def check_policy(context: CampaignContext) -> str:
     """Say every mistake of `policy.toml` before a campaign hangs on it.
 
-    Returns what a person has to know before it starts; empty where the policy is good.
+    Returns what the user must know before it starts; empty if the policy is good.
     """
     problems = problems_of(POLICY)
     for problem in problems:
@@ -82,7 +82,7 @@ def check_policy(context: CampaignContext) -> str:
 
 
 def judge_again(context: CampaignContext, campaign_id: int) -> None:
-    """The same for a report that is asked for anew, where this stick may judge at all."""
+    """The same for a report that is requested again, if this stick may judge at all."""
     campaign = select_campaign(context.connection, campaign_id)
     if campaign is None or campaign.state != "done":
         return  # the report says that it is not over, or that there is none
@@ -94,7 +94,7 @@ def judge_again(context: CampaignContext, campaign_id: int) -> None:
 
 
 def tell_no_verdict(context: CampaignContext, campaign_id: int, problems: tuple[str, ...]) -> None:
-    """Why there is none: in the diary, for the report, and one console line each."""
+    """Why there is none: in the event log, for the report, and one console line each."""
     with transaction(context.connection):
         upsert_judging_problem(context.connection, campaign_id, problem="\n".join(problems))
         for problem in problems:

@@ -2,8 +2,8 @@
 """The hardware watchdog, which restarts the machine if a power-off hangs.
 
 systemd sets one for a restart (RebootWatchdogSec=) and none for a power-off, in which a drive that
-no longer answers can hold up the kernel for ever. The restart was counted beforehand, like the
-power-off it replaces, and no boot behind it is called cold: the drive's count did not rise.
+no longer answers can block the kernel for ever. The restart was counted beforehand, like the
+power-off it replaces, and no boot after it is called cold: the drive's count did not rise.
 """
 
 import fcntl
@@ -26,7 +26,7 @@ _held: list[int] = []
 def start() -> None:
     """Start the timer. It runs until power goes: shutdown kills this process without stopping it.
 
-    A machine that has none, or whose timer takes no such time, goes without.
+    A machine that has none, or whose timer does not accept such a time, goes without.
     """
     if _held:
         return

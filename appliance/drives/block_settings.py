@@ -25,7 +25,7 @@ class BlockSettings:
     scheduler: str
     read_ahead_bytes: int | None
     nr_requests: int | None
-    """Requests that the kernel takes before a program has to wait."""
+    """Requests that the kernel takes before a program must wait."""
     queue_depth: int | None
     """Commands that the drive is given at the same time; None where there is no such limit."""
     write_cache: str

@@ -2,8 +2,8 @@
 """Clearing what a released drive still carries: plan → show → run → check that it is gone.
 
 Takes away signatures of file systems, partition tables and members of LVM, md, ZFS, bcache and
-LUKS, on the drive and on its partitions. Must never let go of a holder: what is mounted, swap in
-use or held by anything in the kernel is refused (an array of ours is let go of by `arrays.live`,
+LUKS, on the drive and on its partitions. Must never stop a holder: what is mounted, swap in
+use or held by anything in the kernel is refused (an array of ours is stopped by `arrays.running`,
 which knows it by its UUID, before its drives are unlocked). Whether a drive may be written to at
 all is `writable`'s.
 """
@@ -50,7 +50,7 @@ class Leftovers:
     places: tuple[Place, ...]
     """The drive, then its partitions in the order of their numbers."""
     in_use: tuple[str, ...]
-    """What nobody may clear, in sentences."""
+    """What must not be cleared, in sentences."""
     signatures: tuple[tuple[str, str], ...]
     """Path and libblkid's word for what lies there: `("/dev/sda1", "LVM2_member")`."""
 
@@ -140,7 +140,7 @@ def parse_tree(text: str) -> tuple[tuple[Place, ...], tuple[str, ...]]:
 def parse_signatures(text: str, places: Sequence[Place]) -> tuple[tuple[str, str], ...]:
     """Path and kind of each signature in wipefs' JSON. Pure. Raises StepFailedError.
 
-    wipefs names devices without their folder, and says nothing at all where it finds nothing.
+    wipefs names devices without their folder, and prints nothing at all if it finds nothing.
     """
     if not text.strip():
         return ()
@@ -153,7 +153,7 @@ def parse_signatures(text: str, places: Sequence[Place]) -> tuple[tuple[str, str
 
 
 def describe(steps: Sequence[ClearingStep]) -> str:
-    """All steps in one line, for the diary."""
+    """All steps in one line, for the event log."""
     return "; ".join(map(str, steps))
 
 

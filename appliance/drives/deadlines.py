@@ -13,8 +13,8 @@ from appliance.drive_thread import Signs
 _BLOCK = Path("/sys/class/block")
 _DEFAULT_S = 30.0
 _TIMES = 40
-"""Of the time for one try (docs/decisions/013), so that no drive is given up on which the kernel
-has not given up: for a SCSI or SATA drive 1200 s, where the kernel takes 945 s at most."""
+"""Of the time for one try (docs/decisions/013), so that no drive is abandoned before the kernel
+abandons it: for a SCSI or SATA drive 1200 s, while the kernel takes 945 s at most."""
 
 # Documentation/block/stat.rst: requests and sectors that were read, the same written; requests
 # that were discarded, and flushes. All of them count when they are answered, errors too.
@@ -28,7 +28,7 @@ def read_patience_s(names: Sequence[str]) -> float:
 
 
 def _read_try_s(device: Path) -> float:
-    # Milliseconds. Of the driver, or what somebody has set: Documentation/ABI/stable/sysfs-block.
+    # Milliseconds: the driver's, or what was set by hand (Documentation/ABI/stable/sysfs-block).
     text = sysfs.read_text(device / "queue/io_timeout")
     return int(text) / 1000 if text.isdigit() else _DEFAULT_S
 

@@ -21,7 +21,7 @@ from appliance.errors import KaltstartError, StepFailedError
 from appliance.run import run, run_watched
 
 FOLDER = Path("/run/kaltstart/bench")
-"""Each device has a folder of its own in it: one that cannot be unmounted is in nobody's way."""
+"""Each device has its own folder in it: one that cannot be unmounted is in no other's way."""
 
 _MOUNTS = Path("/proc/self/mounts")
 
@@ -87,7 +87,7 @@ def read_file_system_uuid(path: str) -> str:
 def mounted(path: str, kind: str, *, read_only: bool = False) -> Iterator[Path]:
     """Where the file system can be used, for as long as the block lasts.
 
-    Raises StillMountedError when it cannot be let go of.
+    Raises StillMountedError when it cannot be released.
     """
     folder = find_folder(path)
     folder.mkdir(parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ def mounted(path: str, kind: str, *, read_only: bool = False) -> Iterator[Path]:
 def shut_down(folder: Path) -> None:
     """Have the file system mounted at `folder` write nothing more, as if the power had gone.
 
-    For one whose disk was exchanged for another. It still has to be unmounted: ext4 then writes the
+    For one whose disk was exchanged for another. It must still be unmounted: ext4 then writes the
     first block of its journal, xfs nothing. btrfs cannot do it, and writes all that is left.
     """
     with suppress(OSError):
@@ -129,8 +129,8 @@ def release_mounts(devices: str = "*") -> None:
 def detach_mounts(devices: Collection[str]) -> None:
     """Take what is mounted of these devices, by the kernel's names, out of the tree.
 
-    For drives that do not answer: nobody comes across it any more, a shutdown neither. Whoever
-    has something open there keeps it. Raises StepFailedError.
+    For drives that do not answer: nothing meets it any more, not even a shutdown. Files that are
+    open there stay open. Raises StepFailedError.
     """
     for source, folder in parse_mounts(_MOUNTS.read_text()):
         if any(is_of(source, device) for device in devices):

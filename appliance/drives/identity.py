@@ -68,7 +68,7 @@ def check_identity(drive: Drive) -> Drive:
 
 
 def compare_identity(drive: Drive, now: Sequence[Drive]) -> Drive:
-    """`drive` as it stands in `now`. Pure. Raises RefusedError when it is not the same one."""
+    """`drive` as it is in `now`. Pure. Raises RefusedError when it is not the same one."""
     here = next((each for each in now if each.path == drive.path), None)
     if here is None:
         raise RefusedError(

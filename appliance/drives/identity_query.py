@@ -3,8 +3,8 @@
 
 A disk that was changed behind a bridge shows in nothing the kernel keeps: INQUIRY data, serial
 number and capacity are read once, when the device is found. smartctl sends INQUIRY and IDENTIFY
-anew. virtio-blk drives and memory cards answer no such question: of them the kernel's number is all
-there is. Reads only.
+again. virtio-blk drives and memory cards answer no such question: the kernel's number is all
+that is known of them. Reads only.
 """
 
 import re

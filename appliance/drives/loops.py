@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loop devices on drives, the one kind of stacking that no `holders/` in /sys shows.
 
-A loop device opens what it lies over as any program would: lsblk lists it apart from its drive, and
-an exclusive opening of the drive is granted beside it (loop_configure in drivers/block/loop.c).
+A loop device opens its backing device as any program would: lsblk does not list it below its drive,
+and an exclusive opening of the drive is granted beside it (loop_configure in drivers/block/loop.c).
 Reads /sys, and sends nothing to a drive.
 """
 
@@ -21,9 +21,9 @@ _DELETED = " (deleted)"
 
 
 def read_loops(*, sys: Path = Path("/sys")) -> dict[str, str]:
-    """By the kernel name of each loop device over a device node, the name of what it lies over.
+    """The name of the backing device, by the kernel name of each loop device over a device node.
 
-    Those over files are left out: their file system is mounted, and says so itself.
+    Those over files are left out: their file system is mounted, which shows anyway.
     """
     found = {}
     for loop in sorted((sys / "block").glob("loop*")):
@@ -46,7 +46,7 @@ def find_loops_over(name: str, *, sys: Path = Path("/sys")) -> tuple[str, ...]:
 
 
 def hang_loops(text: str, loops: Mapping[str, str]) -> str:
-    """Lsblk's JSON with each of `loops` below what it lies over. Pure. Raises StepFailedError.
+    """Lsblk's JSON with each of `loops` below its backing device. Pure. Raises StepFailedError.
 
     Whatever lies on a loop device so lies on its drive: mounts, swap space, file systems.
     """

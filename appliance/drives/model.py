@@ -26,9 +26,9 @@ class Drive:
     logical_block_bytes: int
     physical_block_bytes: int
     read_only: bool = False
-    """Whether the kernel lets nobody write now: what the guard does to all drives."""
+    """Whether the kernel refuses writes now: what the guard does to all drives."""
     write_protected: bool = False
-    """Whether the drive itself forbids writing, as far as it said so when it was found."""
+    """Whether the drive itself forbids writing, as it reported when it was found."""
     removable: bool = False
     mountpoints: tuple[str, ...] = ()
     """Of the disk and of everything on it; `[SWAP]` for swap space in use."""
@@ -43,7 +43,7 @@ class Drive:
     file_system: str = ""
     """What lies on the whole disk, in libblkid's word: `ext4`, `bcache`; empty without one."""
     bare_model: str = ""
-    """`model` without the vendor's name, which SCSI and USB keep apart from it."""
+    """`model` without the vendor's name, which SCSI and USB report separately."""
     twins: tuple[str, ...] = ()
     """Paths of other drives that show the same identity."""
     main_path: str = ""
@@ -68,7 +68,7 @@ class Drive:
 
 @dataclass(frozen=True, slots=True)
 class DriveDetails:
-    """What is known about a drive now. An empty text or None: nobody said."""
+    """What is known about a drive now. An empty text or None: not known."""
 
     form_factor: str
     rotation_rpm: int | None

@@ -78,7 +78,7 @@ def merge_paths(
 
 
 def _are_one_drive(paths: Sequence[Drive], named: Mapping[str, Designators]) -> bool:
-    """Whether everything says so: a doubt leaves them drives that cannot be told apart."""
+    """Whether all the evidence agrees: in doubt they stay drives that cannot be distinguished."""
     first, found = paths[0], [named.get(each.path, Designators()) for each in paths]
     return (
         len(paths) > 1

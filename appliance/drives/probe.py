@@ -112,7 +112,7 @@ def mark_protected(drives: Sequence[Drive], *, folder: Path = WRITE_PROTECTED) -
 
 
 def list_block_devices() -> str:
-    """The tree of block devices as JSON text, loop devices below what they lie over."""
+    """The tree of block devices as JSON text, loop devices below their backing devices."""
     return hang_loops(ask_lsblk(), read_loops())
 
 
@@ -132,7 +132,7 @@ def parse_lsblk(text: str) -> tuple[Drive, ...]:
 
 
 def _is_drive(node: _Node) -> bool:
-    # Those of size 0 too: whoever plugged one in looks for it in the list, with the reason.
+    # Those of size 0 too: the user who plugged one in looks for it in the list, with the reason.
     return node["type"] == "disk" and not node["kname"].startswith(_NOT_DRIVES)
 
 
@@ -172,7 +172,7 @@ def _kind(node: _Node) -> str:
 
 
 def _model(node: _Node) -> str:
-    """The model's name, with the vendor's where SCSI and USB keep the two apart."""
+    """The model's name, with the vendor's if the drive reports it separately (SCSI, USB)."""
     vendor, model = _text(node, "vendor"), _text(node, "model")
     is_named = bool(model) and vendor not in _NO_VENDORS
     if not is_named or model.casefold().startswith(vendor.casefold()):
@@ -247,7 +247,7 @@ def _is_twin(drive: Drive, other: Drive) -> bool:
     if not other.size_bytes:
         return False  # an empty slot of the same card reader
     if drive.serial and other.serial:
-        # Some makers give a whole series one WWN; the serial numbers tell them apart.
+        # Some makers give a whole series one WWN; the serial numbers distinguish them.
         return drive.serial == other.serial
     # Two paths to one drive, of which one hands on no serial number.
     return bool(drive.wwn) and drive.wwn == other.wwn

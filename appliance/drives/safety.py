@@ -60,7 +60,7 @@ def _never(drive: Drive, stick: Drive | None) -> str:
 
 
 def _describe_use(drive: Drive) -> str:
-    """Who has it now; empty where nobody has."""
+    """What uses it now; empty if nothing does."""
     if drive.mountpoints:
         return f"is in use: {_listed(tuple(map(_use, drive.mountpoints)))}"
     if drive.holders:

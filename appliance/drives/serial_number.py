@@ -17,7 +17,7 @@ _WORDS = frozenset({
     "NOTSPECIFIED", "NULL", "SERIAL", "SERIALNUMBER", "SN", "SYSTEMSERIALNUMBER", "TOBEFILLEDBYOEM",
     "UNKNOWN",
 })  # fmt: skip
-# Repeated as often as fits, zeros around them: rockstor-core issue 2318 (000000000000 of ORICO's
+# Repeated to fill the field, zeros around them: rockstor-core issue 2318 (000000000000 of ORICO's
 # enclosures), openmediavault issue 1051 (twenty zeros of a Mediasonic).
 _HEX_WORDS = ("DEADBEEF", "CAFEBABE", "BAADF00D")
 # 0123456789ABCDEF and 123456789012 are in the descriptors of bridges as they leave the factory.
@@ -29,7 +29,7 @@ def is_placeholder(serial: str) -> bool:
     """Whether `serial` is no number of one drive alone.
 
     Nothing but punctuation, one repeated character, a run of the alphabet or of digits either way
-    round, a word that stands for "none", or one of the known fillings.
+    round, a word that means "none", or one of the known fillings.
     """
     text = "".join(each for each in serial.upper() if each.isalnum())
     if len(set(text)) < 2 or text in _WORDS:
@@ -42,7 +42,7 @@ def is_placeholder(serial: str) -> bool:
 
 
 def find_doubt(serial: str, wwn: str, *, is_of_bridge: bool) -> str:
-    """Why a drive's identity may be another drive's too; empty where nothing says so.
+    """Why a drive's identity may be another drive's too; empty if there is no reason.
 
     `is_of_bridge`: it hangs on USB, and no number of the drive itself came through.
     """

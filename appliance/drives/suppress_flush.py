@@ -4,8 +4,8 @@
 A drive that says it has flushed and has not is found out only where nothing asks it again before
 the power goes. Linux asks at each power-off: sd_shutdown() in drivers/scsi/sd.c (6.12) sends
 SYNCHRONIZE CACHE where it believes in a write cache, then START STOP UNIT where one of the
-manage_* switches says so. All of them are switches of this boot only. NVMe drives are always told
-(nvme_shutdown), and bridges of USB may keep their power: for these there is no such power-off.
+manage_* switches is set. All of them are switches of this boot only. NVMe drives are always
+notified (nvme_shutdown), and USB bridges may keep their power: neither can be powered off this way.
 
 How the switches were is noted in RAM before the first is moved: an engine that is killed in between
 leaves a drive that nothing flushes, and the next one puts it right. Both last as long as the boot.
@@ -36,7 +36,7 @@ class FlushSwitches:
 
     folder: str
     inode: int
-    """The folder's: another one as soon as the drive was plugged in anew, with switches of its own
+    """The folder's: another one once the drive was plugged in again, with switches of its own
     (fs/kernfs takes the next number for each)."""
     stops: tuple[tuple[str, str], ...]
     cache_type: str

@@ -181,7 +181,7 @@ def _lock(fd: int, drive: Drive) -> None:
 def check_not_held(path: str) -> None:
     """Raises RefusedError while anything in the kernel holds the disk at `path` or a part of it."""
     # O_EXCL fails also for what lsblk does not show, such as the further members of a mounted
-    # btrfs. Let go at once: held, it would keep mkfs and mount from the partitions.
+    # btrfs. Released at once: held, it would keep mkfs and mount from the partitions.
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
     except OSError as error:

@@ -26,7 +26,7 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class FixedFacts:
-    """What stays as it is until the machine is started anew.
+    """What stays as it is until the machine is restarted.
 
     Read once: some of it is a call into the firmware.
     """

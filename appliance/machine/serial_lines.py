@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The serial lines used as consoles: the one the firmware names, ttyS0 and ttyS1.
 
-Baseboard controllers offer theirs (Serial over LAN) as ttyS1 or ttyS2 as often as ttyS0, and say
-which in the ACPI table SPCR. The kernel of x86 machines takes no console from it, and none of its
+Baseboard controllers offer theirs (Serial over LAN) as ttyS1 or ttyS2 as often as ttyS0, and name
+it in the ACPI table SPCR. The kernel of x86 machines takes no console from it, and none of its
 lines has a speed of its own.
 """
 

@@ -238,7 +238,7 @@ def _check_paths(
 
 
 def _explain_sharing(live: Sequence[Drive]) -> str:
-    """What cannot be taken apart: devices of one drive share its serial number."""
+    """What cannot be distinguished: devices of one drive share its serial number."""
     shared = {
         "nvme": "namespaces of one NVMe drive",
         "sas": "the two actuators of one SAS drive",
@@ -304,7 +304,7 @@ def find_doubtful_releases(plan: Plan, drives: Sequence[Drive]) -> tuple[str, ..
 def find_bystanders(
     plan: Plan, drives: Sequence[Drive], *, stick: Drive | None = None
 ) -> tuple[Problem, ...]:
-    """Drives that a started system may write to although nobody released them, one by one.
+    """Drives that a started system may write to although they were not released, one by one.
 
     Sticks are none. Then those of which one may be started for the other. Empty for plans that
     start no system but Kaltstart's.

@@ -158,7 +158,7 @@ class PlannedDrive:
 
     @property
     def is_tested(self) -> bool:
-        """Whether it is measured by itself; cache and backing drive are only where `on` says so."""
+        """Whether it is measured alone; cache and backing drive are only if `on` names them."""
         return self.role in TESTED_ROLES
 
     @property

@@ -56,7 +56,7 @@ def parse_plan(text: str, *, name: str = "plan.toml") -> Plan:
     plan = shape.plan.value
     workloads = [_call_by_identity(each, plan.drives) for each in plan.workloads]
     # Behind all that have a table: a workload's place is that of its table.
-    repeats = filter(None, (each.once_more for each in workloads))
+    repeats = filter(None, (each.repeat_at_end for each in workloads))
     return replace(plan, workloads=(*workloads, *repeats))
 
 

@@ -2,8 +2,8 @@
 """A plan's rules about several keys: its drives' identities, releases, where workloads run.
 
 Pure; rules between the keys of one workload are its class's. Skips what `plan/tables` has
-complained about, so that every mistake is told at once. Must never take a drive for released that
-is not.
+complained about, so that every mistake is reported at once. Must never treat a drive as released
+that is not.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -268,7 +268,7 @@ def _check_releases(
         if not identity or "erase" in each.given:
             continue
         causes = find_causes(works, index, _role_of(each))
-        # The array's own drives must be released whatever runs on them; that is told once.
+        # The array's own drives must be released whatever runs on them; that is reported once.
         for cause in ("array",) if "array" in causes else causes:
             yield _describe_unreleased(identity, index, cause, workloads)
 

@@ -112,10 +112,10 @@ class Expected:
     slices: int = 0
     runs_fio: bool = False
     moved_bytes: float = 0.0
-    """What the drive has to read and write in any case; 0 where RAM or time may end it before."""
+    """What the drive must read and write in any case; 0 if RAM or time may end it before."""
     least_s: float = 0.0
     usual_s: float = 120.0
-    """How long it takes at least, and may well take, where no bytes say so."""
+    """How long it takes at least, and may well take, if no byte count tells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,8 +187,8 @@ class WorkloadPlan:
         return False
 
     @property
-    def once_more(self) -> "WorkloadPlan | None":
-        """What runs once more after all others of the plan; None: it runs once."""
+    def repeat_at_end(self) -> "WorkloadPlan | None":
+        """What runs again after all others of the plan; None: it runs once."""
         return None
 
     @property

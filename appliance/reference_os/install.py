@@ -210,7 +210,7 @@ def _copy_root(target: Path, *, progress: Progress) -> None:
             while view:
                 view = view[out.write(view) :]
             if (done + count) // _FLUSH_BYTES > done // _FLUSH_BYTES:
-                # What is flushed at the end, all at once, nobody can stop.
+                # A single flush of everything at the end could not be stopped.
                 os.fsync(out.fileno())
             done += count
             progress(N_("reference OS"), done, total)

@@ -2,8 +2,8 @@
 """The drive's own ESP: the stick's boot loader, kernel and initrds, for a boot that is all its own.
 
 The loader is the stick's, signed by the same keys, and the entries have the stick's names and
-options. It lies in a folder of its own: without EFI/BOOT/BOOTX64.EFI no firmware starts the drive
-unless it is told to. The stick's ESP is only read.
+options. It has a folder of its own: without EFI/BOOT/BOOTX64.EFI no firmware starts the drive
+unless an entry asks for it. The stick's ESP is only read.
 """
 
 import re
@@ -19,7 +19,7 @@ from appliance.progress import Progress
 from appliance.run import run
 
 LOADER_FOLDER = "EFI/kaltstart"
-"""Not EFI/BOOT, from which firmware starts a drive that nobody has entered."""
+"""Not EFI/BOOT, from which firmware starts a drive without any boot entry."""
 FIRST_LOADER = "shimx64.efi"
 ESP_BYTES = 288 << 20
 """FAT32 begins at 65 525 clusters (Microsoft's FAT specification, 1.03, page 14), and firmware
@@ -110,7 +110,7 @@ def _copy(source: Path, target: Path, *, name: str) -> None:
 
 @contextmanager
 def reading_stick(name: str) -> Iterator[None]:
-    """No drive is to be given up for what the stick does. Raises StickError."""
+    """No drive may be abandoned for what the stick does. Raises StickError."""
     try:
         yield
     except (OSError, StepFailedError) as error:

@@ -70,7 +70,7 @@ def write_session_set(folder: Path, total_bytes: int, *, progress: Progress) -> 
                 progress(N_("session set"), done + start, total_bytes)
                 out.write(fill.randbytes(min(_CHUNK_BYTES, file.size_bytes - start)))
             if (done + file.size_bytes) // _FLUSH_BYTES > done // _FLUSH_BYTES:
-                # What is flushed at the end, all at once, nobody can stop.
+                # A single flush of everything at the end could not be stopped.
                 flush([folder])
         done += file.size_bytes
 

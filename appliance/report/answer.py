@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The campaign's answer: the sentence and the chart at the top of a page. Pure.
 
-The sentence is the most telling of the findings, shortened; all of it stands among them.
+The sentence is the most telling of the findings, shortened; the full one is among them.
 """
 
 import re
@@ -97,7 +97,7 @@ def _is_of_proof(finding: Finding) -> bool:
 
 
 def without_chart(sections: Sequence[SectionView], answer: AnswerView) -> tuple[SectionView, ...]:
-    """The sections without the chart that stands at the top."""
+    """The sections without the chart that is at the top."""
     return tuple(
         replace(
             section,

@@ -241,7 +241,7 @@ def explain_invalid(figures: Sequence[Figure]) -> str:
 def find_ram_share(figures: Sequence[Figure]) -> float | None:
     """The share of all bytes read that RAM answered, 0 to 1; None where it is not known.
 
-    Weighed by the bytes that each read, so of several all have to say how many those were.
+    Weighed by the bytes that each read, so of several all must say how many those were.
     """
     if len(figures) == 1:
         return figures[0].ram_share
@@ -315,7 +315,7 @@ def _digits(value: float) -> int:
 
 
 def say_start(figures: Sequence[Figure]) -> str:
-    """How the page cache stood and what RAM answered: the two facts that a sentence carries.
+    """The state of the page cache and what RAM answered: the two facts that a sentence carries.
 
     `page cache began cold, proven; RAM answered 34 %`
     """

@@ -74,7 +74,7 @@ def export_campaign(
     `<step id>/`, which is named in the report and not copied. `scratch` has room for a temporary
     copy of the database, by default beside `raw`. The folder's database has this campaign alone,
     `<reports>/` has one of all (`with_all`), whatever is there by that name. `thin` is called
-    before these copies are made, if the whole recording of activity is there. `note` is told of
+    before these copies are made, if the whole recording of activity is there. `note` gets
     whatever could not be written beside the page, the results and the verdicts. Raises PlanError
     where there is no such campaign, StickError where these cannot be written.
     """
@@ -141,7 +141,7 @@ def export_campaign(
         thin()
     write(folder, _DATABASE, extract)
     if with_all:
-        with suppress(OSError):  # then what cannot be written is told
+        with suppress(OSError):  # then what cannot be written is reported
             _keep_other(connection, reports / _DATABASE)
         write(reports, _DATABASE, copy_all)
     return folder
@@ -250,7 +250,7 @@ def _find_charts(
             if (path.name == UNITS_PLOT) == of_units and path.is_file() and path.stat().st_size
         ]
         if drive is not None and sources:
-            # The slot keeps apart serial numbers that differ only in what a name cannot hold.
+            # The slot separates serial numbers that differ only in what a name cannot hold.
             named = "-".join(slug(text) for text in (drive.label, drive.identity) if text)
             name = f"{drive.slot}-{named}-cycle-{boot.cycle:03}{suffix}.svg"
             # A boot that was tried again may have left more than one: the last one counted.

@@ -29,7 +29,7 @@ from appliance.units import parse_size
 from appliance.workloads.fio.keys import WARM_UP, FioVariant
 
 ARRAY = "array"
-"""A step's device, and where it stands in a campaign."""
+"""A step's device, and its position in a campaign."""
 
 MEMBERS = frozenset({"cache", "backing"})
 """Roles of drives that make an array."""
@@ -51,7 +51,7 @@ class Cache:
     dirty_bytes: int | None
     """Only in the array's cache when the measuring began; None without an array."""
     began_cold: str
-    """proven | unproven; empty where no cold page cache was wished for."""
+    """proven | unproven; empty if no cold page cache was requested."""
     beside: int = 0
     """How many other drives were being tested meanwhile."""
 

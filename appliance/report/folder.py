@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which folder on KALTSTART has a campaign's report. Loads nothing else of the report.
 
-Numbers and names of campaigns come again when the database is made anew, and a clone of a stick has
-the same ones: `results.json` tells whose a report is.
+Numbers and names of campaigns repeat once the database was made again, and a clone of a stick has
+the same ones: `results.json` identifies a report.
 """
 
 import fcntl
@@ -39,8 +39,8 @@ def held(reports: Path, *, wait: Callable[[], None] | None = None) -> Iterator[N
     """No other command writes or deletes a report in `reports` while the block lasts.
 
     Two that choose a folder at the same time would choose the same, and mix their files. `wait` is
-    called while another one has it, and may raise; without it nobody is waited for. Raises
-    StickError where the folder cannot be opened, or is not released for minutes.
+    called while another one has it, and may raise; without it there is no waiting. Raises
+    StickError if the folder cannot be opened, or is not released for minutes.
     """
     give_up_s = time.monotonic() + _PATIENCE_S
     try:
@@ -96,7 +96,7 @@ def find_report(
 def choose_folder(connection: sqlite3.Connection, reports: Path, campaign: CampaignRow) -> Path:
     """The campaign's folder, or a numbered one beside it where another campaign has that name.
 
-    Ids begin at 1 again when the data partition is made anew; older reports must survive that.
+    Ids begin at 1 again once the data partition was made again; older reports must survive that.
     """
     base = f"{campaign.id}-{slug(campaign.name)}"
     most = sum(1 for _ in reports.glob(f"{base}*", case_sensitive=False)) + 2
@@ -112,7 +112,7 @@ def choose_folder(connection: sqlite3.Connection, reports: Path, campaign: Campa
 def _is_report_of(connection: sqlite3.Connection, folder: Path, campaign: CampaignRow) -> bool:
     """Whether `folder` holds nothing worth keeping from another campaign.
 
-    Of a clone that went on by itself, and of a database that was set back since, the last line of
+    Of a clone that went on separately, and of a database that was set back since, the last line of
     the log is missing here: that report has figures that no other one has.
     """
     try:

@@ -2,7 +2,7 @@
 """The drives' health before and after, and their temperatures. Pure.
 
 Nothing is judged here. A counter that makes no sense is shown with the reason, and a drive that
-said nothing is never called healthy.
+did not answer is never called healthy.
 """
 
 from collections.abc import Sequence

@@ -73,7 +73,7 @@ RATIO_RULES = (
 )
 
 _RAM_APART = 0.05
-"""RAM answered the same where its shares are no further apart than this."""
+"""RAM answered the same if its shares differ by no more than this."""
 
 _FILES_APART = 0.1
 """Files whose size follows from the free RAM are alike where they differ by no more than this."""
@@ -84,7 +84,7 @@ _ALIKE = 0.0005
 _ONE_VALUE = "one value each: no interval"
 
 _WORTH = 100
-"""More values than this nobody takes for a comparison."""
+"""No one takes more values than this for a comparison."""
 
 _CACHE_KEYS = frozenset(
     {PAGE_CACHE, COLD_START, "power", "page_cache", "free_ram", "memory_max", "RAM answered"}
@@ -190,7 +190,7 @@ def find_differences(one: Samples, other: Samples) -> tuple[Difference, ...]:
     ]
     tested = {each.conditions.get(TESTED, ALONE) for each in (one, other)} - {ALONE}
     if tested and not any(each.text.startswith(f"{TESTED} ") for each in found):
-        # Beside as many, and nobody knows how much of what they share each had.
+        # Beside as many, but how much each had of what they share is unknown.
         found.append(Difference(_find_allowance(TESTED), f"both {TESTED} {tested.pop()}"))
     if any(each.conditions.get(PAGE_CACHE, "").endswith(NOT_PROVEN) for each in (one, other)):
         found.append(Difference("cache", "the state of the page cache is not proven"))

@@ -104,7 +104,7 @@ def read_values(step: StepFigures) -> Iterator[Values]:
 def compare(subject: str, told: Sequence[tuple[str, Sequence[Figure]]]) -> Finding:
     """All drives in one sentence; where their caches differ, each has its own.
 
-    A colon stands behind each drive's name: a serial number may look like a figure.
+    A colon follows each drive's name: a serial number may look like a figure.
     """
     states = [_say_cache(figures) for _, figures in told]
     if len(set(states)) == 1:
@@ -127,5 +127,5 @@ def all_tellable(figures: Iterable[Figure]) -> bool:
 def say_times(times: float) -> str:
     """How the one is to the other: `1.5 times as fast as`."""
     value, how = (times, "fast") if times >= 0.95 else (1 / times, "slow")
-    # A tenth would call 1.08 as much as a gain has to be.
+    # Rounded to a tenth, 1.08 would read as the least that counts as a gain.
     return f"{value:.{2 if 1.05 <= value < 1.15 else 1}f} times as {how} as"

@@ -14,7 +14,7 @@ from appliance.statistics import stats
 from appliance.store.read.campaign import BootRow, DriveRow
 
 KNOWN_TO = 0.01
-"""How well a median is worth to be known: two drives that differ by as much are told apart then."""
+"""How well a median is worth knowing: two drives that differ by as much can be distinguished."""
 
 
 @dataclass(frozen=True, slots=True)

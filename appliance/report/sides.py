@@ -119,7 +119,7 @@ def read_sides(rows: CampaignRows) -> tuple[Side, ...]:
 
 
 def _join_members(drives: Sequence[DriveRow]) -> str:
-    """What the array of these drives is told by: both of them, each in its role."""
+    """What the array of these drives is named by: both of them, each in its role."""
     members = [drive for drive in drives if drive.role in MEMBERS]
     if not members or not all(drive.token for drive in members):
         return ""
@@ -214,7 +214,7 @@ def _read_step(
 
 
 def _describe_start(figures: tuple[Figure, ...]) -> str:
-    """`began cold, proven`; what RAM answered is compared by itself."""
+    """`began cold, proven`; what RAM answered is compared separately."""
     if all(figure.is_state_known for figure in figures):
         return say_start(figures).removeprefix("page cache ").partition(";")[0]
     states = dict.fromkeys(cache.page_cache for figure in figures for cache in figure.caches)

@@ -115,7 +115,7 @@ def find_drop(step: StepFigures) -> Drop | None:
 
 
 def _falls(before: Sequence[float], behind: Sequence[float], share: float = 0.75) -> bool:
-    """Whether that share of both is apart by `DROP`."""
+    """Whether that share of both differs by `DROP`."""
     fast, slow = stats.find_quantile(before, 1 - share), stats.find_quantile(behind, share)
     return (fast or 0.0) >= DROP * (slow or 0.0) > 0.0
 

@@ -103,7 +103,7 @@ class VerdictsView:
 
 
 def make_verdicts(rows: CampaignRows) -> VerdictsView | None:
-    """The verdicts of a campaign; None where nobody ever judged it."""
+    """The verdicts of a campaign; None if it was never judged."""
     judging = rows.verdicts.judging
     if judging is None and not rows.verdicts.verdicts:
         return None

@@ -50,7 +50,7 @@ _MAX_DAMAGED = 20
 
 @dataclass(frozen=True, slots=True)
 class EventView:
-    """One line of the campaign's diary."""
+    """One line of the campaign's event log."""
 
     at: str
     level: str
@@ -88,7 +88,7 @@ class ReportView:
     summaries: tuple[SummaryView, ...]
     has_intervals: bool
     verdicts: VerdictsView | None
-    """None where nobody judged the campaign."""
+    """None if the campaign was not judged."""
     is_judged: bool
     """Whether something was run to judge the drives, or one is rejected: else a line is enough."""
     answer: AnswerView | None
@@ -250,7 +250,7 @@ def _compare_drives(rows: CampaignRows, earlier: CampaignRows | None) -> tuple[F
 
 
 def _has_column(drive: DriveRow, rows: CampaignRows) -> bool:
-    """Whether it stands among the booted drives: a member of an array is not booted by itself."""
+    """Whether it is among the booted drives: a member of an array is not booted alone."""
     booted = any(boot.drive_id == drive.id for boot in rows.boots)
     return drive.role not in MEMBERS or booted or bool(drive.failed_reason)
 

@@ -24,7 +24,7 @@ COARSE_S = 0.010
 """Runs up to this long are too short for fio's clock of whole milliseconds."""
 
 _ALWAYS = 99.0
-"""Percentiles up to this one are told of any number of I/Os."""
+"""Percentiles up to this one are reported for any number of I/Os."""
 
 
 class FioOutputError(ValueError):
@@ -72,7 +72,7 @@ class FioOutput:
     error: int
     """The errno that ended a job early; 0 if none did."""
     pollution: tuple[str, ...] = ()
-    """What stood around the JSON, line by line."""
+    """What was around the JSON, line by line."""
 
     @property
     def io_bytes(self) -> int:

@@ -42,7 +42,7 @@ def pair_touches(files: Sequence[str]) -> tuple[tuple[int, tuple[int, ...]], ...
 
     `files` are the files as they are read; they lie on the drive in the order of their names. A
     later read is left out that comes right behind one of the same file, or of the file that lies
-    before it: the head stands there, and a drive's buffer of a track has it.
+    before it: the head is there, and the drive's track buffer has it.
     """
     names = sorted(set(files))
     ahead = dict(zip(names[1:], names, strict=False))
@@ -88,7 +88,7 @@ def find_deal_chance(files: tuple[str, ...], seconds: tuple[float, ...]) -> floa
     learned nothing, each moment would have been as slow with any other file. So the same tickets
     are dealt again many times over the same moments. At each moment the file that came is held
     against all that could have come (as in a logrank test): where nearly all files are still new,
-    a slow read says nothing. Whatever has slowed the drive, and for however long, it is the same in
+    a slow read means nothing. Whatever slowed the drive, and for however long, it is the same in
     all deals. The same numbers each time.
     """
     counts = Counter(files)

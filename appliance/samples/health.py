@@ -12,7 +12,7 @@ _LOWEST_LIMIT, _HIGHEST_LIMIT = 30.0, 120.0
 
 
 def is_limit(celsius: float | None) -> bool:
-    """Whether a drive may mean that by how hot it may become, whatever way it says so."""
+    """Whether this is plausible as the limit that a drive reports, in whatever way it does."""
     return celsius is not None and _LOWEST_LIMIT <= celsius <= _HIGHEST_LIMIT
 
 
@@ -61,8 +61,8 @@ class Delta:
 
 
 _FALLING = frozenset({"available_spare_percent", "helium_level"})
-# What a drive may clear: a sector is pending until it was written anew, a warning lasts while it
-# lasts, a log drops what is old, and thresholds are no counters.
+# What a drive may clear: a sector is pending until it is written again, a warning ends with its
+# cause, a log drops what is old, and thresholds are no counters.
 _EITHER_WAY = frozenset(
     {
         *("pending_sectors", "offline_uncorrectable", "critical_warning"),

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 PageCache = Literal["cold", "partial", "warm", "bypass", "bounded"]
-"""The state the I/O met, not the one that was wished for."""
+"""The state the I/O met, not the one that was requested."""
 
 Proof = Literal["proven", "unproven"]
 
 BeganCold = Literal["", "proven", "unproven"]
-"""Empty where no cold page cache was wished for."""
+"""Empty if no cold page cache was requested."""
 
 DISCARDED = "all of it was discarded in between"
 """Ends a drive's state if an earlier step did so: what was not written since then the drive answers
@@ -152,7 +152,7 @@ class LbaRange:
     first_byte: int
     size_bytes: int
     seconds: float = 0.0
-    """How long its slowest request took; 0 where that says nothing."""
+    """How long its slowest request took; 0 if that means nothing."""
     detail: str = ""
 
 

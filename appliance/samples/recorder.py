@@ -18,7 +18,7 @@ TICK_S = 1.0
 
 
 class Recorder[T](ABC):
-    """Looks each second while entered, and once more at the end.
+    """Looks each second while entered, and again at the end.
 
     `t_s` begins at `start_s`: where a step that goes on after an interruption left off.
     """

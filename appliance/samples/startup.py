@@ -12,8 +12,8 @@ __all__ = ["PROPERTIES", "Startup", "parse_startup"]
 class Startup:
     """The parts of a start-up, in seconds. Firmware and loader are None where only BIOS knows.
 
-    Kernel, initrd and user space are None of a system that does not tell them apart; the kernel's
-    time has an initrd's in it that does not run systemd.
+    Kernel, initrd and user space are None for a system that does not separate them; the kernel's
+    time includes that of an initrd without systemd.
     """
 
     firmware_s: float | None

@@ -18,7 +18,7 @@ CacheMode = Literal["writethrough", "writeback", "writearound", "none"]
 CACHE_MODES: tuple[str, ...] = get_args(CacheMode)
 
 _LONGEST = 400
-"""Characters of what this program puts together: a file's name, and what stands around it."""
+"""Characters of what this program puts together: a file's name, and what surrounds it."""
 
 
 @dataclass(frozen=True, slots=True)

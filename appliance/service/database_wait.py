@@ -3,7 +3,7 @@
 
 A shell's sqlite3 that was stopped in a transaction keeps its lock for ever. The engine waits for it
 in slices (`store.connect`), and asks here between them. The interface reads the database all the
-time: while it does, nobody is blamed for the wait. Must never use the database.
+time: while it does, nothing is blamed for the wait. Must never use the database.
 """
 
 import os
@@ -36,7 +36,7 @@ class DatabaseWait:
 
     def is_over(self, waited_s: float) -> bool:
         """Whether the power key ends it; shows after a while that it goes on."""
-        # Each time, because keyboards that nobody looks at are not open.
+        # Each time, because keyboards are only opened when asked.
         is_power_pressed = self.keyboards.is_power_pressed()
         if waited_s < LONG_WAIT_S:
             self._shown_s = 0.0

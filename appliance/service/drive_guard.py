@@ -20,7 +20,7 @@ from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
 from appliance.drives.unlock import is_unguarded
 from appliance.errors import RefusedError, StepFailedError
-from appliance.progress import Progress, tell_nobody
+from appliance.progress import Progress, ignore_progress
 from appliance.service.drive_watch import DriveList
 from appliance.stick.partitions import Stick, find_root_disks
 from appliance.store.boots import select_cycles
@@ -34,12 +34,12 @@ _CLOSING = "making it read-only"
 def close_guard_without_stick(host: Host) -> None:
     """Make all drives read-only but those this system runs from, where no stick can be used.
 
-    udev's rule spares what carries the stick's table, and that may be a copy on somebody's drive.
+    udev's rule spares what carries the stick's table, and that may be a copy on a user's drive.
     """
     spared = find_root_disks()
     for drive in host.drives.find() if spared else ():
         if is_unguarded(drive, spared=spared):
-            with suppress(StepFailedError), _side_work(host, drive, tell_nobody) as hand:
+            with suppress(StepFailedError), _side_work(host, drive, ignore_progress) as hand:
                 hand.do(partial(host.drives.close_guard, drive), _CLOSING)
 
 
@@ -67,7 +67,7 @@ class MachineDrives:
         self._noted = listed
         return True
 
-    def close_guard(self, *, tell: Progress = tell_nobody) -> None:
+    def close_guard(self, *, tell: Progress = ignore_progress) -> None:
         """Make read-only what is writable; record it, and what did not let itself be."""
         self._close_guard(self._host.drives.find(), tell)
 
@@ -78,7 +78,7 @@ class MachineDrives:
         """
         table_uuid = self._stick.drive.disk_uuid
         copies = [drive for drive in self._host.drives.find() if drive.disk_uuid == table_uuid]
-        self._close_guard(copies, tell_nobody)
+        self._close_guard(copies, ignore_progress)
 
     def _close_guard(self, drives: Sequence[Drive], tell: Progress) -> None:
         silent = self._site.silent.names
@@ -108,7 +108,7 @@ class MachineDrives:
         """False when something is left to do, but no drive of the campaign came up in time."""
         cycles = select_cycles(self._site.connection, campaign_id)
         boots_left = next_cycle(cycles) is not None
-        # An array that waits to be taken apart must not keep the campaign from its end.
+        # An array that is still to be dismantled must not keep the campaign from its end.
         if not boots_left and not has_planned_steps(self._site, campaign_id):
             return True
         clock = self._host.clock

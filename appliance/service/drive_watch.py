@@ -98,7 +98,7 @@ class DriveList:
 
     @contextmanager
     def quiet(self, tell: Progress) -> Iterator[tuple[Drive, ...]]:
-        """Nothing is asked of any drive within; whoever is being asked is waited for.
+        """Nothing is asked of any drive within; drives being asked are waited for.
 
         Not for ever: gives the drives whose questions are still open, which hang. Raises what
         `tell` raises.
@@ -163,7 +163,7 @@ class DriveList:
             time.sleep(_QUIET_POLL_S if quiet else _POLL_S)
 
     def step(self) -> None:
-        """Look once, ask whoever is due, and publish what is new. For the list's thread."""
+        """Look once, ask the drives that are due, publish what is new. For the list's thread."""
         with self._lock:
             quiet, stale = self._is_quiet, self._is_stale
             self._is_stale = False
@@ -246,7 +246,7 @@ def _read_listed(text: str) -> tuple[Drive, ...]:
 
 
 def _look(*, with_contents: bool) -> tuple[object, ...]:
-    """What is different once a drive has come or gone, or udev has read one anew."""
+    """What is different once a drive has come or gone, or udev has read one again."""
     disks, names = _names(_DISKS), _names(_BLOCK)
     numbers = tuple((name, read_number(name)) for name in disks)
     # udev puts what it has read of a device into a new file and renames that.

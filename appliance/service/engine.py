@@ -19,9 +19,9 @@ from appliance.campaign.boots.attempts import settle_armed
 from appliance.campaign.boots.install import prepare
 from appliance.campaign.boots.installed import find_returned, store_report
 from appliance.campaign.boots.next_boot import Outcome, start_next_boot
+from appliance.campaign.boots.pending_replay import import_pending_replay
 from appliance.campaign.boots.rehearsal import begin_trial, continue_trial, end_trial, rehearse
 from appliance.campaign.boots.replay import find_due_replay, measure_replay
-from appliance.campaign.boots.spare_replay import import_kept_replay
 from appliance.campaign.context import (
     CampaignContext,
     leave,
@@ -74,12 +74,12 @@ from appliance.errors import (
 from appliance.kinds import load_all
 from appliance.phrases import N_, Phrase, join_phrases
 from appliance.plan.read import parse_plan
-from appliance.progress import tell_nobody
+from appliance.progress import ignore_progress
 from appliance.run import run
 from appliance.service.database_wait import DatabaseWait
 from appliance.service.drive_guard import MachineDrives, close_guard_without_stick
 from appliance.service.drive_watch import DriveList
-from appliance.service.import_campaigns import take_over
+from appliance.service.import_campaigns import import_campaigns
 from appliance.service.locate import SECONDS, blinking
 from appliance.service.open_stick import close_stick, open_stick, show_trouble
 from appliance.service.screen import Screen
@@ -188,8 +188,8 @@ def _switch_off_if_asked(wait: DatabaseWait, awaited: AwaitedStick, host: Host) 
         host.power.wait_for_the_end()
 
 
-def _starts_by_itself(campaign: CampaignRow) -> bool:
-    """Whether its plan waits for nobody either."""
+def _starts_automatically(campaign: CampaignRow) -> bool:
+    """Whether its plan starts without the user too."""
     with suppress(KaltstartError):  # of an older version, it may not be valid any more
         return parse_plan(campaign.plan_toml).campaign.autostart
     return False
@@ -219,7 +219,7 @@ class Appliance:
         wait: DatabaseWait | None = None,
         is_back: bool = False,
     ) -> None:
-        """`is_back`: the stick was pulled out in this boot, and nothing is to start by itself."""
+        """`is_back`: the stick was pulled out in this boot, and nothing may start automatically."""
         self.status = status
         self.awaited = awaited or AwaitedStick(host)
         self.is_back = is_back
@@ -250,7 +250,7 @@ class Appliance:
         self.machine = Machine(self.context, stick)
         self._beat_s = 0.0
         self._let_run_by_person: set[int] = set()
-        """Campaigns that somebody started or resumed in this boot."""
+        """Campaigns that the user started or resumed in this boot."""
 
     def work(self) -> None:
         """Resume or start what is due, then answer requests for ever."""
@@ -265,7 +265,7 @@ class Appliance:
         record(self, "ready", version=VERSION, firmware=self.this_boot.firmware)
         self.awaited.check_database(self.connection)  # of a new one it is the first line
         self._tidy_firmware()
-        self._import_kept_replay()
+        self._import_pending_replay()
         # What is on a stick that was pulled out may be of another machine's doing.
         if owed := read_owed_pause() or (PULLED if self.is_back else ""):
             self._pause_unfinished(owed)
@@ -292,16 +292,16 @@ class Appliance:
             self._look_at_drives()
             self.host.clock.sleep(_POLL_S)
 
-    def _import_kept_replay(self) -> None:
+    def _import_pending_replay(self) -> None:
         """Before anything repeats its boot. A stick that does not accept it pauses the campaign."""
         try:
-            import_kept_replay(self.context)
+            import_pending_replay(self.context)
         except StickError as error:
             refuse(self, reasons_of(error))
             self._pause_unfinished(str(error))
 
     def _continue_wake_trial(self, campaign: CampaignRow | None) -> None:
-        """One that a person asked for; one of a campaign that does not go on by itself is over."""
+        """Continue one that the user asked for. That of a campaign that does not resume is over."""
         trial = select_trial_under_way(self.connection)
         if trial is None or (
             campaign is not None and campaign.state != "paused" and trial.campaign_id == campaign.id
@@ -356,14 +356,14 @@ class Appliance:
     def _release_leftovers(self) -> None:
         """What an engine that crashed in this very boot has left behind."""
         try:
-            with side_work(self.host, "what was left behind", tell=tell_nobody) as hand:
+            with side_work(self.host, "what was left behind", tell=ignore_progress) as hand:
                 for folder in hand.do(restore_flush, _LEFT):
                     self._warn("switches-released", what=folder)
                 if hand.do(self.host.release_ballast, _LEFT):
                     record(self, "ballast-released")
                 hand.do(release_bounded, _LEFT)
                 hand.do(release_mounts, _LEFT)
-                hand.do(partial(release_arrays, tell=tell_nobody), _LEFT)
+                hand.do(partial(release_arrays, tell=ignore_progress), _LEFT)
         except KaltstartError as error:
             record(self, "not-released", what=str(error), level="error")
 
@@ -397,7 +397,7 @@ class Appliance:
             pause(self.context, campaign.id, error.reason)
             return
         except KaltstartError as error:
-            # The same at each later start: a person has to see it, and to be answered.
+            # The same at each later start: the user must see it, and get an answer.
             self._pause_for(campaign.id, error)
             return
         if uncounted := self._explain_restarts(campaign):
@@ -425,7 +425,7 @@ class Appliance:
         """Why one that was stored, and never let run, waits for a person; or empty."""
         if campaign.state != "preparing" or campaign.power_actions:
             return ""  # `_run_anew` counts before anything else
-        if not _starts_by_itself(campaign):
+        if not _starts_automatically(campaign):
             return _NEVER_BEGAN
         try:
             self._note_start(campaign.plan_toml)
@@ -476,7 +476,7 @@ class Appliance:
 
     def _run_anew(self, campaign_id: int) -> None:
         """The same for one that a person, or its plan, lets run in this boot."""
-        import_kept_replay(self.context)  # before its boot, or another one, is armed
+        import_pending_replay(self.context)  # before its boot, or another one, is armed
         count_power_action(self.connection, campaign_id)
         note_power_action(self.connection, self.host)
         self._run_campaign(campaign_id)
@@ -490,7 +490,7 @@ class Appliance:
             raise (error if isinstance(error, StickError) else second) from second
 
     def _waiting_for(self, error: Exception) -> AbstractContextManager[None]:
-        """For other programs that hold the database, where nobody has waited for them in vain."""
+        """For other programs that hold the database, unless that wait has already been in vain."""
         is_trouble = isinstance(error, StickError)
         return impatient(self.connection) if is_trouble else nullcontext()
 
@@ -581,9 +581,9 @@ class Appliance:
             self.host.power.wait_for_the_end()
 
     def _may_restart(self, campaign_id: int) -> bool:
-        """Whether a restart in this campaign leads to no series of them that nobody counts.
+        """Whether a restart in this campaign cannot lead to a series of uncounted restarts.
 
-        A person let it run in this boot, and would have to again; or it is known afterwards.
+        The user let it run in this boot, and would have to do so again; or it is known afterwards.
         """
         if campaign_id in self._let_run_by_person:
             return True
@@ -591,7 +591,7 @@ class Appliance:
         return is_start_remembered(self.connection, campaign, self.host)
 
     def pause_after_bug(self, error: Exception) -> None:
-        """The last thing a bug leaves behind: a campaign that does nothing by itself."""
+        """The last thing a bug leaves behind: a campaign that does nothing automatically."""
         said = f"internal error: {type(error).__name__}: {error}"
         try:
             self._pause_unfinished(said)
@@ -604,15 +604,15 @@ class Appliance:
             self.screen.show("idle", said[:1].upper() + said[1:])
 
     def stop_for_trouble(self, error: StickError) -> None:
-        """Nothing happens by itself from here on, whatever the stick still takes.
+        """Nothing happens automatically from here on, whatever the stick still accepts.
 
         What could not be taken back is added to the hint of `error`.
         """
-        # Mostly it takes nothing, which is the trouble itself: the pause is for where it does.
+        # Mostly it accepts nothing, which is the trouble itself: the pause is for when it does.
         try:
             with self._waiting_for(error):
                 self._pause_unfinished(str(error))
-        except Exception:  # noqa: BLE001  # whatever it is, it must not go on by itself
+        except Exception:  # noqa: BLE001  # whatever it is, nothing may go on automatically
             owe_pause(str(error))
         left = take_back_departure(self.host)
         if left:
@@ -728,7 +728,7 @@ class Appliance:
         self._warn_of_silence(campaign_id)
 
     def _warn_of_silence(self, campaign_id: int) -> None:
-        """Of released drives that tell nobody who they are: one in its place is not noticed."""
+        """Of released drives that report no identity: one put in their place is not noticed."""
         in_doubt = {drive.identity for drive in self.host.drives.find() if drive.serial_doubt}
         for row in select_campaign_drives(self.connection, campaign_id):
             if row.released and noted_identity(row) is None:
@@ -795,7 +795,7 @@ class Appliance:
         self._run_accepted(campaign_id, said, accept)
 
     def _run_accepted(self, campaign_id: int, said: str, accept: Accept) -> None:
-        """Raises RefusedError where nobody waits for it any longer: nothing is written then."""
+        """Raises RefusedError if it is no longer waited for: nothing is written then."""
         try:
             accept(said)
         except RefusedError as error:
@@ -804,8 +804,8 @@ class Appliance:
         self._run_anew(campaign_id)
 
     def merge(self, file_name: str, accept: Accept) -> None:
-        """Take over the campaigns of another stick's database."""
-        take_over(self.context, self.screen, file_name, accept=accept)
+        """Import the campaigns of another stick's database."""
+        import_campaigns(self.context, self.screen, file_name, accept=accept)
 
     def write_report_again(self, campaign_id: int) -> str:
         """Of a campaign that has ended; the answer."""
@@ -832,7 +832,7 @@ class Appliance:
         if not found:
             raise RefusedError(N_("this drive is not there any more, or has no medium"))
         accept(N_("its light blinks as it is read; its slot's light is on, if there is one"))
-        # A hybrid may keep what was read: whoever measures it afterwards has to know.
+        # A hybrid may keep what was read: that must be known when it is measured afterwards.
         record(self, "located", drive=device, serial=identity, seconds=SECONDS)
         then = Phrase(N_("the light of {drive} blinks"), drive=printable(device))
         with blinking(found[0]) as find_trouble:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Importing campaigns from another stick's database that was copied to KALTSTART.
 
-The file is only read. What was taken over, the answer to whoever asked, and the line in the diary
-are one transaction: a power cut leaves all of it or nothing.
+The file is only read. What was imported, the answer to the request, and the event in the log are
+one transaction: a power cut leaves all of it or nothing.
 """
 
 from collections.abc import Callable
@@ -21,13 +21,13 @@ from appliance.units import printable
 SUFFIX = ".sqlite"
 
 
-def take_over(
+def import_campaigns(
     context: CampaignContext, screen: Screen, file_name: str, *, accept: Callable[[str], None]
 ) -> None:
-    """Take over what is new in this file of KALTSTART, and store the answer with it.
+    """Import what is new in this file of KALTSTART, and store the answer with it.
 
-    Raises RefusedError where it is no database right there, UnusableDatabaseError where nothing can
-    be taken over from it, StickError where this stick does not take it.
+    Raises RefusedError if there is no such database, UnusableDatabaseError if nothing can be
+    imported from it, StickError if this stick does not accept it.
     """
     shown = f"KALTSTART: {printable(file_name)}"
     if Path(file_name).name != file_name or not file_name.casefold().endswith(SUFFIX):
@@ -49,7 +49,7 @@ def take_over(
 
 
 def describe_counts(counts: MergeCounts) -> str:
-    """What was taken over, and what was not and why. Pure."""
+    """What was imported, and what was not and why. Pure."""
     parts = ["nothing imported"]
     if counts.campaigns:
         campaigns, boots = _count(counts.campaigns, "campaign"), _count(counts.boots, "boot")

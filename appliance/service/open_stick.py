@@ -174,7 +174,7 @@ def _let_interface_store() -> None:
 
 @contextmanager
 def _telling_unreadable() -> Iterator[None]:
-    """Whatever SQLite has against the database at a start is told to people, who can do something.
+    """What SQLite finds wrong with the database at a start is reported: people can do something.
 
     Raises StickError.
     """

@@ -47,7 +47,7 @@ class Screen:
         look: Callable[[], None] = lambda: None,
         keyboards: Keyboards | None = None,
     ) -> None:
-        """`look` is called as often as people are listened to, and raises where all has to end."""
+        """`look` is called whenever requests are answered, and raises if everything must end."""
         self._look = look
         self._status = status
         self._connection = connection
@@ -138,7 +138,7 @@ class Screen:
         self._listening.close()
 
     def _wait_for_interface(self) -> None:
-        """Nobody can press a key before the interface is there, on each terminal that gets one.
+        """No key can be pressed before the interface is there, on each terminal that gets one.
 
         Without one, go on in the end; of those that never come, only once.
         """
@@ -148,7 +148,7 @@ class Screen:
             self._clock.sleep(_POLL_S)
 
     def _can_press_keys(self) -> bool:
-        """Whoever stands at a terminal; on the others the interface is still being loaded."""
+        """Whether every terminal takes keys; some may still be loading the interface."""
         run = self._host.run
         return (run / "tui/ready").exists() and not any(run.glob("tui/starting-*"))
 
@@ -217,7 +217,7 @@ class Screen:
         return tell
 
     def _limited(self) -> _Limited:
-        """Called as often as one likes: asks and shows seldom enough not to disturb a measurement.
+        """May be called at any rate: asks and shows seldom enough not to disturb a measurement.
 
         What is new is shown at once.
         """

@@ -55,7 +55,7 @@ def find_stick_plan(context: CampaignContext, status: Status, *, stick: Stick) -
     try:
         plan = check_plan(text, host=context.host, drives=drives, stick=stick)
     except RefusedForReasonsError as error:
-        # Nothing in it has to be corrected: a drive is missing, or holds too little.
+        # Nothing in it needs to be corrected: a drive is missing, or holds too little.
         plan, problems = parse_plan(text), reasons_of(error)
     except KaltstartError as error:
         problems = reasons_of(error)
@@ -90,7 +90,7 @@ def find_stick_plan(context: CampaignContext, status: Status, *, stick: Stick) -
 
 
 def _is_there() -> bool:
-    """Also where KALTSTART cannot be read: whoever reads the plan says so."""
+    """Also if KALTSTART cannot be read: reading the plan then reports it."""
     try:
         return _PLAN.exists()
     except OSError:

@@ -47,7 +47,7 @@ _READ_STICK = (
     "--subsystem-match=block",
     "--sysname-match=dm-*",
 )
-# As when they are plugged in: the guard makes them read-only. Whoever lists drives waits for it.
+# As when they are plugged in: the guard makes them read-only. Listing drives waits for it.
 # With a UUID: what was read-only by our mark, and is forgotten, does not protect itself.
 _READ_OTHERS = (
     "udevadm",
@@ -57,7 +57,7 @@ _READ_OTHERS = (
     "--subsystem-match=block",
     "--attr-nomatch=dm/name",
 )
-# Bound to the partitions that went, it was told to detach the root, which is in use: that failed.
+# Bound to the partitions that went, it was to detach the root, which is in use: that failed.
 _FORGET_DETACHING = ("systemctl", "reset-failed", f"systemd-veritysetup@{ROOT}.service")
 _MAX_ENTRIES_BYTES = 1 << 20
 # ext4: the superblock is 1024 bytes in; its UUID is 0x68 bytes into it.
@@ -189,7 +189,7 @@ class AwaitedStick:
             raise self.describe_loss()
 
     def describe_loss(self) -> StickError:
-        """What people are told once it is gone."""
+        """What is reported once it is gone."""
         return StickError(PULLED, hint=_BACK_IN if self._is_knowable() else _NO_NUMBER)
 
     def wait(self, tell: Callable[[StickError], None]) -> bool:
@@ -251,7 +251,7 @@ class AwaitedStick:
         self._taken = drives.read_number(name)
         read_stick = (*_READ_STICK, f"--sysname-match={name}*")
         for command in (_READ_RULES, read_stick, _READ_OTHERS, _FORGET_DETACHING):
-            # What is not known then cannot be opened, and that is told.
+            # What is not known then cannot be opened, and that is reported.
             with suppress(KaltstartError):
                 run(command)
         return True

@@ -56,7 +56,7 @@ def keep_crash(error: Exception) -> None:
 
 
 def write_bundle() -> Path:
-    """The log of this start, the diary, and what crashes left, in a new folder on KALTSTART.
+    """The log of this start, the event log, and what crashes left, in a new folder on KALTSTART.
 
     What cannot be read is replaced by why. Raises StickError.
     """
@@ -107,7 +107,7 @@ def _read_diary() -> str:
     try:
         with closing(open_read_only(DATABASE)) as connection:
             lines = select_newest_events(connection, limit=_EVENTS)
-    except Exception as error:  # noqa: BLE001 # a damaged database is why somebody writes this
+    except Exception as error:  # noqa: BLE001 # a damaged database is why this file is needed
         return f"the diary cannot be read: {error}\n"
     return "".join(f"{line}\n" for line in lines)
 

@@ -55,7 +55,7 @@ class Ratio:
 
 
 def find_confidence(picked_from: int) -> float:
-    """With which confidence the two that are furthest apart of so many series are told apart.
+    """The confidence at which the two most distant of so many series are distinguished.
 
     So that of series that do not differ any two are by 5 % at most: each pair may by 5 % divided by
     the number of pairs (Bonferroni; Dunn, Journal of the American Statistical Association 56 (1961)
@@ -103,7 +103,7 @@ def _count_unlike(ones: Sequence[float], others: Sequence[float], tail: float) -
     162), as if it were normal. Simulated with one series that spreads 3 or 10 times as much as the
     other: of 4 to 30 values each, an interval misses the truth in 2 to 6 % of the cases, by the
     test of Mann and Whitney in 5 to 12 %; of 5 or 6 that spread more beside 20 or 50 in 6 to 10 %,
-    by that test in 13 to 33 %; of 3 beside 40 or more in 14 to 20 %, so that of 3 none is told.
+    by that test in 13 to 33 %; of 3 beside 40 or more in 14 to 20 %, so none is reported of 3.
     Below 0: not even all of them show anything.
     """
     above = _count_below(ones, others), _count_below(others, ones)

@@ -13,7 +13,7 @@ POWER = 0.8
 """How probable it shall be that a difference of that size is seen."""
 
 LEAST = 4
-"""Values on each side below which no interval is told: of 3 and 3 the test of Mann and Whitney
+"""Values on each side below which no interval is reported: of 3 and 3 the test of Mann and Whitney
 shows nothing at 95 %, and 3 beside many tell too little of how much they vary."""
 
 

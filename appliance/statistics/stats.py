@@ -18,7 +18,7 @@ TOLERANCE = 0.10
 """How far from the settled median a boot may be and still count as settled (±10 %)."""
 
 LEAST_SETTLED = 5
-"""Values that a settled series has at least: of fewer no trend can be told from chance."""
+"""The least number of values in a settled series: fewer cannot show a trend beyond chance."""
 
 _EXACT = 40
 """Up to so many values chance is counted out; beyond, it is as good as normal."""
@@ -180,7 +180,7 @@ def _count_disorder(n: int, tail: float) -> int | None:
         away = find_normal(1.0 - tail) * sqrt(n * (n - 1) * (2 * n + 5) / 18.0)
         return floor((comb(n, 2) - away) / 2.0)
     # How many orders of n values have so many pairs out of order (Knuth, "The Art of Computer
-    # Programming", volume 3, section 5.1.1): the n-th value stands before 0 to n - 1 others.
+    # Programming", volume 3, section 5.1.1): the n-th value comes before 0 to n - 1 others.
     orders = [1]
     for size in range(2, n + 1):
         sums = [0, *accumulate(orders)]
@@ -429,6 +429,6 @@ def find_share_shown(places: int, *, confidence: float = 0.95) -> float:
     95 % that is about 3 / n, the "rule of three" (Hanley and Lippman-Hand, "If nothing goes wrong,
     is everything all right?", JAMA 249 (1983) 1743). A place is a whole chunk of a drive, bad if
     one byte of it is. Bad bytes lie together: their share may be far smaller than that of the bad
-    places, and all of them may lie in a few places that nobody read.
+    places, and all of them may lie in a few places that were not read.
     """
     return 1.0 - (1.0 - confidence) ** (1.0 / places) if places > 0 else 1.0

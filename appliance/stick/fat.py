@@ -2,7 +2,7 @@
 """Checking and repairing KALTSTART's FAT before it is mounted.
 
 No sample is on it: those are on kaltstart-data. Makes a file system only where there is none, and
-never removes a file that somebody put there, but for what a repair cannot keep.
+never removes a user's file, except what a repair cannot keep.
 """
 
 import os
@@ -25,7 +25,7 @@ _NOTHING_FOUND = 2
 def mend_fat(path: str) -> tuple[str, ...]:
     """Repair the file system in partition `path`, or make one where there is none; what was done.
 
-    Not to be called while it is mounted. One of another type, such as exFAT after somebody chose
+    Not to be called while it is mounted. One of another type, such as exFAT after the user chose
     "format", is left as it is.
     """
     kind = _find_type(path)

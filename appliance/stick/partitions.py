@@ -71,7 +71,7 @@ _FAT_TYPES = (
     ("exfat", "noatime,errors=remount-ro"),
     ("ntfs3", "noatime,nocase"),
 )
-"""What KALTSTART is, then what other computers make of it when somebody chooses "format"."""
+"""What KALTSTART is, then what other computers make of it when the user chooses "format"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def find_stick(drives: Sequence[Drive]) -> Stick:
     """The only drive that holds this image, and, in the appliance, the one that it runs from.
 
     Raises StickError when there is none, or more than one: which of two copies the loader and
-    the kernel were read from cannot be told.
+    the kernel were read from is unknown.
     """
     sticks = [drive for drive in drives if drive.disk_uuid == DISK_UUID]
     if not sticks:
@@ -221,7 +221,7 @@ def mount_data(stick: Stick, *, min_free_bytes: int = MIN_FREE_BYTES) -> str:
         DATA.mkdir(parents=True, exist_ok=True)
         try:
             checked = run(["fsck.ext4", "-p", stick.data_path], check=False, timeout_s=600)
-            # The kernel mounts what fsck gave up on, and a write there spoils other files. No
+            # The kernel mounts what fsck failed to repair, and a write there spoils other files. No
             # journal is replayed either: that would be a write.
             left = bool(checked.returncode & _FSCK_ERRORS_LEFT)
             options = "ro,noload,noatime" if left else "noatime,errors=remount-ro"
@@ -400,7 +400,7 @@ def writable_fat() -> Iterator[Path]:
 
     Another program may have it at the same time, such as `kaltstart support`: the last one makes
     it read-only, or the other one could no longer write. The lock is not on KALTSTART's own folder:
-    a `kaltstart report` to it holds that, for as long as somebody lets it (`report/folder`).
+    a `kaltstart report` to it holds that, for as long as the user lets it (`report/folder`).
     """
     try:
         used = os.open(FAT.parent, os.O_RDONLY | os.O_CLOEXEC)
@@ -474,7 +474,7 @@ def _is_there(number: str) -> bool:
 def unmount_dead() -> None:
     """Take what is mounted from a stick that is gone out of the tree. Raises StickError.
 
-    Whoever has a file of it open keeps that, and can do nothing with it.
+    A program that has a file of it open keeps it, and can do nothing with it.
     """
     for folder in find_dead_mounts():
         run(["umount", "--lazy", str(folder)], check=False)
@@ -486,7 +486,7 @@ def unmount_dead() -> None:
 
 
 def unmount_all() -> None:
-    """Let go of the stick before power goes.
+    """Release the stick before power goes.
 
     A file system that stays busy is synced by the kernel.
     """

@@ -25,7 +25,7 @@ class ArrayRow:
     state: str
     """making: superblocks may be there or not | made | parting: on its way to | apart"""
     reason: str
-    """Why it could not be taken apart; empty while nothing is wrong."""
+    """Why it could not be dismantled; empty while nothing is wrong."""
 
 
 def insert_array(
@@ -69,7 +69,7 @@ def select_array(connection: sqlite3.Connection, campaign_id: int) -> ArrayRow |
 
 
 def select_leftover_arrays(connection: sqlite3.Connection) -> tuple[ArrayRow, ...]:
-    """Every array of any campaign that was not taken apart."""
+    """Every array of any campaign that was not dismantled."""
     query = f"SELECT {_COLUMNS} FROM array_made WHERE state != 'apart' ORDER BY id"
     return tuple(read_rows(connection, ArrayRow, query))
 

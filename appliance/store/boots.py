@@ -30,7 +30,7 @@ _TIMES = (
 
 @dataclass(frozen=True, slots=True)
 class CycleRow:
-    """One planned boot of one drive. `charted` ones are sampled by bootchart and timed apart."""
+    """One planned boot of one drive. `charted`: sampled by bootchart, not among the timed ones."""
 
     id: int
     campaign_id: int

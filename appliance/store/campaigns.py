@@ -366,7 +366,7 @@ def update_drive_failed(
     reason: str,
     blame: Blame = "drive",
 ) -> None:
-    """Give the drive up: it takes no further part in the campaign, and so its open cycles fail."""
+    """Abandon the drive: it takes no further part in the campaign, and so its open cycles fail."""
     connection.execute(
         """
         UPDATE campaign_drive SET failed_reason = ?, failed_blame = ?

@@ -25,7 +25,7 @@ KNOWN = 1 << 32
 SOUND = f"checksum IS NOT {KNOWN}"
 """SQL: not found damaged when the stick was opened, which is all that a page asks."""
 ALL_DRIVES = None
-"""Whose a row is that says something of each drive of its campaign."""
+"""The owner of a row that concerns each drive of its campaign."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from appliance.store.schema import APPLICATION_ID, VERSIONS, find_changed, find_
 
 SCHEMA_VERSION = len(VERSIONS)
 PATIENCE_S = 20.0
-"""Of who can be told to try again."""
+"""Of callers that can be asked to try again."""
 LONG_PATIENCE_S = 300.0
 """Of what would be lost if it were not stored: the figures of the engine and of a measured boot."""
 _SHORT_PATIENCE_S = 2.0
@@ -55,7 +55,7 @@ _OF_THE_STICK = frozenset(
 )
 
 LONG_WAIT_S = 5.0
-"""A key ends a wait as long as this; a shorter one ends by itself, and what the key asks for is
+"""A key ends a wait as long as this; a shorter one just ends, and what the key asks for is
 stored then."""
 IsOver = Callable[[float], bool]
 """Asked while a statement waits for another program, given the seconds: whether to wait no more."""
@@ -98,10 +98,10 @@ class GuardedConnection(sqlite3.Connection):
     """One that calls a database damaged where SQLite's own words about it cannot be decoded.
 
     They quote the schema, in which a bit may have turned; Python then raises UnicodeDecodeError,
-    which nobody expects of a database.
+    which no one expects of a database.
 
     A statement that finds the database locked waits within SQLite, as long as the busy timeout is,
-    and hears nobody meanwhile. If `is_over` is set, it waits as long, but in slices.
+    and reacts to nothing meanwhile. If `is_over` is set, it waits as long, but in slices.
     """
 
     is_over: IsOver | None = None
@@ -117,7 +117,7 @@ class GuardedConnection(sqlite3.Connection):
             return attempt()
         if not self.in_transaction:
             self._takes_locks_late = sql == "BEGIN"
-            # A row of RETURNING that nobody has fetched yet would keep it from being committed.
+            # An unfetched row of RETURNING would keep it from being committed.
             if sql.lstrip().startswith(_CHANGES) and "RETURNING" not in sql:
                 # A COMMIT that waits lets no new reader in. A statement alone would start again.
                 with _all_or_nothing(self):
@@ -404,7 +404,7 @@ def copy_all(connection: sqlite3.Connection, copy: sqlite3.Connection) -> None:
         read_header(connection)
         connection.backup(copy)
     finally:
-        # SQLite has rolled back by itself where the stick could not be read.
+        # SQLite has rolled back on its own if the stick could not be read.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
 
@@ -458,7 +458,7 @@ def _is_busy(error: sqlite3.Error) -> bool:
 
 
 def _is_of_the_stick(error: sqlite3.Error) -> bool:
-    # The module's own error has no code: closed is what is let go of before power goes.
+    # The module's own error has no code: the database is closed before power goes.
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:
         return isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two copies of the database, replaced in turns, in case the stick damages it.
 
-SQLite notices a spoilt page only when somebody reads it, and goes on writing beside it. So the
+SQLite notices a spoilt page only when it is read, and goes on writing beside it. So the
 database is checked before it is copied: of the two copies the older one is replaced, only by a
 finished one, and never by what holds less, or is another database.
 """
@@ -35,7 +35,7 @@ each boot and step."""
 _SAMPLES = "SELECT (SELECT count(*) FROM boot_sample) + (SELECT count(*) FROM part)"
 """What was measured: boots, and the parts of steps."""
 _LINE = "boot_id, at, monotonic_s, event, detail"
-"""What a line of the diary is known by, whatever its number."""
+"""What an event is recognised by, whatever its number."""
 
 
 def check_whole(connection: sqlite3.Connection) -> None:
@@ -128,7 +128,7 @@ def _find_older(connection: sqlite3.Connection) -> tuple[Path, str]:
 
 
 def is_of_another(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether the diary of a copy was never that of this database, which may be longer by now.
+    """Whether a copy's event log was never that of this database, which may be longer by now.
 
     One damaged line at its end is no reason to think so.
     """
@@ -152,7 +152,7 @@ def opened_copies(connection: sqlite3.Connection) -> Iterator[list[sqlite3.Conne
 
 
 def find_better(connection: sqlite3.Connection) -> tuple[Path, ...]:
-    """The copies that hold more than the database, which was set back, or lost and made anew.
+    """The copies that hold more than the database, which was set back, or lost and made again.
 
     Raises sqlite3.Error.
     """
@@ -172,7 +172,7 @@ def find_newest(copies: Iterable[Path]) -> Path | None:
 
 
 def _reach(path: Path, connection: sqlite3.Connection) -> int:
-    """How far the diary of a copy goes; -1 also where `connection` knows its number to be spoilt.
+    """How far a copy's event log goes; -1 also if `connection` knows its number to be spoilt.
 
     One bit makes the number of the last line a much greater one, and the copy seem the newest.
     """
@@ -182,7 +182,7 @@ def _reach(path: Path, connection: sqlite3.Connection) -> int:
 def _is_misnumbered(connection: sqlite3.Connection, end: Sequence[sqlite3.Row]) -> bool:
     """Whether the last line of a copy is here under another number, the one before under its own.
 
-    In a database that was set back or made anew that line is missing.
+    In a database that was set back or made again that line is missing.
     """
     if not end:
         return False
@@ -196,7 +196,7 @@ def _is_misnumbered(connection: sqlite3.Connection, end: Sequence[sqlite3.Row]) 
 
 
 def _read_end(path: Path) -> list[sqlite3.Row]:
-    """The last two lines of the diary of a copy, the newest first; none where it is damaged."""
+    """The last two events of a copy, the newest first; none if it is damaged."""
     try:
         with closing(open_read_only(path)) as copy:
             return _select_end(copy)
@@ -209,13 +209,13 @@ def _select_end(copy: sqlite3.Connection) -> list[sqlite3.Row]:
 
 
 def _was_once(connection: sqlite3.Connection, copy: sqlite3.Connection) -> bool:
-    """Whether the diary goes on where that of the copy ends: its row numbers name the same rows."""
+    """Whether the event log continues that of the copy: its row numbers name the same rows."""
     end = _select_end(copy)
     return bool(end) and _is_here(connection, end[0])
 
 
 def _is_here(connection: sqlite3.Connection, line: sqlite3.Row) -> bool:
-    """Whether the diary has that line under the same number."""
+    """Whether the event log has that line under the same number."""
     here = connection.execute(
         "SELECT boot_id, at, monotonic_s FROM event WHERE seq = ?", (line["seq"],)
     ).fetchone()
@@ -228,7 +228,7 @@ def find_copies(database: Path) -> tuple[Path, ...]:
 
 
 def newest_event(path: Path) -> int:
-    """How far the diary of a copy goes; -1 of one that is missing or damaged.
+    """How far a copy's event log goes; -1 if the copy is missing or damaged.
 
     The clock of a bench machine may be wrong, so times of files tell nothing.
     """

@@ -188,7 +188,7 @@ def select_time_since_earlier_boot(connection: sqlite3.Connection, boot_id: str)
 
 
 def select_newest_events(connection: sqlite3.Connection, *, limit: int) -> tuple[str, ...]:
-    """The newest lines of the diary as text, oldest first."""
+    """The newest events as text, oldest first."""
     rows = connection.execute(
         """
         SELECT * FROM (SELECT * FROM event ORDER BY seq DESC LIMIT ?) ORDER BY seq

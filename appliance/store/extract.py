@@ -12,7 +12,7 @@ from appliance.store.merge import TABLES
 def extract_campaign(
     connection: sqlite3.Connection, campaign_id: int, target: Path, *, scratch: Path
 ) -> None:
-    """Write `target`: campaign `campaign_id`, its drives, steps, samples and diary, ids unchanged.
+    """Write `target`: campaign `campaign_id`, its drives, steps, samples and events, ids unchanged.
 
     `scratch` is a file on a file system that has room for a copy of the whole database; it is gone
     afterwards. Neither file may be there. Raises sqlite3.Error and OSError. Never changes the

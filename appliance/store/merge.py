@@ -2,7 +2,7 @@
 """Importing the finished campaigns of another stick's database, all or none.
 
 Reads the other database only; never changes it. Raw files stay on the other stick. What is not
-taken over: campaigns that are not done (this stick would try to go on with them), requests, and
+imported: campaigns that are not done (this stick would try to go on with them), requests, and
 events that belong to no campaign.
 """
 
@@ -19,7 +19,7 @@ from appliance.store.merge_source import compare, load, select_identities, telli
 from appliance.store.rows import insert_row
 
 type _Ids = dict[str, dict[int, int]]
-"""Per table, which id here stands for which id there."""
+"""Per table, the id here for each id there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class _Table:
     references: dict[str, str]
     """Which column points into which table; the first one leads to the campaign."""
     own: str = ""
-    """The column that is numbered anew."""
+    """The column that gets new numbers."""
 
 
 TABLES = (
@@ -115,7 +115,7 @@ def merge_database(
 
 @contextmanager
 def _held_in_memory(connection: sqlite3.Connection) -> Iterator[None]:
-    """Nothing goes to the file before the commit: from the first page on nobody could read it."""
+    """Nothing goes to the file before the commit: from the first page on it could not be read."""
     connection.execute("PRAGMA cache_spill = OFF")
     try:
         yield
@@ -178,7 +178,7 @@ def _merge_drives(connection: sqlite3.Connection, other: sqlite3.Connection, ids
 def _copy(
     connection: sqlite3.Connection, other: sqlite3.Connection, table: _Table, ids: _Ids
 ) -> int:
-    """Copy the rows of `table` that belong to campaigns taken over; return how many."""
+    """Copy the rows of `table` that belong to imported campaigns; return how many."""
     count = 0
     mapped = ids.setdefault(table.name, {})
     owner = next(iter(table.references))
@@ -192,7 +192,7 @@ def _copy(
                 record[column] = ids[target][record[column]]
         if table.name == "array_made":
             if record["state"] != "apart":
-                # This stick did not make it: the one that did takes it apart.
+                # This stick did not make it: the one that did dismantles it.
                 said = f"{record['state']} on the stick that made it"
                 record |= {"state": "apart", "reason": said}
             # That of a clone of this stick has another row here.
@@ -208,6 +208,6 @@ def _copy(
 def _insert(
     connection: sqlite3.Connection, table: str, record: dict[str, object], *, own: str
 ) -> int:
-    """Insert one row without its own number, which the database gives anew; return that."""
+    """Insert one row without its own number; return the one that the database gives it."""
     values = {column: value for column, value in record.items() if column != own}
     return insert_row(connection, table, **values)

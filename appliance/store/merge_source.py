@@ -23,7 +23,7 @@ type Identity = tuple[str, str, str, str | None, int, int, str]
 """What a campaign is recognised by, on whichever stick.
 
 When and of which plan it was made, its name, the boot id it began with; how many boots and figures
-it has, and the boot id or time of the last of them: two clones of one stick go on each by itself.
+it has, and the boot id or time of the last of them: two clones of one stick go on separately.
 """
 
 _OTHER_WAY_ROUND = N_(
@@ -79,7 +79,7 @@ class Offer:
     """The campaigns of another stick's database, sorted by what a merge does with them."""
 
     new: tuple[CampaignThere, ...]
-    """These are taken over."""
+    """These are imported."""
     already_there: int
     """This stick has them."""
     unfinished: int
@@ -95,7 +95,7 @@ def count_campaigns(source: Path) -> int:
 def find_offer(source: Path, known: frozenset[Identity]) -> Offer:
     """What is in `source` for a stick that has the campaigns `known`.
 
-    Not all of the file is checked, as it is before anything is taken over. Raises
+    The file is not checked as a whole, as it is before anything is imported. Raises
     UnusableDatabaseError.
     """
     with _opened(source) as other:
@@ -169,7 +169,7 @@ def telling_unusable(source: Path, *, hint: str = _COPY_AGAIN) -> Iterator[None]
 def _opened(source: Path) -> Iterator[sqlite3.Connection]:
     """`source`, known to be one of ours of a version that is known here."""
     with telling_unusable(source):
-        with suppress(OSError):  # SQLite says so itself
+        with suppress(OSError):  # SQLite reports it itself
             if exceeds_schema(
                 source, max_definitions=_MAX_DEFINITIONS, max_bytes=_MAX_SCHEMA_BYTES
             ):
@@ -194,7 +194,7 @@ def _opened(source: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _bound(connection: sqlite3.Connection, *, seconds: float) -> None:
-    """Nothing that somebody wrote into the file keeps its reader for longer, or fills the memory.
+    """Nothing written into the file keeps its reader for longer, or fills the memory.
 
     What SQLite itself advises for files of others (sqlite.org/security.html).
     """

@@ -70,7 +70,7 @@ def update_step_skipped(connection: sqlite3.Connection, step_id: int, *, reason:
 def update_boots_skipped(
     connection: sqlite3.Connection, campaign_id: int, drive_id: int, *, reason: str
 ) -> int:
-    """A person gives up the boots of a drive that are still to be made; return how many.
+    """Skip the boots of a drive that are still to be made, for the user; return how many.
 
     One that was tried, and gave no sample, has failed as it had: no skip excuses that.
     """

@@ -23,7 +23,7 @@ class PowerOffRow:
     boot_id: str
     """Of the boot that was to end."""
     left_at: str | None
-    """When power was asked to go; None while somebody can still stop it."""
+    """When power-off was requested; None while the user can still stop it."""
     power_cycles_before: int | None
     cold_proof: str
     """proven | unproven | warm; empty before the next start."""
@@ -63,7 +63,7 @@ def delete_power_off(connection: sqlite3.Connection, step_id: int, part: str) ->
 
 
 def update_power_off_left(connection: sqlite3.Connection, power_off_id: int) -> None:
-    """Nobody stopped it: the power is asked to go now."""
+    """It was not stopped: power-off is requested now."""
     with sealing(connection, "power_off", f"s.id = {power_off_id:d}"):
         connection.execute(
             "UPDATE power_off SET left_at = ? WHERE id = ?", (timestamp(), power_off_id)

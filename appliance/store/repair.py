@@ -72,7 +72,7 @@ class Mended:
 class _State:
     """A column that is one of a few words, and what is put there where it is none of them.
 
-    That never has anything written to a drive, nor lets anything go on by itself.
+    That never has anything written to a drive, nor lets anything go on automatically.
     """
 
     table: str

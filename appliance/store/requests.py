@@ -92,7 +92,7 @@ def insert_request(
 
 
 def select_new_requests(connection: sqlite3.Connection) -> tuple[Request, ...]:
-    """Requests nobody has answered, the oldest first."""
+    """Unanswered requests, the oldest first."""
     query = f"SELECT {_COLUMNS} FROM request WHERE state = 'new' ORDER BY id"
     return tuple(read_rows(connection, Request, query))
 

@@ -22,8 +22,8 @@ def restore_copy(database: Path) -> tuple[Path, Path]:
     """Put the newest copy that is whole in the place of a damaged database.
 
     Returns the copy, and the name under which the damaged one is kept. Raises StickError where
-    the database is whole and holds what the copies do, where no copy is whole, or where it cannot
-    be told. Nobody else may have the database open.
+    the database is whole and holds what the copies do, where no copy is whole, or where that
+    is not known. No other program may have the database open.
     """
     better = _look_at(database)
     if better == ():
@@ -62,7 +62,7 @@ def _look_at(database: Path) -> tuple[Path, ...] | None:
     """The copies that hold more than a whole database; None: it is damaged, or missing.
 
     Opened for writing, as the engine opens it: a transaction that was cut is taken back first, and
-    without that it would only look damaged. Raises StickError where it cannot be told.
+    without that it would only look damaged. Raises StickError if that is not known.
     """
     if not database.exists():
         return None

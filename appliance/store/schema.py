@@ -23,7 +23,7 @@ of it."""
 def find_changed(connection: sqlite3.Connection, version: int) -> tuple[str, ...]:
     """What is missing of a database of that version, or defined otherwise: "table drive", sorted.
 
-    What somebody has added, an index or a view, is none of our business. Raises sqlite3.Error.
+    An index or a view that the user has added does not count. Raises sqlite3.Error.
     """
     missing = find_own_schema(version) - select_schema(connection)
     return tuple(sorted(f"{kind} {name}" for kind, name, *_ in missing))
@@ -32,7 +32,7 @@ def find_changed(connection: sqlite3.Connection, version: int) -> tuple[str, ...
 def find_exact_version(connection: sqlite3.Connection) -> int | None:
     """The version whose schema this is, no more and no less; None where it is none of ours.
 
-    Of a later version, or of one to which somebody has added something, it is None. Raises
+    Of a later version, or of one to which anything was added, it is None. Raises
     sqlite3.Error.
     """
     present = select_schema(connection)

@@ -64,7 +64,7 @@ CREATE TABLE campaign (
 -- A drive's part in a campaign: what it may be used for, and how it is known again before each
 -- write. slot numbers its boot entry.
 -- released_*: the drive when a person released it. A verdict is on the drive as the campaign met
--- it, hence transport and rotational once more.
+-- it, hence transport and rotational again.
 -- asked_*: what the drive itself answered then, which an enclosure may not show; empty: nothing.
 -- serial_doubt: why the serial number may be another drive's too.
 -- label: the plan's own words for it, such as its bay.
@@ -167,7 +167,7 @@ CREATE TABLE wake_trial (
 
 -- Boots -------------------------------------------------------------------------------------------
 
--- A planned boot of a drive; of an array it stands under the backing drive. All are stored when the
+-- A planned boot of a drive; of an array it is under the backing drive. All are stored when the
 -- campaign starts, so that the next one is known after any power cut. Armed: the next start of the
 -- machine is to be this one. Skipped: a person gave it up before it was ever tried.
 -- charted: recorded with a boot chart, which perturbs. trained: before the timed ones, and not timed

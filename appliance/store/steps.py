@@ -142,7 +142,7 @@ def update_step_ended(
 def insert_part(connection: sqlite3.Connection, step_id: int, name: str, *, results: int) -> None:
     """A part is finished; its rows are stored in the same transaction.
 
-    A step that gets on is not given up: attempts count from the last finished part.
+    A step that makes progress is not abandoned: attempts count from the last finished part.
     """
     connection.execute("UPDATE step SET attempts = 1 WHERE id = ?", (step_id,))
     insert_row(

@@ -147,7 +147,7 @@ def upsert_judging_problem(
 
 
 def select_judging(connection: sqlite3.Connection, campaign_id: int) -> JudgingRow | None:
-    """How the campaign was judged; None where nobody ever tried."""
+    """How the campaign was judged; None if that was never attempted."""
     query = "SELECT at, policy, origin, problem, tried_at FROM judging WHERE campaign_id = ?"
     judging = read_row(connection, JudgingRow, query, campaign_id)
     if judging is None:

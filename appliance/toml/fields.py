@@ -503,7 +503,7 @@ def read_table[T](
 
 
 def read_alone[T](table: Table[T], data: Mapping[str, Any]) -> Reading[T] | None:
-    """What a table by itself says; None where anything is wrong with it."""
+    """What a table says, read on its own; None if anything is wrong with it."""
     walk = Walk(lambda _table, name: f"{name} is not known")
     reading = read_table(table, data, walk=walk)
     return None if walk.problems else reading

@@ -2,7 +2,7 @@
 """How deep a campaign looked at a drive: from what is stored of it, never from its plan. Pure.
 
 Bytes count that were read, or written and read back, in order to find out whether they can be: by
-`surface` and `verify`. What else was measured says nothing of the places that it did not touch.
+`surface` and `verify`. Other measurements tell nothing about the places that they did not touch.
 """
 
 from collections.abc import Iterable, Sequence

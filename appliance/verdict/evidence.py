@@ -81,7 +81,7 @@ class Evidence:
     """How it was connected, in words; empty where that is not known. Drives of one model are
     compared where it is equal."""
     surface_unread: str = SURFACE_UNREAD
-    """How much of its surface nobody looked at; empty: all of it was read, or written and read
+    """How much of its surface was not looked at; empty: all of it was read, or written and read
     back."""
     depth: Depth = "quick look"
     read_percent: float = 0.0

@@ -198,7 +198,7 @@ def _gather_given_up(drive: JudgedDriveRow) -> Figure:
 
 
 def _count_failed(steps: Sequence[StepRow]) -> dict[str, Figure]:
-    """Those by the drive's fault; a self-test that it does not have is nobody's."""
+    """Those by the drive's fault; a self-test that it does not have is no one's."""
     ended = [step for step in steps if step.state in {"done", "failed", "skipped"}]
     ran = [step for step in ended if step.state != "failed" or step.blame != "none"]
     if not ran:

@@ -53,7 +53,7 @@ def excuse_skipped(
 ) -> dict[str, Figure]:
     """The figures of a step that a person skipped: what it owes for `planned` is no drive's fault.
 
-    What it had found stands.
+    What it had found still counts.
     """
     owed = {name: Figure(None) for name in planned} | dict(taken)
     return {

@@ -57,7 +57,7 @@ def gather_surface(
     if not is_whole:
         why = step.reason or ("it was given up" if step.state == "done" else step.state)
         detail = f"the scan did not come to its end: {why}; {detail}"
-    # What was found stands, however little was looked at; finding nothing needs the whole scan.
+    # What was found counts, however little was looked at; finding nothing needs the whole scan.
     found = {
         "surface_unreadable_bytes": Figure(unreadable if is_whole or unreadable else None, detail)
     }

@@ -58,7 +58,7 @@ def gather_verify(
     is_done = step.state == "done" and is_warm
 
     def find(*kinds: str, metric: str = "") -> Figure:
-        """What was found stands; finding nothing needs all of it to have been read back."""
+        """What was found counts; finding nothing needs all of it to have been read back."""
         summed = [
             sum_metric(rows, phase, metric) or 0.0
             for phase in (_WRITE, _READ, _READ_COLD)

@@ -70,7 +70,7 @@ def _judge_drive(policy: Policy, drive: Evidence, compared: Sequence[Figure]) ->
 def _hold_all(
     limits: Mapping[str, Limit], drive: Evidence, compared: Sequence[Figure]
 ) -> tuple[bool, list[LimitRow]]:
-    """Whether anything was measured that says something of the drive, and a row per limit."""
+    """Whether anything was measured that concerns the drive, and a row per limit."""
     doubted = {each.counter for each in drive.doubts}
     measured = False
     rows = []
@@ -95,7 +95,7 @@ def _hold_worst(kind: LimitKind, limit: Limit, figures: Sequence[Figure]) -> Lim
         for row, _, other in held
         if other is not figure and row.outcome in {"remark", "reject"}
     ]
-    # What cannot be told of one figure is no less so where another one is kept.
+    # An unknown figure stays unknown, even if another one is within its limit.
     open_ = [other.detail for _, _, other in held if other.value is None and other is not figure]
     return replace(worst, detail="; ".join([worst.detail, *others, *open_]))
 
@@ -149,11 +149,11 @@ def _say_bound(kind: LimitKind, limit: Limit, relaxed: Limit, bound: Bound | Non
 def _find_outcome(kind: LimitKind, limit: Limit, figure: Figure) -> Outcome:
     if figure.value is None:
         missing: Outcome = limit.unmeasured or "not measured"
-        # A policy that asks for it takes no drive without it, whoever is to blame.
+        # A policy that asks for it accepts no drive without it, whatever is to blame.
         is_owed = kind.is_evidence and missing == "reject"
         return "remark" if figure.excuse and not is_owed else missing
     if figure.set_aside:
-        # It was measured: no policy rejects a drive as nobody had another machine for it.
+        # It was measured: no policy rejects a drive because no other machine was at hand.
         return "remark" if figure.excuse else "not measured"
     if _is_beyond(kind, figure.value, limit.reject):
         return "reject"
@@ -209,7 +209,7 @@ def _say_class(drive: Evidence, drive_class: DriveClass | None) -> list[LimitRow
 
 
 def _find_gaps(drive: Evidence, rows: Sequence[LimitRow]) -> list[LimitRow]:
-    """A remark on what nobody looked at, where no limit has one: no policy accepts without it."""
+    """A remark on what was not looked at, if no limit has one: no policy accepts without it."""
     said = {row.name for row in rows if row.outcome in {"remark", "reject"}}
     gaps = [
         unread

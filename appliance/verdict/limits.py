@@ -38,7 +38,7 @@ class LimitKind:
     is_compared: bool = False
     """Whether drives of one model are compared by it."""
     is_evidence: bool = True
-    """Whether it says something about the drive, or only that something went wrong or not."""
+    """Whether it is about the drive, or only about whether something went wrong."""
     is_timed: bool = False
     """Whether it was timed: then the machine and its load have a part in it."""
 

@@ -21,7 +21,7 @@ few drives tell nothing of their spread: drives of one batch differ "significant
 (Krevat, Tucek and Ganger, "Disks Are Like Snowflakes: No Two Are Alike", HotOS XIII, 2011)."""
 
 FALSE_SHARE = 0.05
-"""In about how many campaigns without a bad drive one stands out nevertheless."""
+"""The share of campaigns without a bad drive in which one stands out nevertheless."""
 
 _MOST_DISTANCE = log(10.0)
 """A limit of ten times as slow is none."""

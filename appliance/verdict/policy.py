@@ -144,7 +144,7 @@ def read_tables(data: Mapping[str, Any]) -> tuple[PolicyTables, list[Problem]]:
 
 
 def _find_contradictions(data: Mapping[str, Any], walk: Walk) -> Iterator[Problem]:
-    """A figure bad enough to be rejected has to be bad enough for a remark."""
+    """A figure bad enough to be rejected must be bad enough for a remark."""
     for path, reading in walk.readings.items():
         if not isinstance(reading.value, Limit) or reading.broken & {"remark", "reject", "failed"}:
             continue

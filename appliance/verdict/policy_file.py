@@ -86,7 +86,7 @@ def read_policy(path: Path) -> str:
         raise make_error(path.name, f"cannot be read: {error.strerror}") from error
     text = decode(raw, name=path.name, kind="policy")
     if not text.strip():
-        # No file and an empty one are different things: somebody meant something by it.
+        # No file and an empty one are different things: an empty one was put there on purpose.
         raise make_error(path.name, "is empty; a policy starts with version = 1")
     return text
 

@@ -99,7 +99,7 @@ class PartResult:
     slices: tuple[SliceSample, ...] = ()
     ranges: tuple[LbaRange, ...] = ()
     notes: tuple[str, ...] = ()
-    """For the diary: a drop that left pages, an idle wait that timed out."""
+    """For the event log: a drop that left pages, an idle wait that timed out."""
     beside: int = 0
     """How many other drives it kept busy itself."""
     keep: Callable[[], None] | None = None
@@ -110,18 +110,18 @@ class PartResult:
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """What a part had found of its drive when it was given up. No rates: it was not finished."""
+    """What a part had found of its drive when it was abandoned. No rates: it was not finished."""
 
     results: tuple[Result, ...] = ()
     """None of them with the device's bytes."""
     ranges: tuple[LbaRange, ...] = ()
     notes: tuple[str, ...] = ()
     silent: str = ""
-    """Why the drive is taken to answer nothing any more; empty where nothing says so."""
+    """Why the drive is taken to answer nothing any more; empty if there is no reason."""
 
 
 class Workload(Protocol):
-    """One step: made anew from the plan at each start of the engine."""
+    """One step: made from the plan at each start of the engine."""
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -166,7 +166,7 @@ class Workload(Protocol):
         *,
         is_silent: bool,  # noqa: ARG002
     ) -> Leftover:
-        """What `run_part` had found when it raised, for a part that nobody comes back to.
+        """What `run_part` had found when it raised, for a part that is not run again.
 
         Called right after that, and nothing but `close` after it. `is_silent`: the drive does not
         answer, and is not to be asked; `run_part` itself may still wait for it, in the thread that
@@ -182,7 +182,7 @@ class Workload(Protocol):
         return
 
     def doubt_power_off(self, bench: Bench) -> str:  # noqa: ARG002 - see write_last
-        """In the start after it: why the power-off is to be made once more; empty where it counts.
+        """In the start after it: why the power-off must be made again; empty if it counts.
 
         Raises StepFailedError.
         """
@@ -193,7 +193,7 @@ class Workload(Protocol):
         return
 
     def close(self) -> None:
-        """Let go of what is held from part to part, such as RAM. Called once, whatever happened."""
+        """Release what is held from part to part, such as RAM. Called once, whatever happened."""
         return
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a drive's medium holds: both its ends, and every signature.
 
-By this a drive that somebody has used is told from one that is as a campaign left it. Reads past
-all caches: of a disk that was changed behind a bridge they go on showing the first one. Reads only.
+It distinguishes a drive that was used since from one that is as a campaign left it. Reads past
+all caches: after a disk was changed behind a bridge they still show the first one. Reads only.
 """
 
 import json
@@ -19,7 +19,7 @@ from appliance.units import printable
 from appliance.workloads.drive_ends import DriveEnds, read_ends
 
 _GPT = frozenset({"gpt", "PMBR"})
-"""Told by its GUID, which wipefs does not say; PMBR is what stands before one."""
+"""Identified by its GUID, which wipefs does not print; PMBR is what precedes one."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -162,7 +162,7 @@ def describe_foreign(found: DriveContent, known: DriveContent, own: Collection[s
 
     `own` are tables and file systems; what is in the partitions of such a table is as well.
     """
-    # Marks are empty tables: somebody has made partitions in one.
+    # Marks are empty tables: partitions were made in one.
     filled = {uuid for uuid in found.filled if is_own(uuid)}
     own_tables = set(own) - filled
     is_installed = any(uuid in own_tables for uuid in found.filled)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waiting until a drive or an array is idle, because background work distorts what follows.
 
-Looks at the device's counters, and at what an array says of itself: what a drive does inside,
-nobody outside can see. Must never wait within a timed part.
+Looks at the device's counters, and at what an array reports of itself: what a drive does inside
+is invisible. Must never wait within a timed part.
 """
 
 import time
@@ -34,7 +34,7 @@ def rest_array(bench: Bench) -> tuple[Bench, tuple[str, ...]]:
     """Let an array write back what is dirty in its cache; a single drive is left alone.
 
     Returns the bench whose `drive_state` says how that ended, for the rows of the part that
-    follows, and what the diary is to know of it. Call it before the page cache is set: what RAM
+    follows, and what the event log gets of it. Call it before the page cache is set: what RAM
     still holds is written back first. Raises what `bench.progress` raises.
     """
     if bench.array is None:

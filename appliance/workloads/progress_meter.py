@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reporting a part's progress from within loops that are timed or use the drive.
 
-Keeps apart what a stop, or the stick, raises in the midst of it: it is no failure of the drive.
+Distinguishes what a stop, or the stick, raises in the midst of it: it is no failure of the drive.
 """
 
 import errno
@@ -40,7 +40,7 @@ class ProgressMeter:
             raise
 
     def repeat(self) -> None:
-        """No further than it was told last: for waits. Raises what a stop raises."""
+        """Report the same progress again: for waits. Raises what a stop raises."""
         self.tell(self._done, self._total)
 
     @contextmanager

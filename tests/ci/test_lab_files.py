@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files that ci/lab is named: each is handed in as itself, or refused by its name.
 
-In the toolbox's place stands a script that writes down what it is given.
+A script that writes down its arguments takes the toolbox's place.
 """
 
 import os
@@ -138,7 +138,7 @@ product = "file = 1\""""
     done = desk.run("--plan", plan, "--drives", desk.write("b/x.toml", text))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["beside", "above", "far away"]
-    # Line by line, so that a mistake is told with its line.
+    # Line by line, so that a mistake is reported with its line.
     before, after = text.splitlines(), desk.given("drives").splitlines()
     assert [line for line in after if "file" not in line] == [
         line for line in before if "file" not in line

@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _turn(item: pytest.Item) -> tuple[int, int]:
-    """Where a test stands, so that all machines are busy to the end.
+    """A test's place in the order, so that all machines are busy to the end.
 
     The many short tests outside this folder fill the time in which the last booted one has no other
     beside it.

@@ -105,7 +105,7 @@ def test_the_second_boot_from_an_array_needs_its_disk_no_more(out: Path, tmp_pat
             drives=drives,
             agent=_SETTINGS,
             on_line=outside.take,
-            # Somebody who does not wait the ten minutes for the alarm: a doubt on each boot.
+            # A user who does not wait the ten minutes for the alarm: a doubt on each boot.
             wake="hand",
         )
     )
@@ -150,7 +150,7 @@ def _make_cache_drive(file: Path, set_uuid: UUID) -> None:
     # struct cache_sb_disk in drivers/md/bcache/bcache_ondisk.h, without its checksum.
     fields = struct.pack(
         "<QQ16s16s16s32sQQ64xQHHHHIHH",
-        8,  # the sector it stands in
+        8,  # the sector it is in
         0,  # the version: a cache drive
         bytes.fromhex("c68573f64e1a45ca8265f57f48ba6d81"),
         set_uuid.bytes[::-1],

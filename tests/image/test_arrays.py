@@ -71,7 +71,7 @@ idle_timeout = 30
 
 
 def test_an_array_lies_between_its_disk_and_its_ssd(out: Path) -> None:
-    """Also: power may go while the array is made, and while it is taken apart."""
+    """Also: power may go while the array is made, and while it is dismantled."""
     # Lines "array": making, cut; parting, apart, making, made; parting, cut; parting, apart.
     cuts = [Cut(event="array", nth=1, after_s=2), Cut(event="array", nth=6, after_s=1)]
     drives = (_DISK, _FLASH, _OTHER)

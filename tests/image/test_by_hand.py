@@ -169,7 +169,7 @@ def _wait_until_measured(bay: DriveBay, machine: Machine) -> None:
 
 
 def _read_what_the_cut_cost(desk: _Desk, picture: Path) -> None:
-    """The campaign goes on by itself; stopped in the countdown, the page can be read at leisure."""
+    """The campaign goes on; stopped in the countdown, the page can be read at leisure."""
     _stop(desk, picture)
     desk.monitor.wait_for(r"\[3 Run\]")
     desk.monitor.wait_for(rf"cycle-armed {_RELEASED} cycle 1, attempt 2")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A BIOS machine whose stick forgets what it stores: no series of restarts that nobody counts.
+"""A BIOS machine whose stick forgets what it stores: no series of uncounted restarts.
 
 Its firmware keeps no variables: the drives know that a plan was started, the clock how often.
 """

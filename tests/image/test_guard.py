@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drives nobody released stay as they are: whatever is on them, whatever comes in their place."""
+"""Drives not released stay as they are: whatever is on them, whatever comes in their place."""
 
 import base64
 import filecmp

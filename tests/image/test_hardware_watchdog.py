@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A drive that answers no more holds up a power-off: the chipset's timer restarts the machine."""
+"""A drive that answers no more blocks a power-off: the chipset's timer restarts the machine."""
 
 from pathlib import Path
 

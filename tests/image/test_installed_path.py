@@ -114,7 +114,7 @@ def test_a_system_that_does_not_restart_has_its_sample_stored(out: Path) -> None
     plan = _PLAN.format(cycles=1, power='"cold"')
     trial = Trial(
         out=out, plan=plan, drives=[drive], cuts=[Cut(event=STAYS)], from_start=True
-    )  # whoever finds it on switches it off and on again
+    )  # someone who finds it on switches it off and on again
     result = run_campaign(trial)
 
     print(*_events(result), sep="\n")
@@ -170,7 +170,7 @@ def _events(result: Result) -> list[tuple[str, str]]:
 
 
 def _check_writes(out: Path) -> None:
-    """From outside: the system wrote to its /var, and nobody wrote anywhere else."""
+    """From outside: the system wrote to its /var, and nothing was written anywhere else."""
     drives = out / "drives"
     places = [
         each.offset

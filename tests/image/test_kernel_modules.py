@@ -22,7 +22,7 @@ def _dump(*words: str) -> str:
 
 
 def test_nothing_answers_from_a_network_or_a_radio() -> None:
-    """What drivers of storage controllers need of them stays: it binds to nothing by itself."""
+    """What drivers of storage controllers need of them stays: it binds to nothing on its own."""
     listed = _dump("--ls", "--path=/usr/lib/modules").split()
     (version,) = (word for word in listed if word.endswith("-amd64") and "/" not in word)
     lines = _dump("--cat", f"--path=/usr/lib/modules/{version}/modules.dep").splitlines()

@@ -82,7 +82,7 @@ _PLANS = {
 }
 
 _BY_COMMAND = ("good", "unknown-key")
-"""These are checked as a person does it. The others in one process: each would load it all anew."""
+"""These are checked as a person does it. The others in one process: each would load all again."""
 _SCRIPT = (Path(__file__).parent / "refusals.sh").read_text()
 _CHECK = """\
 import contextlib, io, sys

@@ -42,7 +42,7 @@ STATUS = Path("/run/kaltstart/status.json")
 while True:
     time.sleep(2)
     if not STATUS.exists() or json.loads(STATUS.read_text())["phase"] != "idle":
-        continue  # power may be about to go, and the stick must be let go of
+        continue  # power may be about to go, and the stick must be released
     connection = open_database(DATABASE)
     campaign = select_unfinished_campaign(connection)
     if campaign and (campaign.state, campaign.power_on_by) == ("paused", "asked"):

@@ -147,7 +147,7 @@ page_cache = "bypass"
 kind = "lottery"
 file_size = "4M"
 passes = ["direct", "warm"]
-repeat = 60  # it goes on for minutes, and is given up
+repeat = 60  # it goes on for minutes, and is abandoned
 [[workload]]
 kind = "fio"
 filesystem = "ext4"

@@ -78,7 +78,7 @@ def test_drives_are_read_at_once_and_none_holds_up_another(out: Path) -> None:
             ).fetchall()
         )
         assert beside == dict.fromkeys(_SERIALS, 3)
-        # The sum of a scan stands beside as many as any of its slices.
+        # The sum of a scan was taken beside as many drives as any of its slices.
         wholes = database.execute(
             "SELECT DISTINCT beside FROM results WHERE variant = 'whole'"
         ).fetchall()

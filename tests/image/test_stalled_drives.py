@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A drive that no longer answers holds up no other: its own work fails, all else is done.
+"""A drive that no longer answers blocks no other: its own work fails, all else is done.
 
-The kernel of the machine never gives up on such a drive (virtio's SCSI). It is told to try for half
-a second only, as somebody may who wants to be quick: so the engine waits 20 s and not 20 minutes.
+The kernel of the machine never abandons such a drive (virtio's SCSI). It is set to try for half a
+second only, as a user in a hurry may do: so the engine waits 20 s and not 20 minutes.
 """
 
 import sqlite3
@@ -166,7 +166,7 @@ def test_a_drive_that_is_silent_before_its_boots_costs_only_them(out: Path) -> N
     assert reason.startswith(f"drive {_SILENT} has not answered for ")
 
 
-# What the interface does when somebody presses a key: it stores a request, and the engine answers.
+# What the interface does when a key is pressed: it stores a request, and the engine answers.
 _STOP = (
     _HURRY
     + """\

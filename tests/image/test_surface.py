@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Surface scans of drives that nobody released.
+"""Surface scans of drives that were not released.
 
 One vanishes; one has bad and slow places, and its scan is cut; of a sound one a sample is read.
 """
@@ -20,7 +20,7 @@ from tests.lab.requestlog import Traffic, parse_traffic
 _MIB = 1 << 20
 _SIZE = 256 * _MIB
 _BAD_SIZE = 1024 * _MIB
-"""Ten reads to a slice: one that is slow holds up the three behind it, and the rest is the most."""
+"""Ten reads to a slice: a slow one delays the three behind it, and the others are the majority."""
 _PLAN = """\
 version = 1
 [campaign]

@@ -10,7 +10,7 @@ from tests.lab.drives import ModelledDrive
 from tests.lab.faults import parse_faults
 
 _MIB = 1 << 20
-# Small: each sector of half a drive that wraps is looked at by itself.
+# Small: each sector of half a drive that wraps is looked at separately.
 _SIZE = 32 * _MIB
 _REAL = 16 * _MIB
 _FORGOTTEN = _MIB

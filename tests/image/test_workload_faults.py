@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads under power cuts and on a drive with a bad sector that nobody released."""
+"""Workloads under power cuts and on an unreleased drive with a bad sector."""
 
 import sqlite3
 from contextlib import closing

@@ -112,7 +112,7 @@ class _Outside:
     ],
 )
 def test_every_workload_on_disk_hybrid_and_ssd(out: Path, serials: list[str]) -> None:
-    """The lottery on all three, which are told apart by it; the others on these."""
+    """The lottery on all three, which it distinguishes; the others on these."""
     outside = _Outside(out / "drives")
     between = _BETWEEN if len(serials) == 1 else ""
     plan = _PLAN.replace("@DRIVES@", _DRIVES).replace("@ON@", json.dumps(serials))
@@ -180,7 +180,7 @@ def _check_cache_states(database: sqlite3.Connection) -> None:
 def _check_hybrid_gain(database: sqlite3.Connection) -> None:
     """Only the hybrid answers repeats faster, and only where the page cache is out of the way.
 
-    By medians: an instant in which the host is held up, with the drive's model in it, is not the
+    By medians: an instant in which the host is delayed, with the drive's model in it, is not the
     drive's, and in ten first touches a single one would decide about their mean.
     """
     direct = {serial: _find_gain(database, serial, "direct") for serial in _SERIALS}

@@ -3,7 +3,7 @@
 
 What drives do is a ratio: the emulated machine's absolute speed means nothing. What a person waits
 for at the interface is in `bench_interface`, what a boot takes beside itself in `bench_boots`. Each
-part stands for itself: what one has measured is written at once, whatever becomes of the next.
+part is independent: what one has measured is written at once, whatever becomes of the next.
 """
 
 import json

@@ -62,7 +62,7 @@ keys() {{
   test ! -s /run/keys.err || say failed "$(tail -n 1 /run/keys.err)"
 }}
 """
-# Said when all is drawn, so that it is in nobody's way. Its stamp is the kernel's own clock.
+# Said when all is drawn, so that it is in no one's way. Its stamp is the kernel's own clock.
 _CLOCK = "sleep 45; say clock\n"
 _KEYS = f"""\
 {_HEAD}{_CLOCK}idle

@@ -27,7 +27,7 @@ REPO = Path(__file__).resolve().parents[2]
 IMAGE = REPO / "build/kaltstart.raw"
 _POLL_S = 0.5
 _LAST_WORDS = "systemd-shutdown[1]: Unable to finalize remaining DM devices"
-"""Of each power-off: its root cannot be let go. What follows is the kernel's.
+"""Of each power-off: its root cannot be released. What follows is the kernel's.
 
 That resets the controllers, and QEMU completes the requests of a drive before it resets one: from
 here on it is QEMU that would wait for a silent drive, not Linux.
@@ -100,7 +100,7 @@ class Trial:
     from_start: bool = False
     """Whether the first power-on is one; otherwise the saved machine goes on (see `saved`)."""
     wake: str = "alarm"
-    """One of `wake.WAKES`: what switches the machine on again after it went off by itself."""
+    """One of `wake.WAKES`: what switches the machine on again after it switched itself off."""
     wakes: Mapping[int, str] = field(default_factory=dict)
     """The same of single power-ons, by their numbers."""
     pauses: int = 0
@@ -393,7 +393,7 @@ class _Operator:
         return True
 
     def _switch_off(self, machine: Machine) -> None:
-        """Let it go off by itself after its last word, press the button, and then pull the plug."""
+        """Let it switch itself off after its last word, press the button, then pull the plug."""
         patience_s = self._trial.limits.off_after_done_s
         deadline = time.monotonic() + patience_s
         pressed = self._result.outcome == "done" and self._on_finish == "poweroff"

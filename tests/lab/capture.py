@@ -88,7 +88,7 @@ def capture_plugged(names: Sequence[str], image: Path) -> Iterator[str]:
 
 
 class _Session:
-    """A machine that waits to be told when to look. Raises CaptureError."""
+    """A machine that waits for the word to look. Raises CaptureError."""
 
     def __init__(
         self, image: Path, shape: Shape, drives: Sequence[tuple[ModelledDrive, Path]]

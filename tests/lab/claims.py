@@ -49,7 +49,7 @@ _COMPARED = {
     "surface": rf"(?P<rate>{_NUMBER}) MB/s \(slices from (?P<low>{_NUMBER}) to (?P<high>{_NUMBER})",
     "matrix": rf"(?P<rate>{_NUMBER}) MB/s \((?P<low>{_NUMBER}) to (?P<high>{_NUMBER}), n = \d+\)",
 }
-"""What stands behind a drive's name where drives are compared."""
+"""What follows a drive's name where drives are compared."""
 _SQL = "SQL, all phases"
 _SQL_APART = 1.05
 """Seconds that differ by less are alike."""
@@ -73,7 +73,7 @@ _LOTTERY_ENDS = (
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is told of one drive in one respect."""
+    """What is reported of one drive in one respect."""
 
     answer: str
     """gain | loss | no gain | still learning | open (it is said that this is not decided), and what
@@ -100,7 +100,7 @@ class Truth:
     rand-read, norandommap`, `matrix, read of 24M, median over record sizes`, `sql, against
     SERIAL`"""
     ranges: tuple[tuple[float, float], ...] = ()
-    """Of each number that is told: between what it may lie."""
+    """The bounds of each number that is reported."""
     may_be_open: bool = False
     """Whether it is also right to say that so few reads do not decide it."""
 
@@ -127,7 +127,7 @@ def judge(page: Page, truth: Truth) -> tuple[str, str]:
 
 
 def read_claims(page: Page, drive: str, about: str) -> Iterator[Claim]:
-    """All that is told of one drive in one respect."""
+    """All that is reported of one drive in one respect."""
     kind, _, rest = about.partition(", ")
     match kind:
         case "boots":
@@ -249,7 +249,7 @@ def _read_sql(page: Page, drive: str, other: str) -> Iterator[Claim]:
 
 
 def _find_drive(finding: Finding, drive: str, form: str) -> Iterator[re.Match[str]]:
-    """What stands behind a drive's name in a sentence about several."""
+    """What follows a drive's name in a sentence about several."""
     return re.finditer(rf"(?:^|, |; ){re.escape(drive)}: {form}", finding.text)
 
 

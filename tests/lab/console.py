@@ -29,7 +29,7 @@ class ConsoleLine:
     event: str
     fields: Mapping[str, str]
     text: str
-    """The line as it stood there, without escapes and time stamp."""
+    """The line as it was shown, without escapes and time stamp."""
 
 
 def strip_escapes(text: str) -> str:

@@ -26,7 +26,7 @@ NO_INTERFACE: Mapping[str, str] = {
     # Countdowns wait for an interface that can be read; see service/screen.py.
     "tmpfiles.extra": "f /run/kaltstart/tui/ready 0644 kaltstart-tui kaltstart-tui\n"
 }
-"""Two interfaces take a fifth of the processor time of a start, and nobody looks at them."""
+"""Two interfaces take a fifth of the processor time of a start, and no one looks at them."""
 
 _WANTS_AGENT = {"systemd.unit-dropin.multi-user.target": "[Unit]\nWants=lab-agent.service\n"}
 _HOLD = """\

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What QEMU has to be told about each modelled drive. Pure.
+"""What QEMU must know about each modelled drive. Pure.
 
 A drive is named after its socket: `name_of` gives the id of its device and of its block nodes, by
 which `plug` finds it again. Everything is JSON: a serial may hold commas, quotes or escapes.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DRIVES.toml, and the nbdkit processes behind it. What QEMU has to be told is in `devices`."""
+"""DRIVES.toml, and the nbdkit processes behind it. What QEMU must know is in `devices`."""
 
 import json
 import os
@@ -251,7 +251,7 @@ def clock_of(socket: Path) -> Path:
 
 
 def nbdkit_command(drive: ModelledDrive, *, socket_path: Path, folder: Path) -> list[str]:
-    """The command that serves `drive` from `folder` until it is told to end."""
+    """The command that serves `drive` from `folder` until it is stopped."""
     return [
         "nbdkit", "-f", "--exit-with-parent", "-U", str(socket_path), "--filter=log",
         "python", str(_REPO / "tests/lab/model.py"),

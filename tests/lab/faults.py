@@ -140,7 +140,7 @@ class Faults:
 
 
 class UndoLog:
-    """What stood where the most recent `limit_bytes` were written, to be put back. Pure."""
+    """What was there before the most recent `limit_bytes` were written, to be put back. Pure."""
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The flash of a modelled hybrid drive: what is in it, and when it comes there. Pure.
 
-No maker says how a drive decides. What can be set here are the ways that reviews tell apart by
+No maker says how a drive decides. What can be set here are the ways that reviews distinguish by
 their figures: `docs/models.md` names them.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drives that carry somebody else's data: one image for each thing that assembles or mounts itself.
+"""Drives that carry foreign data: one image for each thing that assembles or mounts itself.
 
 Made with the real tools where they work on files. LVM's, md's, bcache's and ZFS's tools want block
 devices or are not in Debian: their metadata is written by the on-disk format, checksums included.

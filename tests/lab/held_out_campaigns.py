@@ -3,7 +3,7 @@
 
 Other parameters, sizes, seeds, orders and names than those of `model_campaigns`. Each truth follows
 from the model's parameters alone and was written down before the campaign ran for the first time;
-the reason stands beside it. What was changed afterwards, and why, is in docs/models.md.
+the reason is given beside it. What was changed afterwards, and why, is in docs/models.md.
 """
 
 import json
@@ -21,7 +21,7 @@ from tests.lab.model_campaigns import (
 )
 
 _SAME_PRODUCT = 'product = "ACME Rocket 3000"'
-"""Of several drives: a model's name tells them apart no more than in a rack of equal ones."""
+"""Of several drives: a model's name distinguishes them no more than in a rack of equal ones."""
 
 # Serial numbers beyond ASCII, as markup, as SQL, as long as a bus has them, and like numbers.
 _NEVER = make_hybrid(

@@ -48,7 +48,7 @@ def main() -> None:
         for line in requests:
             try:
                 answer: object = {"captured": _look(**json.loads(_unpacked(line)))}
-            except Exception:  # noqa: BLE001 - whatever it is, the one who asked is told
+            except Exception:  # noqa: BLE001 - whatever it is, it is reported to the caller
                 answer = {"error": traceback.format_exc()}
             _tell(answer, port)
 

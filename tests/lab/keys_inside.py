@@ -49,7 +49,7 @@ _KEYS = 30
 
 
 class Typist:
-    """A program on a terminal, and somebody at its keys.
+    """A program on a terminal, and a user at its keys.
 
     It begins like any other program, and so an empty page stays; the interface steps back itself.
     """
@@ -125,7 +125,7 @@ def _type_pages(typist: Typist) -> list[float]:
 
 
 def _type_arrows(typist: Typist, serials: Sequence[str]) -> list[float]:
-    """Down to the last drive and up again; what is waited for stands below the table."""
+    """Down to the last drive and up again; what is waited for is below the table."""
     there, back = serials[1:], serials[-2::-1]
     way = [*((_DOWN, each) for each in there), *((_UP, each) for each in back)]
     times: list[float] = []

@@ -104,7 +104,7 @@ class MachineSetup:
     """A file for every byte that is written to I/O port 0xE9 inside. The serial line is shared by
     all, and a character may come out twice or not at all."""
     interface: bool = False
-    """Whether the interface starts, as it does on the stick: for whoever looks or types."""
+    """Whether the interface starts, as it does on the stick: for tests that look or type."""
     agent: str = ""
     """A script that runs inside, once the engine has started."""
     credentials: Mapping[str, str] = field(default_factory=dict)
@@ -152,7 +152,7 @@ def qemu_command(
         "-global", "ICH9-LPC.noreboot=false",
         *(["-vga", "none", "-device", setup.display] if setup.display else ["-vga", "std"]),
         "-display", "none", "-nic", "none",
-        # When it has switched itself off it stands still, so that its clock can be read.
+        # When it has switched itself off it is stopped, so that its clock can be read.
         "-action", "shutdown=pause",
         "-qmp", f"unix:{sockets}/qmp.sock,server=on,wait=off",
     ]  # fmt: skip
@@ -256,7 +256,7 @@ class Machine:
         """
         self.setup = setup
         self.off_clock: OffClock | None = None
-        """Its clock as it went off by itself; None while it is on, and where its power was cut."""
+        """Its clock when it switched itself off; None while it is on, and if its power was cut."""
         self._clock = "utc" if clock_s is None else format_base(clock_s)
         self._hold = hold
         self._state = state
@@ -353,7 +353,7 @@ class Machine:
             return False
         if not self._has_gone_off():
             return True
-        # Of drives that may answer no more QEMU waits for what is under way before it stands still;
+        # Of drives that may answer no more QEMU waits for what is under way before it stops;
         # a power supply does not.
         if not self._can_stall:
             with suppress(QmpError, subprocess.TimeoutExpired):
@@ -453,7 +453,7 @@ class Machine:
             said[match[1]] = match[2]
 
     def wait_off(self, *, timeout_s: float) -> None:
-        """Wait until it is off by itself."""
+        """Wait until it has switched itself off."""
         deadline = time.monotonic() + timeout_s
         while self.is_on():
             if time.monotonic() > deadline:
@@ -468,7 +468,7 @@ class Machine:
     def settled_screenshot(self, path: Path, *, unlike: bytes = b"") -> bytes:
         """The same, taken when two in a row are alike; returns the file's content.
 
-        `unlike` is what was to be seen before: it has to have gone.
+        `unlike` is what was to be seen before: it must have gone.
         """
         before = now = b""
         for _ in range(_SETTLE_TURNS):

@@ -6,8 +6,8 @@ and as the host's while it waits. A drive that took its time by the host's clock
 quicker, the slower the host is. This reads the machine's ACPI timer through a monitor of QEMU's,
 one for each drive.
 
-A drive that does something by itself, once it has rested for seconds, is to ask `now_s`: seconds
-in which it had power. The timer wraps, so somebody must `tick` the clock meanwhile.
+A drive that does something on its own, once it has rested for seconds, must ask `now_s`: seconds
+in which it had power. The timer wraps, so the clock must be `tick`ed meanwhile.
 """
 
 import re
@@ -100,7 +100,7 @@ class MachineClock:
             before_s = self._now_s
             if not self._read():
                 return
-            # Firmware has not set the timer up, or somebody has stopped the machine.
+            # Firmware has not set the timer up, or the machine was stopped.
             stood_still_s = 0.0 if self._now_s > before_s else stood_still_s + pause_s
             if stood_still_s > seconds + _LONGEST_S:
                 return

@@ -144,7 +144,7 @@ class _Drive:
         if self.faults.vanished(age_s=age_s, read_bytes=read_bytes, power_on=0):
             self.fail(f"vanished after {age_s:.0f} s and {read_bytes} bytes")
         if self.faults.stalled(age_s=now - self.last_open, power_on=len(self.power_ons)):
-            # Ends with an error when QEMU has hung up or nbdkit shall end: then nobody listens.
+            # Ends with an error when QEMU has hung up or nbdkit shall end: then nothing listens.
             nbdkit.nanosleep(_STALL_S, 0)
         moved_bytes = read_bytes + sum(counts.write_bytes for counts in self.power_ons)
         if not self.has_stalled and self.faults.stalls_after(moved_bytes):
@@ -196,7 +196,7 @@ class _Drive:
                 raise OSError(ctypes.get_errno(), "fallocate")
 
     def remember(self, offset: int, length: int) -> None:
-        """Keep what is about to be replaced, as far as it may have to come back."""
+        """Keep what is about to be replaced, as far as it may be needed again."""
         kept = min(length, self.undo.limit_bytes)
         if kept:
             start = offset + length - kept
@@ -322,7 +322,7 @@ def trim(handle: int, count: int, offset: int, flags: int) -> None:
 
 
 def zero(handle: int, count: int, offset: int, flags: int) -> None:
-    """Zeroes written without sending them; a write to whoever counts."""
+    """Zeroes written without sending them; counted as a write."""
     counts = _drive.counts()
     counts.writes += 1
     counts.write_bytes += count

@@ -21,7 +21,7 @@ _ICOUNT_SHIFT = 0
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was told of one drive, beside what is true."""
+    """What was reported of one drive, beside what is true."""
 
     campaign: ModelCampaign
     truth: Truth
@@ -112,7 +112,7 @@ def run_all(campaigns: Sequence[ModelCampaign], out: Path, *, at_once: int) -> l
 
 
 def main(words: Sequence[str]) -> int:
-    """0 only if all that was told is true."""
+    """0 only if all that was reported is true."""
     parser = argparse.ArgumentParser(prog="ci/models", description=__doc__)
     parser.add_argument("name", nargs="*")
     parser.add_argument("--out", type=Path, default=Path("build/models"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The monitor at the VGA socket: what stands on it can be read, and keys are pressed before it."""
+"""The monitor at the VGA socket: its text can be read, and keys are pressed before it."""
 
 import re
 import tempfile
@@ -16,7 +16,7 @@ _POLL_S = 0.3
 
 
 class Monitor:
-    """The console of one power-on, as somebody in front of the machine has it."""
+    """The console of one power-on, as a user in front of the machine has it."""
 
     def __init__(self, machine: Machine, font: ConsoleFont) -> None:
         self._machine = machine
@@ -35,7 +35,7 @@ class Monitor:
         return self._read[1]
 
     def wait_for(self, pattern: str, *, timeout_s: float = PATIENCE_S) -> re.Match[str]:
-        """Wait until what stands there has `pattern` in it, lines being lines."""
+        """Wait until the text there has `pattern` in it, lines being lines."""
         wanted = re.compile(pattern, re.MULTILINE)
         deadline = time.monotonic() + timeout_s
         while not (match := wanted.search(self.text())):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A drive with a small Linux of its own: it starts by itself, and writes to its drive.
+"""A drive with a small Linux of its own, which starts and writes to its drive.
 
 Made of the image's root, so no other system is fetched: without Kaltstart's units but
 the one that reports its start, with an ESP, a loader, a name and a /var of its own.
@@ -58,7 +58,7 @@ class OwnSystem:
     unit: bool = True
     """Whether it has the unit that reports its start."""
     restarts: bool = True
-    """Whether it restarts when it is told to."""
+    """Whether it restarts on request."""
 
     def partuuid(self, part: str) -> str:
         """Of its `esp`, `root` or `var`."""

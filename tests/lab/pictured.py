@@ -51,7 +51,7 @@ norandommap = [true]
 runtime = 600
 idle_timeout = 0
 """
-# It writes, so that the drive has to be released.
+# It writes, so the drive must be released.
 KEPT = """\
 version = 1
 [campaign]

@@ -17,7 +17,7 @@ _GONE_S = 600
 
 
 def plug(machine: Machine, drive: ModelledDrive, socket: Path, *, slot: str = "") -> None:
-    """Plug a served drive (`DriveBay.socket`) in; the machine notices by itself.
+    """Plug a served drive (`DriveBay.socket`) in; the machine notices it on its own.
 
     A scsi drive needs a machine that was powered on with another one: the controller is theirs. An
     nvme drive needs a free `slot`, one of NVME_SLOTS, which only saved machines have. Raises
@@ -46,7 +46,7 @@ def plug(machine: Machine, drive: ModelledDrive, socket: Path, *, slot: str = ""
 
 
 def unplug(machine: Machine, drive: ModelledDrive, socket: Path) -> None:
-    """Pull a drive out, plugged in before or at power-on, and wait until QEMU has let go of it.
+    """Pull a drive out, plugged in before or at power-on, and wait until QEMU has released it.
 
     Not for one that has stalled: QEMU waits for its requests. Raises QmpError.
     """

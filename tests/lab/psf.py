@@ -17,7 +17,7 @@ class PsfError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ConsoleFont:
-    """Glyphs, and which of them stands for which character."""
+    """Glyphs, and which of them represents which character."""
 
     width_px: int
     height_px: int

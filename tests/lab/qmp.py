@@ -54,7 +54,7 @@ class Qmp:
                 return answer["return"]
 
     def wait_event(self, event: str, *, timeout_s: float, **data: object) -> None:
-        """Wait until QEMU has told of an event with this data, now or since it was last waited for.
+        """Wait until QEMU has reported an event with this data, now or since the last wait for it.
 
         Raises QmpError when it does not come in time.
         """
@@ -66,7 +66,7 @@ class Qmp:
             self._read()
 
     def has_told(self, event: str) -> bool:
-        """Whether QEMU has told of this event by now."""
+        """Whether QEMU has reported this event by now."""
         try:
             while self._wait_for_line(0):
                 self._read()

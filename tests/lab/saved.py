@@ -7,7 +7,7 @@ and nothing was written, so each test goes on with a stick of its own: a fresh c
 with a plan on it. Its drives are plugged into the machine that goes on: the order has the kernel
 look for them, udev's guard sees them added, and then the engine starts.
 
-One for each kind of machine and each image, beside the image; whoever needs it first makes it.
+One for each kind of machine and each image, beside the image; made by the first test that needs it.
 """
 
 import base64
@@ -70,7 +70,7 @@ def restored(
     slots = iter(NVME_SLOTS)
     with Machine(setup, drives=built_in, state=saved / "state") as machine:
         _wait_for_status(machine, "completed")
-        # It was saved while it stood still; where its clock goes by its own time, it stood, too.
+        # It was saved while stopped; if its clock goes by its own time, that was stopped, too.
         set_clock(machine.qmp, time.time())
         machine.qmp.execute("cont")
         for drive, its_socket in plugged:

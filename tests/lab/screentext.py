@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands on a console, read from a picture of it by the shapes of its own font. Pure."""
+"""The text of a console, read from a picture of it by the shapes of its own font. Pure."""
 
 from PIL import Image
 
@@ -13,7 +13,7 @@ _BYTES_PER_PIXEL = 3
 def read_screen(picture: Image.Image, font: ConsoleFont) -> str:
     """The lines of text in a picture of a framebuffer console, without blanks at their ends.
 
-    Colours are not told apart: a cell in one colour is a space, and of two characters that are each
+    Colours are ignored: a cell in one colour is a space, and of two characters that are each
     other's negative, such as the upper and the lower half block, the first is meant.
     """
     width, height = font.width_px, font.height_px

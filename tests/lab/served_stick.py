@@ -22,7 +22,7 @@ _ENDED_S = 60
 
 
 def stick_command(stick: Path, faults: StickFaults, *, socket: Path) -> list[str]:
-    """The command that serves the file `stick` until it is told to end."""
+    """The command that serves the file `stick` until it is stopped."""
     return [
         "nbdkit", "-f", "--exit-with-parent", "-U", str(socket),
         "python", str(_REPO / "tests/lab/stick_model.py"),

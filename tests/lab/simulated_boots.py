@@ -2,7 +2,7 @@
 """Boots of a modelled drive without a machine: the reads of a real one, timed by its model. Pure.
 
 The reads are those of one boot of the image in the lab, of the drive that was booted, and those of
-a drive that was only there. They were taken out of a drive's log, and are taken anew by:
+a drive that was only there. They were taken out of a drive's log, and are taken again by:
 
     python3 -m tests.lab.simulated_boots LOG POWER-ON POWER-ON > tests/fixtures/boots/reads.txt
 

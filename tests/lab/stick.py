@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stick as a file: a copy of the image, its partitions, and what stands on them.
+"""The stick as a file: a copy of the image, its partitions, and their content.
 
 Works from outside with mtools and e2fsprogs, never by mounting; only while no machine has it.
 """

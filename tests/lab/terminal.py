@@ -15,7 +15,7 @@ _POLL_S = 0.2
 
 
 class Terminal:
-    """80×24 characters; what stands there can be read, and keys be sent."""
+    """80×24 characters; the text can be read, and keys be sent."""
 
     def __init__(self) -> None:
         # A socket's path holds at most 107 bytes (unix(7)); a test's folder may lie deeper.
@@ -41,7 +41,7 @@ class Terminal:
             time.sleep(0.2)
 
     def screen(self, *, styled: bool = False) -> str:
-        """What stands on the screen now; `styled`: with SGR sequences and with trailing blanks."""
+        """The text on the screen now; `styled`: with SGR sequences and with trailing blanks."""
         return self._run("capture-pane", "-p", *(["-e", "-N"] if styled else []))
 
     def wait_for(self, text: str) -> None:

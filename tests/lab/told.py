@@ -21,7 +21,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What is told in words."""
+    """What is reported in words."""
 
     sentence: str
     findings: tuple[Finding, ...]

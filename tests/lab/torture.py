@@ -111,7 +111,7 @@ def find_losses(result: Result) -> tuple[str, ...]:
 
 def _find_losses(result: Result) -> Iterator[str]:
     if result.outcome != "done":
-        yield f"the campaign did not end by itself: {result.outcome} {result.reason}".rstrip()
+        yield f"the campaign did not end on its own: {result.outcome} {result.reason}".rstrip()
     written = result.written_bytes(BYSTANDER)
     if written:
         yield f"{written:.0f} bytes were written to {BYSTANDER}, which is not in the plan"

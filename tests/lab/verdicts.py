@@ -113,7 +113,7 @@ def transport_of(capture: Capture) -> str:
 
 
 def judge_captures(policy: Policy, captures: Iterable[Capture]) -> Iterator[JudgedCapture]:
-    """Each by itself, as the only drive of its campaign."""
+    """Each alone, as the only drive of its campaign."""
     for number, capture in enumerate(captures, start=1):
         (judged,) = judge(policy, [_gather(number, capture)])
         yield JudgedCapture(capture, judged)

@@ -3,7 +3,7 @@
 
 Every write is applied at once and remembered with what it replaced, until a flush. When the power
 goes, all of them are taken back, and those that survive are put back in their order. What a drive
-may do with writes that nobody flushed is anything at all; four ways are modelled:
+may do with writes that were not flushed is anything at all; four ways are modelled:
 
 `none`  nothing is lost (a drive without such a cache)
 `all`   none of them survives
@@ -28,7 +28,7 @@ class Write:
 
     offset: int
     before: bytes
-    """What stood there, as long as `after`."""
+    """What was there before, as long as `after`."""
     after: bytes
 
 
@@ -44,7 +44,7 @@ class VolatileCache:
 
     @property
     def remembers(self) -> bool:
-        """Whether `remember` has to be called at all."""
+        """Whether `remember` must be called at all."""
         return self._loses != "none"
 
     @property

@@ -2,7 +2,7 @@
 """The clock that a machine keeps while it is off, and the alarm that is set in it.
 
 QEMU ends with the power: no alarm wakes it. So the clock is read as the machine goes off, and the
-next power-on starts one that stands where the alarm had been set: as if that had been the cause.
+next power-on starts one whose clock is at the alarm's time: as if that had been the cause.
 """
 
 import calendar
@@ -88,7 +88,7 @@ def format_base(start_s: float) -> str:
 
 
 def read_clock(qmp: Qmp) -> OffClock:
-    """Of a machine that stands still: its own accesses to the clock take two steps each."""
+    """Of a stopped machine: its own accesses to the clock take two steps each."""
     told = qmp.execute("qom-get", path="/machine", property="rtc-time")
     shown_s = calendar.timegm(
         (
@@ -101,7 +101,7 @@ def read_clock(qmp: Qmp) -> OffClock:
 
 
 def set_clock(qmp: Qmp, now_s: float) -> None:
-    """Put the clock of a machine that stands still right, as people do in its setup."""
+    """Put the clock of a stopped machine right, as people do in its setup."""
     to = datetime.fromtimestamp(now_s, UTC)
     control = _read(qmp, _CONTROL)
     values = {

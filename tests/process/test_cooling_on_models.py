@@ -11,7 +11,7 @@ import pytest
 
 from appliance.caches import cooling
 from appliance.caches.cooling import MOST_REMEMBERED, PROBE_READS, cool_drive, plan_cooling
-from appliance.progress import tell_nobody
+from appliance.progress import ignore_progress
 from appliance.samples.read_list import make_list
 from tests.lab.drives import DriveBay, ModelledDrive
 from tests.lab.flash import Learning
@@ -90,7 +90,7 @@ def test_a_modelled_drive_forgets_or_is_told(
             for each in _READS.extents * 2:
                 reader.read(0, "", memoryview(bytearray(each.length_bytes)), each.offset_bytes)
             plan = plan_cooling(_READS, drive_bytes=_SIZE, seed="x", turn=0)
-            found = cool_drive(str(path), plan, progress=tell_nobody)
+            found = cool_drive(str(path), plan, progress=ignore_progress)
         (stats,) = bay.stats(bay.drives[0])
     print(found.rounds, [(each.remembered, each.boot_median_ns) for each in found.probes])
     assert found.is_proven is proven

@@ -28,7 +28,7 @@ _DROP_INS = {
         ("quiet kaltstart.slot=1", [_ENTRY], True),
         ("quiet kaltstart.slot=1", [_BOOT_NEXT], True),
         ("kaltstart.slot=1", ["LoaderInfo-1"], False),
-        ("kaltstart.slot=1", [], True),  # they cannot be read: nobody knows
+        ("kaltstart.slot=1", [], True),  # they cannot be read: unknown
         ("quiet", [_ENTRY], False),  # the appliance: it counts
     ],
 )

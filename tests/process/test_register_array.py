@@ -24,7 +24,7 @@ def _superblock(set_uuid: str, *, magic: bytes = _MAGIC) -> bytes:
 def _register(
     folder: Path, drive: bytes, *, variable: bytes | None = None, options: str = ""
 ) -> str:
-    """What bcache is told; `variable` None: started by BIOS."""
+    """What bcache is asked to register; `variable` None: started by BIOS."""
     (folder / "drive").write_bytes(drive)
     (folder / "cmdline").write_text(f"{options}\n")
     register = folder / "register"

@@ -13,7 +13,7 @@ import pytest
 from appliance import run as run_module
 from appliance.drive_thread import DriveSilentError, DriveThread, Signs, Silence
 from appliance.errors import StepFailedError, StickError, UnreadableProgramError
-from appliance.progress import tell_nobody
+from appliance.progress import ignore_progress
 from appliance.run import StillRunningError, run, run_watched, unlimited
 
 
@@ -83,7 +83,7 @@ def test_a_thread_that_is_left_behind_ends_its_command_and_then_itself(
         "drive LAB-1",
         read_signs=lambda: {"sda": Signs((0,), 1)},
         limit_s=1.0,
-        tell=tell_nobody,
+        tell=ignore_progress,
         on_silence=silences.append,
         clock=lambda: 1000.0 if has_begun() else 0.0,
     )

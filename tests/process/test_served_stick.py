@@ -13,7 +13,7 @@ _OLD, _FLUSHED, _LATE = b"o", b"f", b"l"
 
 
 def _write_and_lose_power(served: ServedStick, *commands: str) -> str:
-    """Let QEMU's own tool write, and kill it: it flushes when it ends by itself."""
+    """Let QEMU's own tool write, and kill it: it flushes when it ends normally."""
     words = [word for command in (*commands, "read 0 512") for word in ("-c", command)]
     words += ["-c", "sleep 60000", f"nbd+unix:///?socket={served.socket}"]
     tool = subprocess.Popen(

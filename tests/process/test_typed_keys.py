@@ -38,7 +38,7 @@ def may_come(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def starting(tmp_path: Path, may_come: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Typist]:
-    """Somebody at an interface that is on its way."""
+    """A user at an interface that is starting."""
     engine = FakeEngine(tmp_path)
     engine.show_drives(HDD)
     engine.say()
@@ -51,7 +51,7 @@ def starting(tmp_path: Path, may_come: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture
 def typist(starting: Typist, may_come: Path) -> Typist:
-    """Somebody at an interface whose first page is drawn."""
+    """A user at an interface whose first page is drawn."""
     may_come.touch()
     starting.time_start(HDD.serial.encode())
     return starting

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel writes its messages across a console: the interface on it is drawn anew."""
+"""The kernel writes its messages across a console: the interface on it is redrawn."""
 
 import os
 import sys

@@ -65,7 +65,7 @@ _PHASES = ("recovery", "indexes", "wide_update", "string_updates", "select")
 
 
 def add_array_campaign(connection: sqlite3.Connection) -> None:
-    """All steps of campaign 1, whose drives are `DISKS`; the array was taken apart at the end."""
+    """All steps of campaign 1, whose drives are `DISKS`; the array was dismantled at the end."""
     with transaction(connection):
         connection.execute("UPDATE campaign SET plan_toml = ?", (PLAN,))
         ids = {
@@ -129,7 +129,7 @@ def add_array_results(
     mode: str = "writeback",
     dirty_bytes: int = 0,
 ) -> None:
-    """Rows as the array's condition stood when the part began to measure."""
+    """Rows with the array's condition when the part began to measure."""
     store.insert_results(
         connection, step, "array", results, array=store.ArrayCondition(mode, dirty_bytes)
     )

@@ -36,7 +36,7 @@ def fill_long_campaign(path: Path, *, drives: int = 12, hours: int = 51) -> sqli
         for number in range(drives)
     ]
     connection = make_database(path, name="a long campaign", disks=disks)
-    # Of a file that nobody needs after the test.
+    # Of a file that is not needed after the test.
     connection.execute("PRAGMA synchronous = OFF")
     smart = read_smart("ata-412")
     with transaction(connection):

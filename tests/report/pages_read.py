@@ -61,7 +61,7 @@ class PageReader(HTMLParser):
 
 
 def read_page(page: str) -> PageReader:
-    """What stands in the text of a page, which must be well-formed."""
+    """The text of a page, which must be well-formed."""
     reader = PageReader()
     reader.feed(page)
     reader.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a page says first, and where the rest of it stands."""
+"""What a page says first, and where the rest of it is."""
 
 import re
 import shutil

@@ -114,7 +114,7 @@ def test_each_value_of_a_figure_is_sealed(rows: sqlite3.Connection, table: str) 
 
 
 def test_every_column_that_is_no_number_of_a_row_is_sealed(rows: sqlite3.Connection) -> None:
-    """A figure that somebody adds to a table must be sealed, too."""
+    """A figure that is added to a table must be sealed, too."""
     for table, sealed in SEALED.items():
         columns = {row["name"] for row in rows.execute(f"PRAGMA table_info({table})")}
         left = columns - {*sealed.columns, *sealed.progress, "checksum", "id"}
@@ -153,7 +153,7 @@ def test_the_report_leaves_it_out_and_names_it(
     words = read_page((folder / "report.html").read_text()).words
     assert damaged.what in words
     assert DAMAGED in words
-    # What is given to somebody else says it, too.
+    # A copy given to someone else says it, too.
     with closing(open_database(folder / "kaltstart.sqlite")) as copy:
         assert [each.what for each in find_damaged(copy, tables=SEALED)] == [damaged.what]
 

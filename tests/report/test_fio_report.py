@@ -88,7 +88,7 @@ def test_what_hardly_wrote_has_no_such_chart(one: sqlite3.Connection) -> None:
 def _write(
     connection: sqlite3.Connection, *rates: float, seconds: int = 10, tests: str = "seq-write"
 ) -> str:
-    """So long at each rate, in MB/s; what is told of the drive's writing."""
+    """So long at each rate, in MB/s; what is reported of the drive's writing."""
     step = add_step(connection, "fio", "A", position=0)
     for test in tests.split():
         add_results(connection, step, make_results(test, BYPASS, bw_bytes_s=1e6))
@@ -178,7 +178,7 @@ def test_what_later_rounds_on_the_same_blocks_gain_is_told(
 def test_a_job_of_ones_own_is_not_called_sequential(
     one: sqlite3.Connection, tmp_path: Path
 ) -> None:
-    """It may jump: what it does stands in the plan."""
+    """It may jump: what it does is in the plan."""
     step = add_step(one, "fio", "A", position=0)
     rows = [
         row

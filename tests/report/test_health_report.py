@@ -47,7 +47,7 @@ def counted(reallocated: float, hours: float, crc: float = 0) -> Health:
 
 @pytest.fixture
 def asked(lab: sqlite3.Connection, tmp_path: Path) -> Path:
-    """The report of a disk that gets worse, an SSD that stops answering, a hybrid nobody asked."""
+    """The report of a disk that gets worse, an SSD that stops answering, a hybrid not asked."""
     with transaction(lab):
         read(counted(0, 100), lab, "LAB-HDD-1", "before")
         read(counted(8, 101, 65_535), lab, "LAB-HDD-1", "after")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands on the page, that it needs nothing from elsewhere, and that nobody can break it."""
+"""What is on the page, that it needs nothing from elsewhere, and that no text can break it."""
 
 import json
 import re
@@ -86,7 +86,7 @@ def test_chart_is_well_formed(any_report: Path) -> None:
     assert len(charts) == (0 if "No valid boot" in page else 1)
     for chart in charts:
         root = ET.fromstring(chart)  # noqa: S314 - our own
-        # What stands in for the picture.
+        # What replaces the picture.
         assert root.get("role") == "img"
         named = [child.get("id") for child in root if child.tag in {"title", "desc"}]
         assert root.get("aria-labelledby") == " ".join(map(str, named))
@@ -170,7 +170,7 @@ def test_a_restart_that_nothing_shows_to_be_warm_is_not_called_so(tmp_path: Path
 
 
 def test_boots_that_train_a_drive_are_shown_and_in_no_figure(tmp_path: Path) -> None:
-    """What the drive has learned before, its timed boots do not show: no gain is told of it."""
+    """What the drive has learned before, its timed boots do not show: no gain is reported."""
     times = (46.0, 27.2, 27.3, 27.1, 27.2, 27.3, 27.2)
     disk = Disk("A", "hybrid", boots=make_boots(*times))
     trained = replace(disk, boots=[Boot(1, 46.0, trained=1), *(Boot(n, 27.2) for n in range(2, 8))])

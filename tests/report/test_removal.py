@@ -54,7 +54,7 @@ def test_all_that_a_report_has_goes_and_its_folder_with_it(
 def test_a_report_is_found_beside_one_of_another_database_that_is_gone(
     report: Path, connection: sqlite3.Connection, campaign: CampaignRow
 ) -> None:
-    """Numbers begin at 1 again when the database is made anew."""
+    """Numbers begin at 1 again once the database was made again."""
     other = report.rename(report.with_name(f"{report.name}-2"))
     export_campaign(connection, campaign_id=1, reports=report.parent, raw=report.parent / "raw")
     assert not report.exists(), "it is written where it was"
@@ -78,7 +78,7 @@ def test_what_a_person_put_beside_it_stays(
 def test_the_report_of_another_campaign_of_that_name_stays(
     report: Path, campaign: CampaignRow, connection: sqlite3.Connection, tmp_path: Path
 ) -> None:
-    """The data partition was made anew: numbers began at 1 again."""
+    """The data partition was made again: numbers began at 1 again."""
     connection.execute("UPDATE campaign SET created_at = '2027-01-01T00:00:00.000Z'")
     new = select_campaign(connection, 1)
     assert new is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A surface scan in the report and its files: the profile, the ranges, and what nobody read."""
+"""A surface scan in the report and its files: the profile, the ranges, and what was not read."""
 
 import csv
 import json

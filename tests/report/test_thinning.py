@@ -88,7 +88,7 @@ def test_a_report_that_is_written_again_keeps_the_recording_it_had(
     monkeypatch: pytest.MonkeyPatch,
     limits: tuple[int, int],
 ) -> None:
-    """Nobody else has every second by then; compressed, plain, or plain by now."""
+    """Nothing else has every second by then; compressed, plain, or plain by now."""
     monkeypatch.setattr(export, "_PLAIN_ACTIVITY", limits[0])
     (before,) = write(connection, tmp_path / "reports").glob("activity.*")
     recorded = before.read_bytes()
@@ -137,7 +137,7 @@ def test_one_that_has_not_ended_is_left_alone(
 
 
 def test_a_recording_with_a_damaged_row_stays_as_it_is(connection: sqlite3.Connection) -> None:
-    """Its sum would be of what nobody measured, with a checksum that agrees."""
+    """Its sum would not be of measured values, with a checksum that agrees."""
     connection.execute("UPDATE activity_sample SET read_bytes = 7 WHERE step_id = 1 AND t_s = 9")
     removed = thin_recordings(connection, age(connection))
     assert removed == {1: _SECONDS - count(connection, 2)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of drives and plans that nothing was tuned for: heads, sizes, tickets, names by lot.
+"""What is reported of drives and plans that nothing was tuned for: random heads, sizes and names.
 
 The lots are the same on every machine. `test_told_of_simulated_drives` has the drives that the
 rules were made on; here each kind of drive is drawn with other parameters, each campaign with
@@ -116,7 +116,7 @@ _DRAWS = 120
 
 @pytest.mark.parametrize("kind", DRAWN)
 def test_other_lotteries_are_told_as_they_were(kind: str) -> None:
-    """From a draw of a dozen reads to one of hundreds; where it was too small, that is told."""
+    """From a draw of a dozen reads to one of hundreds; if it was too small, that is reported."""
     make, right = DRAWN[kind]
     told: Counter[str] = Counter()
     for number in range(_DRAWS):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of drives whose right answer is known, over hundreds of campaigns.
+"""What is reported of drives whose right answer is known, over hundreds of campaigns.
 
 The times are those of the lab's models for a real boot's reads, with noise as boots of real disks
 have it; the words are the product's. How often something false may be told is stated here.
@@ -161,7 +161,7 @@ def test_what_the_machine_does_to_all_is_no_drives_gain() -> None:
     ["never learns", "at once", "at rest", "with the second read", "forgets", "buffers writes"],
 )
 def test_ten_boots_mostly_decide(model: str) -> None:
-    """Saying nothing would never be false: so often at least the right answer is told."""
+    """Silence would never be false: so often at least the right answer is reported."""
     right = "gain" if _true_s(model)[-1] < 0.9 * _true_s(model)[0] else "no gain"
     for noise, least in ((_USUAL, 0.7), (_QUIET, 0.95)):
         told, _ = _count(model, boots=10, noise=noise)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often a gain is told of a drive without one, where boots do not vary normally."""
+"""How often a gain is reported of a drive without one, if boots do not vary normally."""
 
 import random
 from collections.abc import Callable
@@ -63,7 +63,7 @@ def _draw_campaign(
 def test_of_twelve_steady_drives_seldom_any_is_called_a_gain(
     draw: Callable[[random.Random], float],
 ) -> None:
-    """What a reader of one page is told: the campaign's first sentence."""
+    """What a reader of one page learns: the campaign's first sentence."""
     gains = 0
     for seed in range(_CAMPAIGNS // 2):
         all_series = _draw_campaign(draw, learners=0, seed=seed)

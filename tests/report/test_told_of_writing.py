@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of drives that are written from end to end, without a machine: where it falls."""
+"""What is reported of drives that are written from end to end, without a machine."""
 
 import random
 from collections.abc import Iterator

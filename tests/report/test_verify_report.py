@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What verify found, in the report: phases, ranges with their addresses, and what nobody read."""
+"""What verify found, in the report: phases, ranges with addresses, and what was not read."""
 
 import sqlite3
 from collections.abc import Iterable

@@ -301,7 +301,7 @@ def test_what_is_read_often_may_lie_at_a_better_place(one: sqlite3.Connection) -
 
 
 def test_a_file_that_was_read_right_before_is_not_counted(one: sqlite3.Connection) -> None:
-    """A disk whose head stands where the same file is read once more."""
+    """A disk whose head is already there when the same file is read again."""
     step = add_step(one, "lottery", "A", position=0)
     for file in "ab":
         add_results(one, step, make_results(f"direct/{file}", BYPASS, rate_bytes_s=1.0))

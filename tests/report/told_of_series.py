@@ -18,7 +18,7 @@ _NO_COUNT = ("unproven", "the drive has no power-cycle count")
 _NOTHING = 0.01
 """Less than this share is no change."""
 _LARGE = 1.149
-"""A gain that nobody may call none: half as much again as what counts as one."""
+"""A gain that must not be called none: half as much again as what counts as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def _is_level(times_s: Sequence[float]) -> bool:
 def count_told(
     drives: Sequence[Drive], *, boots: int, noise: float, seeds: int, machine: float = 0.0
 ) -> tuple[Counter[str], Counter[str]]:
-    """Of the first drive: how often what is told, and how often what of it is false."""
+    """Of the first drive: how often each thing is reported, and how often it is false."""
     told: Counter[str] = Counter()
     false: Counter[str] = Counter()
     for seed in range(seeds):

@@ -37,7 +37,7 @@ def _quick_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _styles_parsed_once() -> Iterator[None]:
-    """Textual parses the styles of each app anew, and twice; they are always the same."""
+    """Textual parses the styles of each app again, and twice; they are always the same."""
     known: dict[tuple[object, ...], list[RuleSet]] = {}
     parse = Stylesheet._parse_rules
 

@@ -25,7 +25,7 @@ async def _take_keys(pilot: Pilot[Any]) -> None:
 
 
 async def set_keys(pilot: Pilot[Any], engine: FakeEngine) -> None:
-    """They are taken over into the form."""
+    """They are copied into the form."""
     await open_keys(pilot, engine)
     await type_text(pilot, "30")
     await _take_keys(pilot)
@@ -33,7 +33,7 @@ async def set_keys(pilot: Pilot[Any], engine: FakeEngine) -> None:
 
 
 async def mistake_keys(pilot: Pilot[Any], engine: FakeEngine) -> None:
-    """What the plan has against two of them stands beside both."""
+    """What the plan has against two of them is shown beside both."""
     await open_keys(pilot, engine)
     await type_text(pilot, "long")
     await press(pilot, "tab")

@@ -56,5 +56,5 @@ async def release(pilot: Pilot[Any], typed: str) -> None:
 
 
 def is_whole(screen: str, *texts: str) -> bool:
-    """Whether all of it stands on the screen."""
+    """Whether all of it is on the screen."""
     return all(text in screen for text in texts)

@@ -217,7 +217,7 @@ async def _read(pilot: Pilot[Any], engine: FakeEngine, count: int) -> None:
 
 
 async def sort_shelf(pilot: Pilot[Any], engine: FakeEngine) -> None:
-    """By what wants somebody, and down the list."""
+    """By what needs the user, and down the list."""
     await _read(pilot, engine, 60)
     await press(pilot, "o", "o", *["down"] * 14)
 

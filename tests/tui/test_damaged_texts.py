@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any text of a filled database is another one: it is told, or a good page is made, never a bug.
+"""Any text of a filled database is changed: that is reported, or a good page is made, never a bug.
 
-Whoever asks for states by their words, for times or for JSON meets what no program has written.
+Code that reads states by their words, times or JSON meets what no program has written.
 """
 # ruff: noqa: S608 - tables and columns are those of the schema
 
@@ -111,7 +111,7 @@ def _spoil(connection: sqlite3.Connection, table: str, column: str, data: st.Dat
 
 
 def _read_all(path: Path) -> None:
-    """As page, report, verdict, a start and an import do: each by itself may say what is wrong."""
+    """As page, report, verdict, a start and an import do: each on its own may say what is wrong."""
     with closing(open_database(path)) as connection:
         for read in (_read_pages, _read_report, _read_as_a_start_does, _judge, _merge):
             with _expecting_a_message():

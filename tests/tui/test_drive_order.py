@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of drives wherever they are listed, and what stands below the list."""
+"""The order of drives wherever they are listed, and what is shown below the list."""
 
 from dataclasses import asdict, replace
 
@@ -92,7 +92,7 @@ async def test_a_drive_that_is_plugged_in_leaves_the_cursor_on_its_drive(
     async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         assert (_row(pilot), f"Serial {a.serial}" in text_of(pilot, "#details")) == (0, True)
-        # Nobody has pressed a key, but somebody may be reading.
+        # No key was pressed, but the user may be reading.
         engine.show_drives(a, b, c, asked={a: FULL, b: FULL, c: EMPTY}, looking=False)
         await settle(pilot)
         assert (_row(pilot), f"Serial {a.serial}" in text_of(pilot, "#details")) == (1, True)

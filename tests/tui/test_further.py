@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of a plan that have no row in the form: typed, checked, written, taken over."""
+"""The settings of a plan that have no row in the form: typed, checked, written, copied."""
 
 from collections.abc import Mapping
 from typing import Any

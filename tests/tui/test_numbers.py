@@ -61,7 +61,7 @@ def test_what_the_engine_wrote_has_them_too() -> None:
 
 
 def label_axis(value: float) -> list[str]:
-    """What stands at the left of a picture of it."""
+    """What is at the left of a picture of it."""
     drawn = draw_columns("ms", [value], width=20, height=5, name_ends=lambda _shown: ("", ""))
     return [line.split("┤")[0].strip() for line in drawn.splitlines() if "┤" in line]
 

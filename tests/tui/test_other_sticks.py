@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Page Results: another stick's campaigns are taken over, and all reports are written again."""
+"""Page Results: another stick's campaigns are imported, and all reports are written again."""
 
 import shutil
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a key leads to, and nothing else: what Textual lays out, styles and draws anew."""
+"""What a key leads to, and nothing else: what Textual lays out, styles and draws again."""
 
 from dataclasses import replace
 
@@ -118,7 +118,7 @@ async def test_no_page_has_the_styles_read_anew(
 ) -> None:
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
-        monkeypatch.setattr(Stylesheet, "reparse", lambda _: pytest.fail("read anew"))
+        monkeypatch.setattr(Stylesheet, "reparse", lambda _: pytest.fail("read again"))
         for key in "2345123451":
             await press(pilot, key)
             assert f"[{key} " in drawn(pilot)

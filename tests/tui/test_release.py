@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No drive is written to before somebody has typed the end of its serial number."""
+"""No drive is written to before the user has typed the end of its serial number."""
 
 import tomllib
 from dataclasses import replace
@@ -126,7 +126,7 @@ async def test_leaving_a_release_leads_back_to_the_form_as_it_was(
         await pilot.pause()
         assert drawn(pilot).splitlines()[:20] == before
         assert engine.requests() == []
-        # Each drive is asked for once more.
+        # Each drive is asked for again.
         await go_on(pilot)
         await release(pilot, "7H2291")
         await release(pilot, SSHD.serial[-6:])

@@ -46,7 +46,7 @@ def read_example(path: Path) -> PlanExample:
 
 
 def compose(example: PlanExample) -> ComposedCampaign:
-    """The same as somebody puts it together in the form."""
+    """The same as the user puts it together in the form."""
     drives = tuple(
         make_drive(each.get("serial", ""), each.get("wwn", "")) for each in example.drives
     )

@@ -165,7 +165,7 @@ async def test_a_verdict_that_the_stick_has_damaged_is_not_shown_as_one(engine: 
 
 
 def _put_report(engine: FakeEngine, name: str, *, of_another: bool = False) -> Path:
-    """The report of campaign 1, or of one that was before the database was made anew."""
+    """The report of campaign 1, or of one from before the database was made again."""
     query = "SELECT created_at, plan_sha256 FROM campaign WHERE id = 1"
     row = engine.connection.execute(query).fetchone()
     folder = engine.run / "fat/reports" / name

@@ -79,7 +79,7 @@ async def test_what_ended_before_the_machine_was_switched_on_is_not(engine: Fake
         app_of(pilot).read()
         await settle(pilot)
         assert page(pilot).NAME == "drives"
-        # Taken over from another stick.
+        # Imported from another stick.
         engine.add_event("campaign-done")
         engine.add_event("merged")
         app_of(pilot).read()
@@ -179,7 +179,7 @@ async def test_a_page_that_cannot_be_drawn_says_so_and_the_others_go_on(
         assert "Internal error" in text_of(pilot, "#message")
     assert read_message(journal).endswith("\nZeroDivisionError: oh\n")
     with pytest.raises(BlockingIOError):
-        journal.recv(1)  # not once more with each snapshot
+        journal.recv(1)  # not again with each snapshot
 
 
 @pytest.mark.parametrize(("young_s", "back_on"), [(0.0, "results"), (1e9, "drives")])

@@ -173,7 +173,7 @@ async def test_whoever_resumes_a_campaign_and_turns_the_page_stays_there(
         await settle(pilot)
         assert engine.port().read_snapshot().busy
         assert page(pilot).NAME == "results"
-        # What somebody else starts later is shown.
+        # What someone else starts later is shown.
         engine.say(phase="idle")
         await settle(pilot)
         engine.say(phase="running", campaign_id=campaign_id)

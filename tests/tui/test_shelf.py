@@ -93,7 +93,7 @@ async def test_a_reading_draws_only_the_lines_that_have_changed(
             update(table, place, cell)
 
         monkeypatch.setattr(DataTable, "update_cell_at", note)
-        monkeypatch.setattr(DataTable, "clear", lambda *_, **__: pytest.fail("drawn anew"))
+        monkeypatch.setattr(DataTable, "clear", lambda *_, **__: pytest.fail("drawn again"))
         engine.clock_s += 2.0
         for number in (0, 7):
             engine.count(name_device(number), read_bytes=400 << 20, read_ios=400)

@@ -28,7 +28,7 @@ def few(engine: FakeEngine) -> FakeEngine:
 
 
 async def open_template(pilot: Pilot[Any], place: int) -> None:
-    """The template that stands there, from 0, in the form."""
+    """The template at this place, from 0, in the form."""
     await settle(pilot)
     await press(pilot, "2", "t")
     await shown(pilot, "#boots-does")
@@ -208,7 +208,7 @@ async def test_how_long_the_plan_on_the_stick_takes_is_told_too(few: FakeEngine)
         await press(pilot, "2", "f2")
         await shown(pilot, "#text")
         told = drawn(pilot)
-        # Three boots, two of them once more with a chart; the other drive is not here.
+        # Three boots, two of them again with a chart; the other drive is not here.
         assert "boot      WD-WX41A47H2291    about 15 min     usual for such drives" in told
         assert "boot      GONE-1" in told
         assert "at least about 15 min; boot is not known" in told

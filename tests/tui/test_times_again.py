@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A self-test that runs once more after all others takes its time twice."""
+"""A self-test that runs again after all others takes its time twice."""
 
 import tomllib
 

@@ -21,7 +21,7 @@ _MARKERS = {"_": 1, "N_": 1, "ngettext": 2}
 """What marks a text, and how many of its arguments are texts."""
 
 type Text = str | tuple[str, str]
-"""As it stands in the source; with a plural where it has one."""
+"""As it is in the source; with a plural if it has one."""
 
 
 def list_texts() -> set[Text]:

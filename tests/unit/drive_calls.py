@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import override
 
 from appliance.drive_thread import DriveThread, Signs, Silence
-from appliance.progress import Progress, tell_nobody
+from appliance.progress import Progress, ignore_progress
 
 
 @dataclass
 class StuckDrive:
-    """What the kernel counts of it, and a call that waits until somebody lets it go."""
+    """What the kernel counts of it, and a call that waits until it is released."""
 
     answered: int = 0
     under_way: int = 0
@@ -34,7 +34,7 @@ class StuckDrive:
         return {"sda": Signs((self.answered,), self.under_way)}
 
     def open_thread(
-        self, *, limit_s: float = 1200.0, tell: Progress = tell_nobody, second_s: float = 1.0
+        self, *, limit_s: float = 1200.0, tell: Progress = ignore_progress, second_s: float = 1.0
     ) -> DriveThread:
         """The thread that works on it."""
 
@@ -54,9 +54,9 @@ class StuckDrive:
 
 
 class SameThread(DriveThread):
-    """In the place of a thread: all is done at once, and each word is heard when it is told."""
+    """In the place of a thread: all is done at once, and progress is heard as it is reported."""
 
-    def __init__(self, tell: Progress = tell_nobody) -> None:
+    def __init__(self, tell: Progress = ignore_progress) -> None:
         super().__init__("drive", read_signs=dict, limit_s=1.0, tell=tell)
 
     @override

@@ -149,7 +149,7 @@ def test_the_list_is_of_the_longer_recording(
     monkeypatch.setattr(record_boot, "find_disk", lambda _: "sda")
     monkeypatch.setattr(record_boot, "_remove", lambda: removed.append(True))
     words = ["--collect", "--of", "/dev/sda", "--to", str(tmp_path / "boot.csv")]
-    # /var/tmp is everybody's: what somebody has put there is not written through.
+    # /var/tmp is world-writable: a link that someone has put there is not written through.
     (tmp_path / "theirs").write_text("as it was")
     (tmp_path / "boot.csv.new").symlink_to(tmp_path / "theirs")
     assert record_boot.main(words) == 0

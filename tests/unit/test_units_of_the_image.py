@@ -29,7 +29,7 @@ def test_no_key_restarts_the_machine() -> None:
 
 
 def test_no_key_and_no_lid_cuts_the_power_or_has_the_machine_sleep() -> None:
-    """All that logind.conf(5) of systemd 257 acts on by itself."""
+    """All that logind.conf(5) of systemd 257 acts on by default."""
     login = _read("systemd/logind.conf.d/50-kaltstart.conf")["Login"]
     keys = ("PowerKey", "RebootKey", "SuspendKey", "HibernateKey")
     lids = ("LidSwitch", "LidSwitchExternalPower", "LidSwitchDocked")

@@ -83,7 +83,7 @@ def find_subjects(
             for drive in campaign.drives
             if drive.role in _MEMBERS
         }
-        # Only the campaign's own array is assembled; of several nobody could tell which it is.
+        # Only the campaign's own array is assembled; of several it would be unknown which it is.
         whole = [name for name in arrays if _WHOLE_ARRAY.fullmatch(name)]
         found = [(N_("Array"), whole[0])] if len(whole) == 1 else []
     return found + [(wanted[d.identity], d.device) for d in drives if d.identity in wanted]

@@ -128,9 +128,9 @@ class DrivesPage(Page):
         self._news.set()
 
     def on_screen_suspend(self) -> None:
-        """Whoever leaves while it waits for the drives does not want the inspection any more."""
+        """A user who leaves while it waits for the drives no longer wants the inspection."""
         self._news.set()
-        if self._is_moving and self.kaltstart.current_mode != self.NAME:  # no dialog lies over it
+        if self._is_moving and self.kaltstart.current_mode != self.NAME:  # no dialog covers it
             self._is_moving, self._shown = False, ()
 
     @override
@@ -169,7 +169,7 @@ class DrivesPage(Page):
             app.run_flow(self._inspect(is_unasked=is_unasked))
 
     async def _inspect(self, *, is_unasked: bool) -> None:
-        # Not loaded for the first page, which has to come up soon.
+        # Not loaded for the first page, which must come up soon.
         from tui.model.inspection import find_inspection  # noqa: PLC0415
         from tui.start.start import start_composed  # noqa: PLC0415
 
@@ -229,7 +229,7 @@ class DrivesPage(Page):
             self.app.push_screen(Ask(title, text, (), cancel=_("Close")))
 
     def action_show_unlisted(self) -> None:
-        """The same of all that stands below the list."""
+        """The same for everything below the list."""
         snapshot = self.kaltstart.snapshot
         text = describe_unlisted(snapshot.drives, snapshot.unlisted)
         if text:
@@ -259,7 +259,7 @@ class DrivesPage(Page):
         self.action_take_apart()
 
     def action_take_apart(self) -> None:
-        """Take apart the array that the drive under the cursor belongs to, after a question."""
+        """Dismantle the array that the drive under the cursor belongs to, after a question."""
         drive, snapshot = self._selected(), self.kaltstart.snapshot
         member = drive.array if drive else None
         if member is None:
@@ -331,7 +331,7 @@ class DrivesPage(Page):
         return width if width < _WIDE else width * 2 // 3
 
     def _show_unlisted(self, snapshot: Snapshot) -> None:
-        """What cannot be a row stands right below them."""
+        """What cannot be a row is shown right below them."""
         line, width = self.query_one("#unlisted", Line), self._list_columns() - 2
         height = max(3, self.query_one("#body").size.height // 4)
         lines = list_unlisted(snapshot.drives, snapshot.unlisted, width=width, height=height)
@@ -410,7 +410,7 @@ def _list_more(snapshot: Snapshot, width: int) -> Iterator[tuple[Text, ...]]:
     if snapshot.campaigns:
         yield (paint(_list_campaigns(snapshot, width), has_heads=True),)
     if not _is_hindered(snapshot) and not snapshot.is_early:
-        # Not loaded for the first page, which has to come up soon.
+        # Not loaded for the first page, which must come up soon.
         from tui.model.templates import describe_templates  # noqa: PLC0415
 
         yield tuple(

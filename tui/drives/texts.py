@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All details of one drive as lines for people. Pure.
 
-What a person has to act on comes first: a screen shows only so many lines.
+What the user must act on comes first: a screen shows only so many lines.
 """
 
 import textwrap
@@ -139,7 +139,7 @@ def _wrap(lines: Sequence[str], width: int) -> list[str]:
 
 
 def describe_parting(member: ArrayMember, drives: Sequence[DriveRow]) -> str:
-    """What is taken apart, and what becomes of it."""
+    """What is dismantled, and what becomes of it."""
     lines, is_whole = [], True
     for role in ("backing", "cache"):
         found = [

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A workload on several devices side by side: as a table and as bars. Pure text.
 
-No figure stands without the cache state that it was taken under.
+No figure is shown without the cache state that it was taken under.
 """
 
 from collections.abc import Sequence

@@ -28,7 +28,7 @@ type Draft = tuple[str, str, Sequence[FigureRow]]
 def draft_surface(rows: Sequence[FigureRow]) -> Iterable[Draft]:
     """Speed and the slowest slice, once all slices were read; what is unreadable, at any time."""
     whole = {row.metric: row for row in rows if row.variant == SurfaceVariant()}
-    # One that was given up has only what was found in it.
+    # One that was abandoned has only what was found in it.
     slices = {
         row.variant
         for row in rows

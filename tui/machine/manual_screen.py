@@ -34,7 +34,7 @@ def _hang(line: str) -> str:
 
 
 class Help(Ask):
-    """What a page is for; dismissed with `manual` where somebody wants to know more."""
+    """What a page is for; dismissed with `manual` if the user wants to know more."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("m", "manual", show=False)]
 

@@ -194,7 +194,7 @@ class MachinePage(Page):
 
 
 class TimeDialog(Dialog[str]):
-    """The result is a time as it was typed; the engine judges it. None where nobody typed one."""
+    """The result is a time as it was typed; the engine judges it. None if none was typed."""
 
     AUTO_FOCUS = "Field"
 

@@ -135,7 +135,7 @@ class DriveRow:
 
     @property
     def releasable(self) -> bool:
-        """It can be told from every other drive, so that a person may release it."""
+        """It can be distinguished from every other drive, so the user may release it."""
         return self.offered and bool(self.raw_identity) and not self.twins
 
     @property

@@ -2,7 +2,7 @@
 """The engine's words and sentences in the current language.
 
 In the database, in the report and at the console it is English. What a drive, a tool or the kernel
-says is nobody's to translate, nor what the engine tells of a mistake in a plan.
+says is not translated, nor is what the engine reports of a mistake in a plan.
 """
 
 from collections.abc import Iterator, Mapping
@@ -48,7 +48,7 @@ def name_device(device: str) -> str:
 def learn(text: str, words: str, fields: object) -> None:
     """What a text of the engine was made of: its sentence, and what is put in by its names.
 
-    What is no such thing is left out: the text is told as it is. May be called in another thread.
+    Anything else is left out: the text is shown as it is. May be called in another thread.
     """
     with suppress(ValueError, LookupError, TypeError):
         if not isinstance(fields, dict) or max(len(text), len(words)) > _LONGEST:
@@ -57,7 +57,7 @@ def learn(text: str, words: str, fields: object) -> None:
         if not all(map(_is_value, used.values())) or words.format(**used) != text:
             return
         drawn = one_line(text)
-        # What is made of itself, or of what is longer still, would never be told.
+        # What is made of itself, or of something longer still, would never be shown.
         if all(len(one_line(value)) < len(drawn) for value in _find_said(used)):
             _PHRASES[drawn] = words, used
 

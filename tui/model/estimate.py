@@ -31,7 +31,7 @@ class Work:
 
     kind: str
     settings: str
-    """What the plan asks for, told apart by text; empty where it is not known."""
+    """What the plan asks for, distinguished by text; empty if it is not known."""
     subject: Subject
     grows: bool = False
     """With the drive: twice as large, twice as long."""
@@ -49,7 +49,7 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class TimeLeft:
-    """What is left of a campaign, as far as it can be told."""
+    """What is left of a campaign, as far as it is known."""
 
     step_s: float | None
     """Of the step that runs, of several the longest; None where none runs or nothing is known of
@@ -106,7 +106,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class DriveLeft:
-    """What is left of the work on one drive, as far as it can be told."""
+    """What is left of the work on one drive, as far as it is known."""
 
     identity: str
     seconds: float

@@ -92,7 +92,7 @@ class Snapshot:
     drives_left: tuple[DriveLeft, ...] = ()
     """Of each of its drives."""
     machine: Machine | None = None
-    """None: the engine has not told yet."""
+    """None: the engine has not reported it yet."""
     trouble: str = ""
     """Why something could not be read; empty where all could."""
 
@@ -134,8 +134,8 @@ class Snapshot:
     def is_overtaken(self) -> bool:
         """The database says already that the status' campaign is paused; the status comes later.
 
-        Whoever sees PAUSED may press the keys that a paused campaign takes, and what the status
-        says of a countdown, a step or what comes next is over.
+        A user who sees PAUSED may press the keys of a paused campaign, and what the status says of
+        a countdown, a step or what comes next is over.
         """
         current = self.current
         return (
@@ -149,7 +149,7 @@ class Snapshot:
 
 
 def was_parted(before: Snapshot, now: Snapshot) -> bool:
-    """Whether taking an array apart has just ended, well or not: its outcome is the message."""
+    """Whether dismantling an array has just ended, well or not: its outcome is the message."""
     step = before.status.step if before.status else None
     is_over = now.status is not None and now.status.phase == "idle"
     return step is not None and step.kind == ARRAY and is_over

@@ -83,10 +83,10 @@ class StickPlan:
     problems: tuple[str, ...] = ()
     """Its mistakes; of a valid one, why it cannot be run with the drives that are here."""
     warnings: tuple[str, ...] = ()
-    """What somebody has to know before it starts."""
+    """What the user must know before it starts."""
     autostart: bool = False
     is_known: bool = False
-    """It was started or stopped before, so it does not start by itself again."""
+    """It was started or stopped before, so it does not start automatically again."""
     toml: str = ""
     drives: tuple[PlannedDrive, ...] = ()
 

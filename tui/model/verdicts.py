@@ -43,7 +43,7 @@ def describe_share(verdict: VerdictRow) -> str:
 
 
 def list_reasons(verdict: VerdictRow) -> list[str]:
-    """What kept a drive from being accepted as it is; what rejects it comes first and says so."""
+    """What kept a drive from being accepted; reasons to reject it come first, marked as such."""
     texts = _split_reasons(verdict.reasons)
     outcomes = verdict.outcomes.split(";") if verdict.outcomes else []
     if len(outcomes) != len(texts):  # nothing is guessed: the stick may have damaged some

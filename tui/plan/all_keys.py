@@ -145,7 +145,7 @@ class KeysDialog(FormDialog[PlanTable]):
         finally:
             self._checking = False
         if not self.is_current:
-            return  # somebody left meanwhile
+            return  # the user left meanwhile
         if mistakes:
             self._show_mistakes(mistakes)
         elif self.is_active and self._read() == table:

@@ -32,13 +32,13 @@ class ComposeActions:
     show_times: Callable[[ComposedCampaign], None]
     """Shows how long each of its steps takes."""
     keep: Callable[[ComposedCampaign], Awaitable[str]]
-    """Keeps it on the stick, and says where; empty where somebody did not want to."""
+    """Saves it on the stick, and says where; empty if the user did not want to."""
     release: Callable[[ComposedCampaign], Awaitable[str]]
     """Has each drive released that it writes to; why that was not done, or empty."""
 
 
 class ComposeDialog(CampaignForm):
-    """It stays as it is until the campaign may start, or somebody leaves it."""
+    """It stays as it is until the campaign may start, or the user leaves it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f2", "show_times", show=False),
@@ -86,7 +86,7 @@ class ComposeDialog(CampaignForm):
 
     @override
     def on_screen_resume(self, event: events.ScreenResume) -> None:
-        """Nothing lies over it any more."""
+        """Nothing covers it any more."""
         self._leave_if_unfit()
 
     def _leave_if_unfit(self) -> None:
@@ -152,7 +152,7 @@ class ComposeDialog(CampaignForm):
         finally:
             self._checking = False
         if not self.is_current:
-            return  # somebody left meanwhile
+            return  # the user left meanwhile
         if not self._still_shows(composed):
             problem.show(_(CHANGED))  # the mistakes may be those of other rows too
         elif mistakes:
@@ -161,11 +161,11 @@ class ComposeDialog(CampaignForm):
             await self._keep_checked(composed)
         elif self.is_active:
             self._releasing = True
-            # Not this worker: somebody is asked, for as long as that takes.
+            # Not this worker: the user is asked, for as long as that takes.
             flow = self._leave_released(composed)
             self.app.run_worker(flow, group="release", exit_on_error=False)
         else:
-            problem.show("")  # to be pressed again: somebody looks at a box over it
+            problem.show("")  # to be pressed again: the user looks at a box over it
 
     async def _keep_checked(self, composed: ComposedCampaign) -> None:
         if self._keeping:

@@ -231,7 +231,7 @@ class CampaignForm(FormDialog[ComposedCampaign]):
             self._give(change(self._roles, number))
 
     def _give(self, wanted: Roles) -> None:
-        """Each drive has its role now; what depends on it is shown anew."""
+        """Each drive has its role now; what depends on it is shown again."""
         self._roles = wanted
         self.query_one(DriveTable).show_roles(wanted, self._labels)
         self._show_array()

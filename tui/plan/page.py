@@ -214,7 +214,7 @@ class PlanPage(Page):
         await self.app.push_screen_wait(ask)
 
     async def _release(self, released: Sequence[DriveRow], *, starts: bool = False) -> bool:
-        """Whether somebody released each of them, one by one.
+        """Whether the user released each of them, one by one.
 
         `starts`: to be started, not to be erased.
         """
@@ -236,7 +236,7 @@ class PlanPage(Page):
         return not self._is_changed(released)
 
     def _is_changed(self, drives: Iterable[DriveRow]) -> bool:
-        """Whether one of them may not be used any more, which is told."""
+        """Whether one of them may not be used any more, which is reported."""
         problems = (find_change(self.kaltstart, each) for each in drives)
         problem = next(filter(None, problems), "")
         if problem:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Release(Protocol):
-    """Whether somebody released each of them, one by one; `starts`: not to be erased."""
+    """Whether the user released each of them, one by one; `starts`: not to be erased."""
 
     def __call__(self, released: Sequence[DriveRow], *, starts: bool) -> Awaitable[bool]:
         """Ask for each of them."""
@@ -33,7 +33,7 @@ class Release(Protocol):
 
 
 type Compose = Callable[[Outline, FormCheck], Awaitable[None]]
-"""Lets somebody adjust it in the form, and start what comes of it."""
+"""Lets the user adjust it in the form, and start what comes of it."""
 
 
 async def keep_plan(app: "KaltstartApp", composed: ComposedCampaign) -> str:

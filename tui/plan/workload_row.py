@@ -31,7 +31,7 @@ class Place:
     on: tuple[str, ...]
     """As the plan has it; empty: every target and control."""
     is_own: bool = False
-    """Whether somebody named these drives; else it is offered by what is in the array."""
+    """Whether the user named these drives; else it is offered by what is in the array."""
 
 
 def _everywhere() -> Place:
@@ -183,7 +183,7 @@ class WorkloadRow(TestRow):
     def offer_places(self, places: tuple[Place, ...]) -> None:
         """What it can run on now; without an array there is nothing to choose."""
         if self._place is not None and self._place.is_own:
-            # Somebody named these drives: what may erase others never goes there by itself.
+            # The user named these drives: what may erase others is never moved there automatically.
             self._places = (*(places or (_everywhere(),)), self._place)
         else:
             labels = [each.label for each in places]
@@ -230,7 +230,7 @@ class WorkloadRow(TestRow):
         self._show_state()
 
     def take(self, table: PlanTable | None) -> None:
-        """All keys, as somebody has set them; None: they stay."""
+        """All keys, as the user has set them; None: they stay."""
         if table is None:
             return
         self.fill(table)

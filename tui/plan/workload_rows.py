@@ -158,7 +158,7 @@ class KindRow(WorkloadRow):
         self._compares_modes = False
 
     def _find_layouts(self) -> tuple[_Layout, ...]:
-        """On the bare drive it may only read where it does by itself, or with fewer tests."""
+        """On the bare drive it may only read if it does so anyway, or with fewer tests."""
         file_systems = self.keys["filesystem"].choices if "filesystem" in self.keys else ()
         bare: tuple[_Layout, ...] = ()
         if "none" in file_systems:

@@ -55,7 +55,7 @@ REQUEST_LABELS = {kind.value: kind.label for kind in requests.Kind}
 """What people call a kind of request, to be translated where it is drawn."""
 
 DEFERRED = ("tui.port.compose", "tui.port.contention", "tui.port.side_ratios")
-"""What no page needs before somebody presses a key; with much of the engine, or the report's rules,
+"""What no page needs before a key is pressed; with much of the engine, or the report's rules,
 behind it."""
 
 # Counted on our own clock, since a bench machine's clock may jump. The engine writes its status
@@ -162,7 +162,7 @@ class Port:
 
     def say_ready(self) -> None:
         """Tell the engine that a person can see it and press keys: its countdowns wait for that."""
-        with suppress(OSError):  # a trial on another machine: nobody waits
+        with suppress(OSError):  # a trial on another machine: nothing waits for it
             (self.run / READY).touch()
             (self.run / name_starting(self.terminal)).unlink(missing_ok=True)
 
@@ -230,7 +230,7 @@ class Port:
     def compose_plan(self, composed: ComposedCampaign, *, released: bool = True) -> str:
         """The plan's text; it releases the drives that it writes to. Raises RefusedError.
 
-        Not `released`: to be kept, until somebody releases them.
+        Not `released`: to be saved, until the user releases them.
         """
         from tui.port.compose import compose_text  # noqa: PLC0415  # see DEFERRED
 

@@ -19,7 +19,7 @@ from tui.port.releases import find_released, starts_installed
 def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
     """The plan's text; it releases the drives that it writes to. Raises RefusedError.
 
-    Not `released`: to be kept, until somebody releases them.
+    Not `released`: to be saved, until the user releases them.
     """
     starts, boot = starts_installed(composed.boot, composed.further), composed.boot
     if starts and boot is not None:  # another system draws no charts, and reads what it reads

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Databases of other sticks on KALTSTART: listed, with their content.
 
-Reads only: the engine takes over what is chosen.
+Reads only: the engine imports what is chosen.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ class Offered:
     """What one of them has for this stick."""
 
     campaigns: tuple[tuple[str, str], ...]
-    """When each that would be taken over was made, and its name."""
+    """When each that would be imported was made, and its name."""
     already_here: int
     unfinished: int
     """They stay on their stick."""

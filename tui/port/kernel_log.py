@@ -49,7 +49,7 @@ class KernelLog:
 
 
 def open_kernel_log() -> KernelLog | None:
-    """The machine's, or None where it may not be read: a page is then not drawn anew."""
+    """The machine's, or None if it may not be read: then pages are not redrawn."""
     try:
         return KernelLog(Path(os.environ.get("KALTSTART_KMSG", "/dev/kmsg")))
     except OSError:

@@ -116,7 +116,7 @@ def _show_word(value: PlanElement) -> str:
 
 
 def read_value(key: PlanKey, text: str) -> PlanValue:
-    """The value that a field's text stands for; emptied it is what the plan means without it."""
+    """The value that a field's text means; an empty one is what the plan means without it."""
     text = text.strip()
     if not text:
         return key.default
@@ -182,7 +182,7 @@ def _unquote_name(text: str) -> str:
 
 
 def _unescape(escape: re.Match[str]) -> str:
-    """The sign it stands for; as it was typed where there is none that a plan could have."""
+    """The character it means; as it was typed if there is none that a plan could have."""
     if escape[3]:
         return escape[3]
     code = int(escape[1] or escape[2], 16)

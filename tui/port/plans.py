@@ -37,7 +37,7 @@ class SavedPlan:
     problems: tuple[str, ...] = ()
     """What is wrong and where; empty where nothing is."""
     raw_released: tuple[str, ...] = ()
-    """The drives it writes to or releases itself, by identity: somebody must release each."""
+    """The drives it writes to or releases itself, by identity: the user must release each."""
     starts: bool = False
     """Whether their own systems are started, and nothing is erased."""
 
@@ -86,7 +86,7 @@ def read_kept_plan(folder: Path, name: str) -> SavedPlan:
 
 
 def release_in(toml: str, identities: tuple[str, ...]) -> str:
-    """The plan with these drives released, which somebody has just done one by one.
+    """The plan with these drives released, which the user has just done one by one.
 
     Raises ValueError where its drives are not written as tables of their own.
     """

@@ -66,7 +66,7 @@ def say_pressed() -> None:
 
 
 def _touch(name: str) -> None:
-    with suppress(OSError):  # a trial on another machine: nobody waits
+    with suppress(OSError):  # a trial on another machine: nothing waits for it
         descriptor = os.open(f"{find_run_folder()}/{name}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC)
         try:
             os.utime(descriptor)

@@ -31,7 +31,7 @@ from appliance.units import slug
 from tui import language
 from tui.charset import one_line
 from tui.figures.array import describe_array
-from tui.figures.spreads import LEAST_FOR_A_BOX, find_spreads
+from tui.figures.sample_spreads import LEAST_FOR_A_BOX, find_spreads
 from tui.figures.steps import find_figures, is_shown
 from tui.language import _
 from tui.model.campaigns import ARRAY, Campaign, CampaignDrive, Step
@@ -43,7 +43,7 @@ from tui.times.durations import Durations, make_durations
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-# The engine lets go of the stick before it restarts the machine: until then nothing is wrong.
+# The engine releases the stick before it restarts the machine: until then nothing is wrong.
 _LEAVING_S = 30.0
 _EVENTS = 40
 _ANSWERS = 10
@@ -65,7 +65,7 @@ class Stored:
 def opened(database: Path, told: str) -> Iterator[sqlite3.Connection]:
     """Open for as long as the block lasts. Raises KaltstartError.
 
-    Where the database cannot be read that says `told`, with SQLite's words as `{reason}`.
+    If the database cannot be read the error says `told`, with SQLite's words as `{reason}`.
     """
     try:
         with closing(open_read_only(database)) as connection:
@@ -265,7 +265,7 @@ def _find_box(values: Sequence[float]) -> tuple[float, float, float] | None:
 
 def _read_event(row: overview.EventRow) -> Event:
     event = Event(row.seq, row.at, row.level, one_line(row.event), one_line(row.detail))
-    # What another version has stored, or the stick has spoilt, is told as it is.
+    # What another version has stored, or the stick has spoilt, is shown as it is.
     with suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError):
         fields = json.loads(row.fields or "")
         return replace(event, words=find_words(row.event, fields), fields=fields)

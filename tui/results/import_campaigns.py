@@ -24,8 +24,8 @@ class DatabasesDialog(LinesDialog):
     """The number of the chosen one, from 0."""
 
 
-async def take_over(app: "KaltstartApp") -> None:
-    """Choose one, look at what it has, agree; then the engine takes that over."""
+async def import_campaigns(app: "KaltstartApp") -> None:
+    """Choose a database, look at what it has, agree; then the engine imports it."""
     app.say(_("Reading KALTSTART ..."))
     found = await app.call_port(app.port.list_databases)
     if found is None:
@@ -79,7 +79,7 @@ async def _agree(app: "KaltstartApp", found: FoundDatabase) -> bool:
 
 
 def describe_offer(offered: Offered) -> str:
-    """What would be taken over, and what not and why."""
+    """What would be imported, and what not and why."""
     count = len(offered.campaigns)
     told = _("Nothing in it is new here.")
     if count:

@@ -19,8 +19,8 @@ from tui.charset import drawable, shorten, shorten_name
 from tui.figures.boots import draw_boots
 from tui.figures.comparisons import describe_comparisons, draw_comparisons
 from tui.figures.contention import Said, describe_contention
+from tui.figures.sample_spreads import draw_spreads
 from tui.figures.side_ratios import SideRatio, describe_boot_ratios, describe_side_ratios
-from tui.figures.spreads import draw_spreads
 from tui.format import show_number
 from tui.language import N_, _
 from tui.model.campaigns import Campaign, CampaignDrive, Figure, Step
@@ -29,7 +29,7 @@ from tui.model.snapshot import Snapshot
 from tui.model.verdicts import SIGNS, describe_depth, find_sign, list_reasons
 from tui.page import Group, Page, entitle
 from tui.results.compare import compare
-from tui.results.import_campaigns import take_over
+from tui.results.import_campaigns import import_campaigns
 from tui.results.raw import show_raw
 from tui.results.reports import delete_report, write_all
 from tui.roles import ACCENT, BAD, GOOD, QUIET, WARNING, paint
@@ -56,7 +56,7 @@ _STATES = (
     *(N_("RUNNING"), N_("FAILED"), N_("SKIPPED")),
 )
 _VERDICTS = (N_("accept"), N_("accept with remarks"), N_("REJECT"))
-"""As the database has them, in capitals where somebody has to look."""
+"""As the database has them, in capitals if the user must look."""
 _OUTCOMES = (
     ("reject", N_("REJECT"), BAD),
     ("accept with remarks", N_("REMARKS"), WARNING),
@@ -93,7 +93,7 @@ class ResultsPage(Page):
         Binding("w", "report", show=False),
         Binding("a", "all_reports", show=False),
         Binding("d", "delete_report", show=False),
-        Binding("m", "take_over", show=False),
+        Binding("m", "import_campaigns", show=False),
         Binding("c", "compare", show=False),
         Binding("enter", "raw", show=False),
     ]
@@ -186,10 +186,10 @@ class ResultsPage(Page):
         if campaign is not None:
             self.kaltstart.run_once("compare", compare(self.kaltstart, campaign, self._campaigns))
 
-    def action_take_over(self) -> None:
+    def action_import_campaigns(self) -> None:
         """Campaigns of another stick."""
         if self._may_ask():
-            self.kaltstart.run_once("take-over", take_over(self.kaltstart))
+            self.kaltstart.run_once("import", import_campaigns(self.kaltstart))
 
     def _may_write_reports(self) -> bool:
         if not self._campaigns:
@@ -198,7 +198,7 @@ class ResultsPage(Page):
         return self._may_ask()
 
     def _may_ask(self) -> bool:
-        """Whether the engine does such things now; if not, why is told."""
+        """Whether the engine does such things now; if not, the reason is shown."""
         snapshot = self.kaltstart.snapshot
         if snapshot.busy:
             self.kaltstart.say(_("A campaign is running: stop it first (page 3, s)."))
@@ -380,7 +380,7 @@ def describe_verdicts(campaign: Campaign, width: int) -> str:
 
 
 def _rank(verdict: VerdictRow) -> int:
-    """What somebody has to act on comes first."""
+    """What the user must act on comes first."""
     return list(SIGNS.values()).index(find_sign(verdict))
 
 
@@ -415,7 +415,7 @@ def describe_steps(steps: tuple[Step, ...], width: int) -> str:
         for figure in step.figures:
             start = f"    {shorten(figure.name, name):{name}}  {_bracket(figure):{text}}"
             line = f"{start}  {figure.cache}"
-            # The cache state is never cut off: without it a figure says nothing.
+            # The cache state is never cut off: without it a figure means nothing.
             is_wide = len(line) > width
             lines += [start.rstrip(), f"{figure.cache:>{width}}"] if is_wide else [line]
     return "\n".join(lines)

@@ -61,7 +61,7 @@ def _fold(line: str, columns: int) -> list[str]:
 
 
 def describe_piece(piece: RawPiece) -> str:
-    """Which part of it is shown: nobody may take a part for the whole."""
+    """Which part of it is shown, so that a part is never mistaken for the whole."""
     if piece.is_all:
         return show_bytes(piece.total_bytes)
     told = _("{begin} to {end} of {total}") if piece.first_byte else _("first {end} of {total}")
@@ -109,7 +109,7 @@ async def _read(app: "KaltstartApp", output: RawOutput) -> None:
 
 
 async def _read_piece(app: "KaltstartApp", output: RawOutput, first_byte: int) -> RawPiece | None:
-    """None where it cannot be read, which was told."""
+    """None if it cannot be read, which was reported."""
     try:
         return await asyncio.to_thread(app.port.read_raw, output, first_byte)
     except KaltstartError as error:

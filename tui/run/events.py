@@ -17,7 +17,7 @@ def describe_events(events: tuple[Event, ...], width: int) -> str:
     lines = []
     for event in reversed(events):
         line = f"{marks.get(event.level, '?')} {event.at[11:19]} {say_event(event)}"
-        # What went wrong ends with its reason, which has to be read on a narrow screen too.
+        # What went wrong ends with its reason, which must be readable on a narrow screen too.
         is_short = event.level == "info"
         lines += [shorten(line, width)] if is_short else _fold(line, width)
     return "\n".join([_("Events, newest first (! warning, × error)"), *lines])

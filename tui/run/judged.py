@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many drives of a campaign are accepted, in letters to be read across a room. Pure.
 
-Told by sign, word and place, so that no colour is needed. A quick look has a word and a sign of its
-own: nothing of it looks like a full acceptance.
+Shown by sign, word and place, so that no colour is needed. A quick look has a word and a sign of
+its own: nothing of it looks like a full acceptance.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ _WORDS = {
     "¼": N_("QUICK LOOK"),
     "+": N_("ACCEPT"),
 }
-"""In this order: what somebody has to act on comes first."""
+"""In this order: what the user must act on comes first."""
 _HEIGHT = 6
 """Lines of one figure, with the one below it."""
 

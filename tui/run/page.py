@@ -401,7 +401,7 @@ def describe_steps(
         line = (
             f"{shorten_name(name, longest):{longest}}  {step.kind:9} {part:>9} {share:>6} {warm:>6}"
         )
-        # What keeps a step from going on has to be seen: a drive that does not answer, for one.
+        # What keeps a step from going on must be seen: a drive that does not answer, for one.
         what = "" if step.part and total > 0 else say(each.progress.label)
         lines.append(shorten(f"{line}  {what}".rstrip(), width))
     return "\n".join(lines)

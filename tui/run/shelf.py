@@ -19,7 +19,7 @@ from tui.widgets.figures import draw_bar
 LEAST_DRIVES = 3
 """Fewer are shown with their charts."""
 
-# In the order of urgency: what wants somebody comes first.
+# In the order of urgency: what needs the user comes first.
 _STATES = (
     *(N_("GAVE UP"), N_("FAILED"), N_("REJECT"), N_("missing"), N_("no answer")),
     *(N_("remarks"), N_("paused"), N_("pausing"), N_("running"), N_("waiting")),
@@ -79,7 +79,7 @@ class ShelfLine:
 
     @property
     def sign(self) -> str:
-        """What tells the state beside its word; a blank where nobody has to look."""
+        """The sign of the state beside its word; a blank if the user need not look."""
         own = _SIGN_OF_STATE.get(self.state, "")
         return own or (_FAILED_SIGN if self.has_failed else " ")
 
@@ -199,7 +199,7 @@ def _describe_verdict(campaign: Campaign, drive_id: int) -> str | None:
 
 
 def find_order(number: int, campaign: Campaign) -> Order:
-    """As somebody wants it; of a campaign that has ended, what is to be acted on comes first."""
+    """As the user wants it; of a campaign that has ended, what is to be acted on comes first."""
     return ORDERS[2] if number == 0 and campaign.state == "done" else ORDERS[number]
 
 

@@ -27,9 +27,9 @@ _TYPED = 6
 def required_text(drive: DriveRow, others: Iterable[DriveRow]) -> str:
     """What must be typed: the last six characters of the serial, or all of a shorter one.
 
-    More where another drive ends alike, so that what is typed tells this one from all that are
-    here. The WWN stands in where there is no serial. Where the serial may be other drives' too,
-    the model and the size follow. What is shown is what is typed, escapes included.
+    More if another drive ends alike, so that what is typed distinguishes this one from all that
+    are here. The WWN is used if there is no serial. If the serial may be other drives' too, the
+    model and the size follow. What is shown is what is typed, escapes included.
     """
     own = drawable(drive.identity)
     endings = {drawable(each.identity).casefold() for each in others} - {own.casefold()}

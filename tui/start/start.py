@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 async def start_composed(app: "KaltstartApp", composed: ComposedCampaign) -> None:
-    """Ask the engine to start it, unless a drive has changed meanwhile, which is told."""
+    """Ask the engine to start it, unless a drive has changed meanwhile, which is reported."""
     for drive in composed.drives:
         problem = find_change(app, drive)
         if problem:

@@ -23,7 +23,7 @@ _ANSWER = re.compile(rb"\x1b\[(\d+);(\d+)R")
 
 
 def get_size(descriptor: int) -> tuple[int, int]:
-    """Columns and rows as the kernel has them; 0, 0 where nobody told it."""
+    """Columns and rows as the kernel has them; 0, 0 if they were never set."""
     rows, columns, _, _ = struct.unpack(
         "HHHH", fcntl.ioctl(descriptor, termios.TIOCGWINSZ, b"\0" * 8)
     )

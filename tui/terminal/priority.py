@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scheduling: drawing waits for measuring; the first page and keys wait for nothing.
 
-Who listens for keys never steps back: it sleeps but for them, and a key it has not read yet can
-hurry nobody. Coming forward again takes root, which the interface is on the stick; elsewhere it
-stays behind.
+The thread that listens for keys never steps back: it sleeps except for them, and a key that it has
+not read yet cannot raise the others. Raising priority takes root, which the interface is on the
+stick; elsewhere it stays behind.
 """
 
 import os
@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 KEY_S = 0.5
-"""So long after a key nobody steps back: a slow processor has begun to draw what it leads to."""
+"""So long after a key no thread steps back: a slow processor has begun to draw its effect."""
 
 # As its unit starts it. What a key leads to takes as much of the processors as it would behind
 # others, only sooner.
@@ -52,7 +52,7 @@ def listen() -> None:
 
 
 def come_forward() -> None:
-    """A key came: what it leads to waits for nobody, if drawing has stepped back at all.
+    """A key came: what it leads to is no longer drawn last, if drawing has stepped back at all.
 
     To be called by who listens: it is the only one that need not wait for its turn first.
     """
@@ -64,7 +64,7 @@ def come_forward() -> None:
 
 
 def is_forward() -> bool:
-    """Whether a key waits for nobody now."""
+    """Whether the threads are at their full priority now."""
     return _current.came_forward_s is not None
 
 
@@ -78,7 +78,7 @@ def step_back_again(*, quiet_s: float = KEY_S) -> None:
 
 
 def _renice(nice: int) -> None:
-    """Each thread by itself: Linux has a nice value per thread, new ones take their maker's.
+    """Each thread separately: Linux has a nice value per thread, new ones inherit their maker's.
 
     The caller's own comes last when it steps back, so that it does not wait halfway.
     """

@@ -8,7 +8,7 @@ _SLOWEST_S = 10.0
 _SHARE_BESIDE_STEP = 0.01
 """Of one processor, what the interface may take while a workload runs."""
 _SHARE_UNATTENDED = 0.003
-"""The same where nobody has pressed a key for `UNATTENDED_S`."""
+"""The same once no key was pressed for `UNATTENDED_S`."""
 UNATTENDED_S = 30.0
 
 

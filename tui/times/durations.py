@@ -26,7 +26,7 @@ _COUNTED_APART = frozenset({"on", "cycles", "train", "charts", "wake_margin", "a
 _ANY = 1000
 """More than a plan has drives."""
 _GRAIN_S = 10.0
-"""Finer than anything is shown, and nothing is drawn anew meanwhile."""
+"""Finer than anything shown, and nothing is redrawn meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def _name_step(plan: dict[str, Any], row: WorkRow) -> Work:
     return name_work(row.kind, table, _name_subject(row), at_once=find_at_once(plan, table))
 
 
-# What was planned stands as it was, and parsing costs more than all the rest.
+# A stored plan does not change, and parsing costs more than all the rest.
 @lru_cache(maxsize=256)
 def _read_plan(text: str) -> dict[str, Any]:
     try:
@@ -133,7 +133,7 @@ def _find_workload(plan: dict[str, Any], index: int) -> dict[str, Any]:
 
 
 def list_workloads(plan: dict[str, Any]) -> list[dict[str, Any]]:
-    """Each `[[workload]]`, and behind all of them again those that run once more (`parse_plan`)."""
+    """Each `[[workload]]`, and after all of them those that run a second time (`parse_plan`)."""
     tables = plan.get("workload", [])
     return [*tables, *(table for table in tables if table.get("again") is True)]
 

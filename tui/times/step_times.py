@@ -2,7 +2,7 @@
 """The estimated duration of each step of a plan, before it starts. Pure.
 
 By what this stick has timed (`estimate`); else by what the plan itself says, or by what such drives
-usually do, and told as such. Takes plans without mistakes, as TOML has them.
+usually do, and marked as such. Takes plans without mistakes, as TOML has them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -62,7 +62,7 @@ class StepTime:
     device: str
     """The drive's identity or `array`, drawable."""
     seconds: float | None
-    """None: nobody can tell before it was done once."""
+    """None: unknown until it was done once."""
     source: str = ""
     """timed: on this stick; plan: the longest that the plan lets it take; usual: by what such
     drives do"""

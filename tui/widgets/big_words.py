@@ -5,7 +5,7 @@ from tui.charset import HALVES
 
 _UPPER, _LOWER, _BOTH = HALVES[0], "▄", "█"
 _ROWS = 5
-# Five rows each, from the top; `#` is ink. Capitals, figures and what stands between them.
+# Five rows each, from the top; `#` is ink. Capitals, figures and what comes between them.
 _GLYPHS = {
     "A": " ## |#  #|####|#  #|#  #",
     "B": "### |#  #|### |#  #|### ",

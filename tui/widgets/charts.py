@@ -18,7 +18,7 @@ from tui.format import show_number
 from tui.widgets.figures import draw_bar
 
 UNKNOWN = "·"
-"""Stands on the axis where there is no value."""
+"""Drawn on the axis where there is no value."""
 
 # Each has a half that is short to write, too.
 _STEPS = (1, 1.2, 1.5, 2, 3, 4, 5, 6, 8, 10)

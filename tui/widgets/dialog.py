@@ -53,13 +53,13 @@ class Dialog[T](ModalScreen[T | None]):
             yield from self.compose_box()
 
     def on_screen_resume(self, event: events.ScreenResume) -> None:
-        """It comes up, or nothing lies over it any more."""
+        """It comes up, or nothing covers it any more."""
         # All was styled when it was made, and nothing else changes the styles of what is not seen.
         event.refresh_styles = False
 
     @abstractmethod
     def compose_box(self) -> ComposeResult:
-        """What stands in the box."""
+        """The content of the box."""
 
     def show_notice(self, text: str) -> None:
         """What must be seen though the box may hide all of the page; empty where nothing must."""

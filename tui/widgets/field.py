@@ -59,7 +59,7 @@ class Field(Input):
     def _on_paste(self, event: events.Paste) -> None:
         """As much of the first line as there is room for, as if it were typed.
 
-        Textual takes nothing of a text that is too long, and says nothing.
+        Textual silently drops a text that is too long as a whole.
         """
         event.stop()
         event.prevent_default()

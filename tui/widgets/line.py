@@ -124,7 +124,7 @@ class Line(Widget):
         return [Region(0, y, width, 1) for y, (old, new) in pairs if old != new]
 
     def _has_outgrown(self) -> bool:
-        """Whether it needs another place now, which has the whole page laid out anew."""
+        """Whether it needs another place now, which makes the whole page lay out again."""
         place = self.content_size
         if not place or self.styles.is_auto_width:
             return self.styles.auto_dimensions

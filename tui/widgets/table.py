@@ -27,7 +27,7 @@ class Table(DataTable[Text]):
         self._cursor_lines = range(0)
 
     def on_resize(self) -> None:
-        """Draw all of it anew.
+        """Redraw all of it.
 
         Textual draws the new size before it sends this event, and takes rows it has drawn already
         from a cache that only the event empties: the cursor's bar would end where it did before.

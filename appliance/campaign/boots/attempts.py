@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A measured boot without a sample: recorded, repeated, abandoned after the last attempt."""
 
-from appliance.campaign.boots.spare_sample import (
-    KeptDrive,
-    KeptRoot,
-    KeptSample,
-    forget_kept,
-    is_kept,
-    read_kept,
-    read_kept_text,
+from appliance.campaign.boots.pending_sample import (
+    BootSource,
+    PendingSample,
+    SourceDrive,
+    has_pending,
+    read_pending,
+    read_pending_text,
+    remove_pending,
 )
 from appliance.campaign.context import CampaignContext, disarm, load_campaign
 from appliance.campaign.drives.booted_array import compare_settings, select_booted_array
@@ -39,9 +39,9 @@ from appliance.store.power_offs import take_back_power_offs
 def settle_armed(context: CampaignContext, campaign_id: int) -> None:
     """The appliance started although a measured boot was due.
 
-    Note the failed attempt, give up after the last.
+    Record the failed attempt; abandon the drive after the last.
     """
-    # Where the engine was restarted and the power did not go, a later start is not its end.
+    # If the engine was restarted and the power did not go, a later start is not its end.
     take_back_power_offs(context.connection, context.this_boot.boot_id)
     campaign = load_campaign(context, campaign_id)
     cycle = armed_cycle(select_cycles(context.connection, campaign_id))
@@ -52,22 +52,22 @@ def settle_armed(context: CampaignContext, campaign_id: int) -> None:
         update_disarmed(context.connection, cycle.id)
         disarm(context)
         return
-    kept = read_kept()
-    is_of_it = kept is not None and _is_of(context, kept, cycle)
+    pending = read_pending()
+    is_of_it = pending is not None and _is_of(context, pending, cycle)
     doubt = ""
-    if kept is not None and is_of_it and kept.sample is not None:
+    if pending is not None and is_of_it and pending.sample is not None:
         try:
-            check_path(cycle, kept.sample)
-            doubt = _find_doubt(context, campaign, find_drive_row(context, cycle), kept.root)
+            check_path(cycle, pending.sample)
+            doubt = _find_doubt(context, campaign, find_drive_row(context, cycle), pending.root)
         except StepFailedError as error:
             doubt = error.message
         if not doubt:
-            _take_over(context, campaign, cycle, kept, kept.sample)
+            _import_sample(context, campaign, cycle, pending, pending.sample)
             return
     if doubt:
         reason = f"its sample was kept on KALTSTART and is not used: {doubt}"
-    elif kept is not None and is_of_it:
-        reason = f"its sample could not be stored: {kept.reason}"
+    elif pending is not None and is_of_it:
+        reason = f"its sample could not be stored: {pending.reason}"
     elif context.host.power.entry_is_armed(context.this_boot):
         reason = "the boot loader did not take the one-shot entry"
         context.host.power.disarm_entry(context.this_boot)
@@ -75,34 +75,37 @@ def settle_armed(context: CampaignContext, campaign_id: int) -> None:
         reason = (
             "the measured boot did not come back: power cut, crash or hang, or its entry was lost"
         )
-    # Nobody saw what happened: a machine that hangs looks the same as a drive that does.
+    # There is no evidence of what happened: a hung machine looks the same as a hung drive.
     selected = context.host.power.read_selected_entry()
     detail = f"{cycle.entry}: {reason}" + (f"; the loader started {selected}" if selected else "")
     fail_attempt(context, campaign, cycle, reason=reason, detail=detail, blame="other")
-    pass_over_kept(context, campaign_id, doubt or "no boot that was due left it")
+    discard_pending(context, campaign_id, doubt or "no boot that was due left it")
 
 
-def pass_over_kept(context: CampaignContext, campaign_id: int | None, why: str) -> None:
-    """What lies on KALTSTART is of no boot that is waited for: the log has it, and the file goes.
+def discard_pending(context: CampaignContext, campaign_id: int | None, why: str) -> None:
+    """Log and remove the sample on KALTSTART: it belongs to no boot that is waited for.
 
-    Before each arming: what is found afterwards, that boot has left. Raises StickError.
+    Done before each arming, so that whatever is found later was left by that boot. Raises
+    StickError.
     """
-    if not is_kept():
+    if not has_pending():
         return
-    kept = read_kept()
-    if kept is None or (kept.sample and not knows_sample(context.connection, kept.boot_id)):
-        left = kept.describe() if kept else f"its content is no sample: {read_kept_text()}"
+    pending = read_pending()
+    if pending is None or (
+        pending.sample and not knows_sample(context.connection, pending.boot_id)
+    ):
+        left = pending.describe() if pending else f"its content is no sample: {read_pending_text()}"
         record(
             context, "sample-unused", why=why, sample=left, campaign_id=campaign_id, level="warning"
         )
-    forget_kept()
+    remove_pending()
 
 
 def check_path(cycle: CycleRow, sample: BootSample) -> None:
-    """See that the boot loader came from where the plan says. Raises StepFailedError.
+    """Check that the boot loader came from where the plan says. Raises StepFailedError.
 
-    Both have an entry of the same name, so that firmware which does not follow BootNext is told
-    from a boot that did not come back.
+    Both have an entry of the same name, so that firmware which ignores BootNext can be
+    distinguished from a boot that did not come back.
     """
     if sample.path == cycle.path:
         return
@@ -115,23 +118,23 @@ def check_path(cycle: CycleRow, sample: BootSample) -> None:
     raise StepFailedError(told, blame="other")
 
 
-def _is_of(context: CampaignContext, kept: KeptSample, cycle: CycleRow) -> bool:
+def _is_of(context: CampaignContext, pending: PendingSample, cycle: CycleRow) -> bool:
     """Whether it was left by the boot that was armed."""
     return (
         cycle.left_at is not None
-        and kept.replay is None
-        and kept.entry == cycle.entry
-        and kept.boot_id not in {cycle.armed_boot_id, context.this_boot.boot_id}
-        and not knows_sample(context.connection, kept.boot_id)
+        and pending.replay is None
+        and pending.entry == cycle.entry
+        and pending.boot_id not in {cycle.armed_boot_id, context.this_boot.boot_id}
+        and not knows_sample(context.connection, pending.boot_id)
     )
 
 
 def _find_doubt(
-    context: CampaignContext, campaign: CampaignRow, row: CampaignDriveRow, root: KeptRoot | None
+    context: CampaignContext, campaign: CampaignRow, row: CampaignDriveRow, root: BootSource | None
 ) -> str:
-    """Why a kept sample may not be of the boot that was armed; empty where nothing says so.
+    """Why a pending sample may not be of the boot that was armed; empty if there is no reason.
 
-    The same as a measured boot looks at before it stores its sample.
+    The same checks as a measured boot makes before it stores its sample.
     """
     if root is None:
         return "what it was started from is not known"
@@ -139,40 +142,40 @@ def _find_doubt(
         return "it was started from another reference OS"
     try:
         array = select_booted_array(context.connection, campaign.id, row)
-        check_kept_drive(root.drive, row)
+        check_source_drive(root.drive, row)
         if array is None:
             return "it was started from an array" if root.cache or root.set_uuid else ""
         plan = parse_plan(campaign.plan_toml).array
         if plan is None or root.cache is None or root.set_uuid.lower() != array.set_uuid.lower():
             return "it was not started from the array"
-        check_kept_drive(root.cache, array.cache)
+        check_source_drive(root.cache, array.cache)
         compare_settings(root.settings, plan)
     except KaltstartError as error:
         return error.message
     return ""
 
 
-def check_kept_drive(kept: KeptDrive, row: CampaignDriveRow) -> None:
-    """See that it is the drive that was released. Raises RefusedError."""
-    is_named = kept.serial == row.serial if row.serial else kept.wwn == row.wwn
-    is_same_wwn = not row.wwn or kept.wwn == row.wwn
-    is_model = row.released_model in {kept.model, kept.bare_model or kept.model}
-    if not (is_named and is_same_wwn and is_model and kept.size_bytes == row.released_size_bytes):
+def check_source_drive(source: SourceDrive, row: CampaignDriveRow) -> None:
+    """Check that it is the drive that was released. Raises RefusedError."""
+    is_named = source.serial == row.serial if row.serial else source.wwn == row.wwn
+    is_same_wwn = not row.wwn or source.wwn == row.wwn
+    is_model = row.released_model in {source.model, source.bare_model or source.model}
+    if not (is_named and is_same_wwn and is_model and source.size_bytes == row.released_size_bytes):
         raise RefusedError(f"it was not started from drive {row.identity}")
 
 
-def _take_over(
+def _import_sample(
     context: CampaignContext,
     campaign: CampaignRow,
     cycle: CycleRow,
-    kept: KeptSample,
+    pending: PendingSample,
     sample: BootSample,
 ) -> None:
-    """A sample that the database did not take when it was measured.
+    """Store a sample that the database did not accept when it was measured.
 
-    Whether its drive kept or lost its power on the way, nobody has asked it.
+    Whether the drive lost its power in between was never asked.
     """
-    why = f"the sample was kept on KALTSTART ({kept.reason})"
+    why = f"the sample was kept on KALTSTART ({pending.reason})"
     with transaction(context.connection):
         insert_sample(
             context.connection,
@@ -186,11 +189,11 @@ def _take_over(
             "sample-kept",
             drive=find_drive_row(context, cycle).identity,
             cycle=cycle.cycle,
-            what=kept.reason,
+            what=pending.reason,
             campaign_id=campaign.id,
             level="warning",
         )
-    forget_kept()
+    remove_pending()
 
 
 def fail_attempt(
@@ -202,9 +205,9 @@ def fail_attempt(
     detail: str = "",
     blame: Blame = "drive",
 ) -> None:
-    """One attempt of an armed cycle gave no sample; after the last one the drive is given up.
+    """One attempt of an armed cycle gave no sample; after the last one the drive is abandoned.
 
-    `detail` is what the log says instead of the reason.
+    `detail` is logged instead of the reason.
     """
     drive = find_drive_row(context, cycle)
     with transaction(context.connection):

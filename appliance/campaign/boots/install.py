@@ -34,7 +34,7 @@ def prepare(
 ) -> None:
     """Install on every drive with boots to make that does not have it yet.
 
-    A drive that fails is left out of the boots. Where there is an array, it stands in the place of
+    A drive that fails is left out of the boots. If there is an array, it takes the place of
     its backing drive, and its cache drive has no boots of its own; nor has one whose boots a person
     skipped. Raises PausedByPersonError between two drives, and behind the last; RefusedError where
     no boot entry could be set afterwards.
@@ -48,7 +48,7 @@ def prepare(
         if cycle.state == "planned" and cycle.installs
     }
     for path in set(to_boot.values()):
-        # Somebody formatted KALTSTART while the campaign was paused, or took it to another machine.
+        # KALTSTART was formatted while the campaign was paused, or moved to another machine.
         if why := context.host.power.explain_no_entry(context.this_boot, path=path):
             raise RefusedError(why)
     for row in select_campaign_drives(context.connection, campaign_id):
@@ -67,7 +67,7 @@ def prepare(
                 progress=progress,
             )
         except StickError:
-            raise  # a drive is not to be given up for what the stick does
+            raise  # a drive must not be abandoned for what the stick does
         except KaltstartError as error:
             with transaction(context.connection):
                 update_drive_failed(
@@ -130,7 +130,7 @@ def _install(
                 hand=hand,
             )
     else:
-        # Looked up anew for each drive: /dev/sdX may be another one by now.
+        # Looked up for each drive: /dev/sdX may be another one by now.
         drive = await_drive(context.host, partial(find_released_drive, row=row), tell=context.tell)
         record(context, "install", drive=row.identity, path=drive.path, campaign_id=campaign_id)
         note = partial(record, context, campaign_id=campaign_id)
@@ -161,10 +161,10 @@ def _install(
                     show=lambda plan: hand.ask(partial(note, "clearing", what=plan)),
                     stick_esp=stick.esp_path if has_esp else "",
                 )
-                # From the first write on: what was refused before it is nobody's mark.
+                # From the first write on: a drive refused before that carries no mark of ours.
                 with marks.noted_if_cut(install_uuid):
                     hand.do(install, N_("clearing the drive"))
-                # Boots write nothing: whoever adds a partition is somebody else.
+                # Boots write nothing: a partition added later is not ours.
                 content = marks.read_ends()
     update_installed(
         context.connection, campaign_id, row.drive_id, install_uuid=install_uuid, content=content

@@ -2,7 +2,7 @@
 """A boot of the drive's own system: stored by the appliance, from what that system has reported.
 
 It was started by the firmware, timed itself, and restarted the machine. Its figures count only if
-they answer the order of this very attempt, and if the firmware started the entry it was told to.
+they answer the order of this very attempt, and if the firmware started the requested entry.
 """
 
 from contextlib import suppress
@@ -118,7 +118,7 @@ def read_sample(report: BootReport, cycle: CycleRow) -> BootSample:
 
 
 def _find_start(report: BootReport, since: str | None) -> float | None:
-    """How long after that the kernel started; None where it cannot be told."""
+    """How long after that the kernel started; None if that is not known."""
     if since and report.started_at_s is not None:
         with suppress(ValueError):  # the stick has spoilt it
             return report.started_at_s - parse_timestamp(since)

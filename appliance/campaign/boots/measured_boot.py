@@ -12,15 +12,15 @@ from functools import partial
 
 from appliance.campaign.boots.attempts import check_path, fail_attempt
 from appliance.campaign.boots.next_boot import Outcome, find_forgotten_power_ons, start_next_boot
+from appliance.campaign.boots.pending_sample import (
+    BootSource,
+    PendingSample,
+    SourceDrive,
+    read_pending,
+    save_pending,
+)
 from appliance.campaign.boots.recorded_reads import stop_recording
 from appliance.campaign.boots.sample import find_root_disk, take_sample
-from appliance.campaign.boots.spare_sample import (
-    KeptDrive,
-    KeptRoot,
-    KeptSample,
-    keep_sample,
-    read_kept,
-)
 from appliance.campaign.boots.store_sample import Due, store_sample
 from appliance.campaign.console_keys import Consoles, Keyboards
 from appliance.campaign.context import CampaignContext, Countdown, leave, pause
@@ -53,7 +53,7 @@ from appliance.errors import (
 )
 from appliance.plan.model import ArrayPlan
 from appliance.plan.read import parse_plan
-from appliance.progress import tell_nobody
+from appliance.progress import ignore_progress
 from appliance.reference_os.install import entry_name, is_installed_from
 from appliance.stick.partitions import (
     DATABASE,
@@ -126,7 +126,7 @@ def measure_boot(host: Host) -> None:
                     record(context, "data-repaired", what=repaired, level="warning")
                 _store(context, this_boot.slot, drives, sample, keyboards)
         except (StickError, sqlite3.Error) as error:
-            # Where the sample was stored before, what is kept here is known by its boot.
+            # If the sample was stored already, the saved one is recognised by its boot id.
             said = error.message if isinstance(error, StickError) else str(error)
             host.announce("refused", reason=said)
             _keep(host, stick, drives, sample, reason=said)
@@ -135,15 +135,15 @@ def measure_boot(host: Host) -> None:
 
 def _is_wait_over(keyboards: Keyboards, waited_s: float) -> bool:
     """Whether the power key ends the wait for a program that keeps the database locked."""
-    # Looked at from the beginning, because keyboards that nobody looks at are not open.
+    # Asked from the beginning, because keyboards are only opened when asked.
     return keyboards.is_power_pressed() and waited_s >= LONG_WAIT_S
 
 
 def _await_stick(host: Host, slot: int, keyboards: Keyboards) -> tuple[Sequence[Drive], Stick]:
     """The drives here, and the stick among them: without it the sample is lost.
 
-    It may be gone for a moment, or a second one is plugged in, which may show first: a person is
-    told, and has time to put that right, or to press the power key. Raises StickError.
+    It may be gone for a moment, or a second one may be plugged in and be found first. The user is
+    notified, and has time to put that right or to press the power key. Raises StickError.
     """
     give_up_s = host.clock.monotonic_s() + _STICK_WAIT_S
     told = ""
@@ -240,21 +240,21 @@ def _keep(
     *,
     reason: str,
 ) -> None:
-    """On KALTSTART, what the database does not take.
+    """Save on KALTSTART what the database does not accept.
 
-    None is left there when a boot is armed: a sample that waits is of the boot that was due, and
-    its entry was kept, which has started this one.
+    None is left there when a boot is armed. So a sample that is there already is of the boot that
+    was due, and its entry survived and started this boot.
     """
     try:
         mount_fat(stick)
         this_boot = host.this_boot
         slot = this_boot.slot or 0
         entry = entry_name(slot, charted=this_boot.charted)
-        waiting = read_kept()
+        waiting = read_pending()
         if waiting and waiting.sample and waiting.entry == entry:
             return
-        keep_sample(
-            KeptSample(
+        save_pending(
+            PendingSample(
                 boot_id=this_boot.boot_id,
                 entry=entry,
                 reason=sample.message if isinstance(sample, KaltstartError) else reason,
@@ -266,7 +266,7 @@ def _keep(
         host.announce("refused", reason=str(error))
 
 
-def _find_root(host: Host, slot: int, drives: Sequence[Drive]) -> KeptRoot | None:
+def _find_root(host: Host, slot: int, drives: Sequence[Drive]) -> BootSource | None:
     """What this boot came from; None where it is not known: no sample is taken then."""
     try:
         disk = find_root_disk(slot)
@@ -275,21 +275,21 @@ def _find_root(host: Host, slot: int, drives: Sequence[Drive]) -> KeptRoot | Non
             return None
         drive, cache, set_uuid = members
         if cache is None:
-            return KeptRoot(drive.disk_uuid, KeptDrive.of(drive))
-        with side_work(host, "the array", tell=tell_nobody) as hand:
+            return BootSource(drive.disk_uuid, SourceDrive.of(drive))
+        with side_work(host, "the array", tell=ignore_progress) as hand:
             reading = partial(read_settings, drive, set_uuid=set_uuid)
             settings = hand.do(reading, "reading how it runs")
-        return KeptRoot(
-            read_table_uuid(disk), KeptDrive.of(drive), KeptDrive.of(cache), set_uuid, settings
+        return BootSource(
+            read_table_uuid(disk), SourceDrive.of(drive), SourceDrive.of(cache), set_uuid, settings
         )
     except KaltstartError:
         return None
 
 
-def _give_back(host: Host, keyboards: Keyboards, let_go: Callable[[], None]) -> None:
-    """A boot that cannot be used: back to the appliance, where a person is told.
+def _give_back(host: Host, keyboards: Keyboards, release: Callable[[], None]) -> None:
+    """After a boot that cannot be used: back to the appliance, which reports it.
 
-    Off, where the power key was pressed.
+    Off, if the power key was pressed.
 
     If the boot entry could not be taken back, a restart would come here again, for ever: off then.
     On a BIOS machine the entry is on the stick, which may forget that it was taken back, and
@@ -300,7 +300,7 @@ def _give_back(host: Host, keyboards: Keyboards, let_go: Callable[[], None]) -> 
         host.power.disarm_entry(host.this_boot)
     except KaltstartError:
         is_taken_back = False
-    let_go()
+    release()
     if is_taken_back and not keyboards.is_power_pressed():
         host.power.reboot()
     else:
@@ -352,7 +352,7 @@ def _find_booted(
     plan = parse_plan(campaign.plan_toml).array if array is not None else None
     try:
         members = [(row, find_released_drive(drives, row))]
-        with drive_work(context, campaign.id, members, tell=tell_nobody) as hand:
+        with drive_work(context, campaign.id, members, tell=ignore_progress) as hand:
             look = partial(_look_at_booted, context.host, row, drives, array=array, plan=plan)
             return hand.do(look, "looking at what this system was started from")
     except DriveAbsentError as error:
@@ -388,7 +388,7 @@ def _go_on(
 ) -> None:
     """The next boot; off, where the power key was pressed; or back to the appliance.
 
-    For the report, or because somebody stopped the campaign. Off too, where the stick forgets and
+    For the report, or because the user stopped the campaign. Off too, if the stick forgets and
     keeps the boot entry: it may forget that it was taken, and a restart would come here again.
     """
     outcome = Outcome.FORGOTTEN if is_forgetful else start_next_boot(context, campaign_id)

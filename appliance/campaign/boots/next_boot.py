@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
-from appliance.campaign.boots.attempts import find_drive_row, pass_over_kept
+from appliance.campaign.boots.attempts import discard_pending, find_drive_row
 from appliance.campaign.boots.cool import cool
 from appliance.campaign.context import COUNTDOWN_S, CampaignContext, leave, load_campaign, pause
 from appliance.campaign.drives.booted_array import BootedDrives, select_booted_array
@@ -179,7 +179,7 @@ def _find_hold(
 def find_forgotten_power_ons(
     context: CampaignContext, row: CampaignDriveRow, campaign_id: int, count: PowerCycles
 ) -> str:
-    """Why the machine must not go off again by itself, by the drive's own count; or empty.
+    """Why the machine must not power off again automatically, by the drive's own count; or empty.
 
     On a BIOS machine whose clock keeps no mark it is the only memory.
     """
@@ -208,7 +208,7 @@ def _find_uncounted(
     row: CampaignDriveRow,
     count: PowerCycles,
 ) -> str:
-    """Why the machine must not restart by itself, for want of a count that holds; or empty."""
+    """Why the machine must not restart automatically, for want of a count that lasts; or empty."""
     if forgotten := find_forgotten_power_ons(context, row, campaign.id, count):
         return forgotten
     if _is_counted_elsewhere(context, campaign, cycle, row, count):
@@ -341,7 +341,7 @@ def _fail(
     context: CampaignContext, cycle: CycleRow, row: CampaignDriveRow, error: KaltstartError
 ) -> None:
     """The boot cannot be made."""
-    # What this very system was started from has gone by itself.
+    # What this very system was started from has gone on its own.
     was_used = isinstance(error, DriveAbsentError) and row.slot == context.this_boot.slot
     with transaction(context.connection):
         update_cycle_failed(
@@ -398,7 +398,7 @@ def _arm_entry(
 def _describe_departure(
     campaign: CampaignRow, cycle: CycleRow, row: CampaignDriveRow, *, off: bool, by_clock: bool
 ) -> str:
-    """What comes next, for whoever may stop it; and why, where it was tried before."""
+    """What comes next, for the user, who may stop it; and why, if it was tried before."""
     words = N_("restart, then cycle {number} of {drive}")
     if off:
         words = N_("power off, then cycle {number} of {drive}")
@@ -426,8 +426,8 @@ def _arm_and_leave(
     entry = entry_name(row.slot, charted=cycle.charted) if cycle.installs else ""
     if cycle.starts_installed:
         entry = secrets.token_hex(8)  # by which its report is known
-    # Of a stick that does not let go of it the next start could not tell whose it is.
-    pass_over_kept(context, campaign.id, "the boot that left it is not waited for")
+    # If it stayed on the stick, the next start could not tell which boot left it.
+    discard_pending(context, campaign.id, "the boot that left it is not waited for")
     with transaction(context.connection):
         update_armed(
             context.connection,

@@ -47,7 +47,7 @@ _WAKE_RESERVE_S = 20
 _MAX_RESTART_S = 900
 _MAX_LATE_S = 240
 """Beyond the margin, in which a whole restart is: a machine that starts later after its alarm was
-switched on by somebody, who was told to wait for so long."""
+switched on by the user, who was asked to wait for that long."""
 _READ_COUNTDOWN_S = 15
 """Before the screen goes dark: what is to be done by hand must have been read."""
 _CLOCK_S = 1.0
@@ -59,7 +59,7 @@ def rehearse(
 ) -> Outcome | None:
     """See that the machine wakes for this campaign's cold boots, or that a person has chosen.
 
-    Returns None where the campaign may go on, also where a trial would have to begin and must not.
+    Returns None if the campaign may go on, also if a trial would be due but must not begin.
     """
     campaign = load_campaign(context, campaign_id)
     cycles = select_cycles(context.connection, campaign_id)

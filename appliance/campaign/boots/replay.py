@@ -17,7 +17,7 @@ from pathlib import Path
 
 from appliance.caches.direct import DirectFile, make_buffer
 from appliance.campaign.boots.attempts import fail_attempt, find_drive_row
-from appliance.campaign.boots.spare_replay import keep_replay, sum_times
+from appliance.campaign.boots.pending_replay import save_pending_replay, sum_times
 from appliance.campaign.boots.store_sample import Due, store_sample
 from appliance.campaign.context import CampaignContext, load_campaign
 from appliance.campaign.drives.booted_array import BootedDrives
@@ -96,9 +96,9 @@ def _store(context: CampaignContext, due: Due, measured: _Measured) -> None:
     try:
         store_sample(context, due, BootedDrives(drive), sample, replay)
     except (StickError, sqlite3.Error) as error:
-        # Where the sample was stored before, what is kept is known by its boot.
+        # If the sample was stored already, the saved one is recognised by its boot id.
         said = error.message if isinstance(error, StickError) else str(error)
-        keep_replay(context, cycle, drive, sample, replay, reason=said)
+        save_pending_replay(context, cycle, drive, sample, replay, reason=said)
         raise
     if trouble is not None:
         raise trouble

@@ -152,7 +152,7 @@ def _read_stats(disk: str) -> DiskStats:
 def _wait_for_quiet(disk: str, clock: Clock) -> float | None:
     """When the disk's last read before a quiet second was seen.
 
-    None when it does not come to rest.
+    None if it does not go idle.
     """
     give_up_s = clock.monotonic_s() + _QUIET_TIMEOUT_S
     seen, seen_s = _read_stats(disk).read_ios, clock.monotonic_s()

@@ -193,7 +193,7 @@ def doubt_firmware(sample: BootSample, *, passed_s: float | None) -> BootSample:
 
 
 def _find_start(context: CampaignContext, since: str | None) -> float | None:
-    """How long after that the kernel started; None where it cannot be told."""
+    """How long after that the kernel started; None if that is not known."""
     # Neither a clock that cannot be read nor a time that the stick has spoilt costs the sample.
     with suppress(StepFailedError, ValueError):
         started_at = context.host.power.read_rtc_s() - context.host.clock.monotonic_s()

@@ -2,8 +2,8 @@
 """The campaign's array: made when a step needs it, dismantled before a drive is measured alone.
 
 What may be on the drives is committed before they are written to, so that after a power cut in any
-state the next start knows the array by its set's UUID. One that is not in the database is nobody's
-business here and is never touched.
+state the next start knows the array by its set's UUID. One that is not in the database is never
+touched.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -125,9 +125,9 @@ def open_array(
 
 
 def release(hand: DriveThread) -> None:
-    """Have the kernel let go of any array that still runs. Raises StillMountedError."""
+    """Have the kernel release any array that still runs. Raises StillMountedError."""
     hand.do(partial(release_mounts, "bcache*"), "unmounting what was left mounted")
-    hand.do(partial(release_arrays, tell=hand.tell), "letting go of an array")
+    hand.do(partial(release_arrays, tell=hand.tell), "releasing an array")
 
 
 def _unlock(
@@ -164,7 +164,7 @@ def _make(
     with ExitStack() as noted:
         for member, target in zip(members.both, targets, strict=True):
             marks = _marks_of(context, campaign_id, member, path=target.path, hand=hand)
-            noted.enter_context(marks.noted_if_cut(anew=True))
+            noted.enter_context(marks.noted_if_cut(from_scratch=True))
         with transaction(context.connection):
             insert_array(
                 context.connection,
@@ -190,12 +190,12 @@ def _make(
 def take_apart_array(
     context: CampaignContext, row: ArrayRow, *, stick: Stick, hand: DriveThread
 ) -> None:
-    """Take the array apart, whatever state it is in, and wipe its superblocks.
+    """Dismantle the array, whatever state it is in, and wipe its superblocks.
 
     `hand` works on those of its drives that are here. Raises RefusedError when none is, or one
     carries something else by now; then nothing was written. Raises StepFailedError,
     ArrayStuckError. It stays `parting` then, or `making`, with the reason. A drive that is not here
-    keeps its superblock: the row says so.
+    keeps its superblock, and the row records that.
     """
     release(hand)
     members = select_members(context, row.campaign_id)
@@ -213,7 +213,7 @@ def take_apart_array(
         raise
     with transaction(context.connection):
         if row.state == "made":
-            # Since then only a drive that was left alone can have got some, by itself.
+            # Since then a drive can only have got marks while it was used alone.
             for member in members.both:
                 forget_marks(
                     context.connection, row.campaign_id, member.drive_id, written_over=False
@@ -225,9 +225,9 @@ def take_apart_array(
         marks = _marks_of(context, row.campaign_id, by_role[role], path=drive.path, hand=hand)
         if ours[role]:
             left.append((marks, make_table_uuid()))
-            marks.begin(left[-1][1], anew=True)
+            marks.begin(left[-1][1], from_scratch=True)
         elif row.state == "made":
-            marks.begin(anew=True)  # it carries nothing, and is to go on doing so
+            marks.begin(from_scratch=True)  # it carries nothing, and is to go on doing so
     context.host.announce("array", id=row.campaign_id, set=row.set_uuid, state="parting")
     try:
         if not found:
@@ -305,7 +305,7 @@ def _is_part(
 ) -> bool:
     """Whether it is in the array; else it carries nothing, or what this campaign knows.
 
-    Raises RefusedError when what was in the array is another disk now. Taking apart would leave it
+    Raises RefusedError when what was in the array is another disk now. Dismantling would leave it
     alone, and forget what shows that it is not ours; what comes next would then overwrite it. A
     drive that carries nothing is one that was cleared, or emptied.
     """

@@ -33,7 +33,7 @@ class BootedDrives:
     """What a measured boot comes from, as it is here now."""
 
     drive: Drive
-    """The one that boots by itself, or the array's backing drive."""
+    """A single drive that boots, or the array's backing drive."""
     array: BootedArray | None = None
     cache: Drive | None = None
     """The array's cache drive."""
@@ -56,7 +56,7 @@ class LiveMembers:
 def select_booted_array(
     connection: sqlite3.Connection, campaign_id: int, row: CampaignDriveRow
 ) -> BootedArray | None:
-    """None: the drive boots by itself. Raises RefusedError if its array is gone."""
+    """None: the drive boots without an array. Raises RefusedError if its array is gone."""
     if row.role != "backing":
         return None
     array = select_array(connection, campaign_id)
@@ -147,7 +147,7 @@ def check_root(disk: str, booted: BootedDrives, row: CampaignDriveRow) -> None:
 def find_members(disk: str, found: Sequence[Drive]) -> tuple[Drive, Drive | None, str] | None:
     """The drives below a root on `disk`, by its kernel name, and the UUID of their set.
 
-    A drive by itself has no second one, and an empty UUID. None where they are not found.
+    A single drive has no second one, and an empty UUID. None if they are not found.
     """
     alone = next((drive for drive in found if drive.name == disk), None)
     if alone is not None:
@@ -163,7 +163,7 @@ def find_members(disk: str, found: Sequence[Drive]) -> tuple[Drive, Drive | None
 def check_settings(backing: Drive, *, set_uuid: str, plan: ArrayPlan) -> None:
     """See that the array of `backing`, which the initrd has started, runs as the plan says.
 
-    Nobody else hears of it when set-array (mkosi.images/initrd) fails or has nothing to go by: the
+    Nothing else reports it when set-array (mkosi.images/initrd) fails or has nothing to go by: the
     array then runs with bcache's defaults. Raises StepFailedError, ArrayStuckError.
     """
     compare_settings(read_settings(backing, set_uuid=set_uuid), plan)

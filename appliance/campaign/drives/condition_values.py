@@ -100,7 +100,7 @@ def parse_kernel_options(cmdline: str) -> str:
 
 
 def describe_idle_states(wake_latency_us: str) -> str:
-    """Into which power states an NVMe drive goes by itself between requests (APST)."""
+    """Which power states an NVMe drive enters on its own between requests (APST)."""
     if wake_latency_us == "0":
         return "none"
     return f"wake within {wake_latency_us} µs" if wake_latency_us.isdecimal() else wake_latency_us

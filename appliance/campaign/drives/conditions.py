@@ -3,7 +3,7 @@
 
 Looked at when a campaign starts and at each later start of the machine for it. Reads /sys and what
 drives answered before; asks no drive. What was noted is never changed: another value is another
-row, and a warning in the diary.
+row, and a warning in the event log.
 """
 
 from collections.abc import Sequence

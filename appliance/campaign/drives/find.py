@@ -22,7 +22,7 @@ from appliance.drives.identity_query import AskedIdentity
 from appliance.drives.model import Drive
 from appliance.errors import RefusedError, StepFailedError
 from appliance.phrases import N_
-from appliance.progress import Progress, tell_nobody
+from appliance.progress import Progress, ignore_progress
 from appliance.reference_os.install import esp_partuuid, root_partuuid
 from appliance.store.campaigns import CampaignDriveRow
 from appliance.units import printable
@@ -107,7 +107,7 @@ def await_drive[T](
     host: Host,
     find: Callable[[Sequence[Drive]], T],
     *,
-    tell: Progress = tell_nobody,
+    tell: Progress = ignore_progress,
     hand: DriveThread | None = None,
 ) -> T:
     """What `find` gives, allowing a disk behind USB the time it needs to spin up.

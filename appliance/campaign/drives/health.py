@@ -31,7 +31,7 @@ from appliance.store.health import HealthRow, Moment, insert_health, select_heal
 from appliance.units import printable
 
 DEADLINE_S = 60
-"""For everything smartctl asks of one drive: a disk that has to spin up takes half of it."""
+"""For everything smartctl asks of one drive: a disk that must spin up takes half of it."""
 
 _AT_ONCE = 8
 _DOES_NOT_ANSWER = N_("the drive does not answer, and is not queried any more")
@@ -89,7 +89,7 @@ def store_health(context: CampaignContext, campaign_id: int, moment: Moment) -> 
 
 
 def _ask(host: Host, rows: Sequence[CampaignDriveRow], silent: Mapping[int, str]) -> list[Reading]:
-    """All at the same time, but for a few: one that hangs holds up nobody else.
+    """All at the same time, except a few: one that hangs blocks no other.
 
     `silent`: the drives, by number, that are not asked, and why.
     """

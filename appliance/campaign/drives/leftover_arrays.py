@@ -17,7 +17,7 @@ from appliance.campaign.log import record
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, RefusedError, StepFailedError
 from appliance.phrases import N_, Phrase
-from appliance.progress import Progress, tell_nobody
+from appliance.progress import Progress, ignore_progress
 from appliance.stick.partitions import Stick
 from appliance.store.arrays import ArrayRow, select_leftover_arrays, update_array
 from appliance.store.campaigns import CampaignDriveRow, select_campaign, select_campaign_drives
@@ -114,7 +114,7 @@ def _explain(connection: sqlite3.Connection | None, row: ArrayRow | None, kind: 
 
 
 def forget_overwritten_arrays(context: CampaignContext, drives: Sequence[Drive]) -> None:
-    """Arrays none of whose drives, both here, carries them any more: somebody used them anew.
+    """Arrays that none of their drives carries any more, with both here: the drives were reused.
 
     Only of campaigns that are done: one that is paused finds its own way when it goes on. A drive
     that does not answer may carry anything.
@@ -152,7 +152,7 @@ def _carries(host: Host, drive: Drive, row: ArrayRow) -> bool:
     """Whether the array may still be on the drive."""
     try:
         with side_work(
-            host, drive.path, tell=tell_nobody, names=[drive.name], limit_s=SHORT_S
+            host, drive.path, tell=ignore_progress, names=[drive.name], limit_s=SHORT_S
         ) as hand:
             return hand.do(partial(_shows, host, drive, row), "looking at its superblock")
     except StepFailedError:
@@ -186,7 +186,7 @@ def _answers(path: str) -> bool:
 def take_apart_left_behind(
     context: CampaignContext, set_uuid: str, *, stick: Stick, tell: Progress
 ) -> str:
-    """Take apart an array that a campaign of this stick made; return what became of it.
+    """Dismantle an array that a campaign of this stick made; return what became of it.
 
     Raises RefusedError for any other, and when none of its drives is here; StepFailedError.
     """

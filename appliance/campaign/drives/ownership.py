@@ -4,14 +4,14 @@
 Its reference OS, a file system, or an empty partition table: a step on the bare drive makes one
 before it writes and one when it has ended, and so has a drive that is taken out of an array. Where
 such a step, or the making of one of the others, ends in its middle, both ends of the drive are
-noted as they are, and so are those of an installation that has ended: whoever adds a partition to
-its table leaves the GUID. All of it is read from the medium each time.
+noted as they are, and so are those of an installation that has ended: a partition added to its
+table leaves the GUID as it is. All of it is read from the medium each time.
 
 A mark is forgotten in the database before it is overwritten, so one that is known and not there
 means another disk: the serial number of a USB dock stays when the disk in it is changed. Only of a
 drive whose step was cut off while it wrote nothing need be left; then the number must be its own,
 and nothing may be on it but what was there before and what the step was making: the power may have
-been off for months. Of neither is a drive known on which somebody has made anything else since.
+been off for months. Neither recognises a drive on which anything else was made since.
 """
 
 import sqlite3
@@ -30,7 +30,7 @@ from appliance.drives.own_uuid import is_own
 from appliance.drives.partition_table import write_partition_table
 from appliance.errors import Blame, KaltstartError, RefusedError, StepFailedError
 from appliance.phrases import N_, Phrase
-from appliance.progress import tell_nobody
+from appliance.progress import ignore_progress
 from appliance.reference_os.install import root_partuuid
 from appliance.run import StillRunningError
 from appliance.store.campaigns import CampaignDriveRow, update_marks, update_uninstalled
@@ -62,16 +62,16 @@ class DriveMarks:
 
     @contextmanager
     def noted_if_cut(
-        self, mark_uuid: str = "", *, making: Collection[str] = (), anew: bool = False
+        self, mark_uuid: str = "", *, making: Collection[str] = (), from_scratch: bool = False
     ) -> Iterator[None]:
         """Around writing: where it ends in its middle, what is at both ends of the drive is noted.
 
         Not where the drive was exchanged: it is known as after a power cut then. Nothing is written
         for it: what was begun goes on from what is there. `mark_uuid` is of the table that is there
-        or is being made, `making` are the UUIDs of what else is being made. `anew`: whatever this
-        campaign left on the drive before is about to be overwritten.
+        or is being made, `making` are the UUIDs of what else is being made. `from_scratch`: all
+        that this campaign left on the drive before is about to be overwritten.
         """
-        self.begin(mark_uuid, making=making, anew=anew)
+        self.begin(mark_uuid, making=making, from_scratch=from_scratch)
         try:
             yield
         except ExchangedError:
@@ -84,12 +84,12 @@ class DriveMarks:
             raise
 
     def begin(
-        self, mark_uuid: str = "", *, making: Collection[str] = (), anew: bool = False
+        self, mark_uuid: str = "", *, making: Collection[str] = (), from_scratch: bool = False
     ) -> None:
         """Before writing: store what may be on the drive where power goes, see `noted_if_cut`."""
         found = self._read()
         with transaction(self.context.connection):
-            if anew:
+            if from_scratch:
                 forget_marks(
                     self.context.connection, self.campaign_id, self.drive_id, written_over=True
                 )
@@ -169,7 +169,7 @@ def note_content(host: Host, drive: Drive) -> str:
     """
     try:
         with side_work(
-            host, drive.path, tell=tell_nobody, names=[drive.name], limit_s=SHORT_S
+            host, drive.path, tell=ignore_progress, names=[drive.name], limit_s=SHORT_S
         ) as hand:
             return format_content(
                 hand.do(partial(host.drives.read_content, drive.path), "looking at it")
@@ -190,8 +190,8 @@ def check_drive_marks(
     """Whether this campaign has left anything on the drive; it is there then.
 
     Raises RefusedError where it is not, or where anything else is: a power cut may have lasted
-    months. `blame`: the drive's, where nobody but this campaign can have used it since the last
-    mark was left, with no pause and no older database in between.
+    months. `blame`: the drive's, if only this campaign can have used it since the last mark was
+    left, with no pause and no older database in between.
     """
     has_made = check_file_system(
         context,
@@ -290,7 +290,7 @@ def _list_uuids(found: DriveContent) -> set[str]:
 
 
 def _check_released(row: CampaignDriveRow, change: str) -> None:
-    """Raises RefusedError where this campaign has not written to the drive and somebody else has.
+    """Raises RefusedError if the drive was written to, but not by this campaign.
 
     Power may have gone between the release and the first write, and come back in months.
     """

@@ -18,7 +18,7 @@ from appliance.drives.own_uuid import is_own
 from appliance.errors import StepFailedError
 from appliance.phrases import N_, Phrase
 from appliance.plan.model import Plan
-from appliance.progress import tell_nobody
+from appliance.progress import ignore_progress
 from appliance.reference_os.install import SLOTS, root_partuuid
 from appliance.run import StillRunningError
 from appliance.store.arrays import knows_set
@@ -63,7 +63,7 @@ def _carries_unknown(connection: sqlite3.Connection, host: Host, drive: Drive) -
         return not knows_table(connection, drive.disk_uuid)
     try:
         with side_work(
-            host, drive.path, tell=tell_nobody, names=[drive.name], limit_s=SHORT_S
+            host, drive.path, tell=ignore_progress, names=[drive.name], limit_s=SHORT_S
         ) as hand:
             if drive.file_system == "bcache":
                 set_uuid = hand.do(partial(_read_own_set, host, drive), "looking at its superblock")
@@ -77,7 +77,7 @@ def _carries_unknown(connection: sqlite3.Connection, host: Host, drive: Drive) -
 
 
 def _read_own_set(host: Host, drive: Drive) -> str:
-    """UUID of the array made by a campaign; empty for somebody else's."""
+    """UUID of the array made by a campaign; empty for any other array."""
     superblock = host.drives.read_superblock(drive.path)
     if superblock is None or slot_of_set(superblock.set_uuid) is None:
         return ""

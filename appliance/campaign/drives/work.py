@@ -16,14 +16,14 @@ from appliance.drive_thread import DriveSilentError, DriveThread, Silence
 from appliance.drives.deadlines import read_patience_s
 from appliance.errors import Blame, KaltstartError, StepFailedError, blaming
 from appliance.phrases import N_, Phrase, join_phrases
-from appliance.progress import Progress, tell_nobody
+from appliance.progress import Progress, ignore_progress
 from appliance.units import printable
 
 SHORT_S = 60.0
 """Where nothing depends on the answer: no drive fails for that."""
 _DETACH_S = 10.0
 _UNKNOWN_S = 600.0
-"""For what asks the kernel and udev, and no drive: udev may be held up by one."""
+"""For what asks the kernel and udev, and no drive: a drive may block udev."""
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def drive_work(
 
     Raises DriveSilentError where one of them was left behind before and does not answer yet, and in
     the place of ArrayStuckError. One that is left behind now is known from then on, and in the
-    diary.
+    event log.
     """
     for number, (row, live) in enumerate(members):
         with blaming("other") if number else nullcontext():
@@ -52,7 +52,7 @@ def drive_work(
         with (
             suppress(KaltstartError),
             side_work(
-                context.host, "what is mounted of it", tell=tell_nobody, limit_s=_DETACH_S
+                context.host, "what is mounted of it", tell=ignore_progress, limit_s=_DETACH_S
             ) as hand,
         ):
             hand.do(

@@ -60,7 +60,7 @@ _MAX_INTEGER = 2**63 - 1
 """Of SQLite."""
 
 Accept = Callable[[str], None]
-"""Store the answer for people. Raises RefusedError where nobody waits for it any longer."""
+"""Store the answer for people. Raises RefusedError if it is no longer waited for."""
 
 
 class Engine(Protocol):
@@ -76,7 +76,7 @@ class Engine(Protocol):
         """Let a paused one go on, as far as it goes in this boot."""
 
     def merge(self, file_name: str, accept: Accept) -> None:
-        """Take over the campaigns of another stick's database."""
+        """Import the campaigns of another stick's database."""
 
     def try_wake(self, accept: Accept) -> None:
         """Whether the machine wakes by its clock."""
@@ -135,7 +135,7 @@ class Asked:
         update_request(self.connection, self.request.id, "refused", answer, exit_code)
 
     def is_new(self) -> bool:
-        """Nobody has answered it yet."""
+        """Whether it is unanswered so far."""
         request = select_request(self.connection, self.request.id)
         return request is not None and request.state == "new"
 
@@ -155,7 +155,7 @@ class Handler:
     """May be carried out while a campaign is using the machine; all others are refused then."""
     outlives_a_start: bool = False
     """Still meant after the machine was restarted: it names what it is about, or was stored while
-    power was going and means whatever goes on by itself."""
+    power was going and means whatever goes on automatically."""
     writes_files: bool = False
     """On KALTSTART, for people: trouble with that partition is no more than the answer."""
 
@@ -282,7 +282,7 @@ def _stop(asked: Asked) -> str | None:
 
 
 def _pause(asked: Asked, *, campaign_id: int) -> None:
-    """Note that the campaign is to pause. At the engine's start it is one that goes on by itself.
+    """Note that the campaign is to pause. At the engine's start it is one that resumes itself.
 
     Raises RefusedError where it does not run.
     """
@@ -380,7 +380,7 @@ def _skip_step(asked: Asked, *, campaign_id: int, step_id: int) -> None:
 
 
 def _skip_boots(asked: Asked, *, campaign_id: int, drive_id: int) -> None:
-    """Store the boots that a drive still had to make as skipped; its samples stay.
+    """Store the remaining boots of a drive as skipped; its samples stay.
 
     Of a paused campaign only: of all others the next boot may be armed. Raises RefusedError.
     """
@@ -389,7 +389,7 @@ def _skip_boots(asked: Asked, *, campaign_id: int, drive_id: int) -> None:
     if campaign is None or campaign.state != "paused":
         raise RefusedError(f"campaign {campaign_id} is not paused: nothing was skipped")
     drive = _find_drive(connection, campaign_id, drive_id)
-    # The pause has done so; what it could not take back is tried once more.
+    # The pause has done so; what it could not cancel is tried again.
     for reason in take_back_departure(asked.host):
         record(asked, "not-disarmed", what=reason, level="warning")
     with transaction(connection):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans saved on KALTSTART, in the folder plans, each complete or absent.
 
-What is kept here is never started from here, and releases no drive by itself. Nothing but such a
-plan is removed.
+A saved plan is never started from here, and does not release a drive on its own. Nothing but such
+a plan is removed.
 """
 
 from pathlib import Path

@@ -225,7 +225,7 @@ def judge_counters(counters: CacheCounters, *, read_ios: int, is_whole: bool) ->
 
 
 def read_hit_ratio(*, array_read_bytes: int, backing_read_bytes: int) -> float:
-    """The share of the bytes read from the array that its disk did not have to read. Pure.
+    """The share of the bytes read from the array that its disk did not need to read. Pure.
 
     The disk also reads what the cache fills beyond a request: the ratio is never below 0.
     """

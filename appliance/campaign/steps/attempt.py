@@ -101,7 +101,7 @@ class DrivePausedError(PausedByPersonError):
 
 
 class SkippedByPersonError(Exception):
-    """The step under way is stored as skipped: let go of what it works on."""
+    """The step under way is stored as skipped: release what it works on."""
 
 
 class WaitsForPowerOffError(Exception):
@@ -191,7 +191,7 @@ class StepRun:
     _seen: DiskStats = field(init=False, default_factory=lambda: DiskStats(0, 0, 0, 0))
     """The device's counters as they were read last."""
     _accounted: DiskStats = field(init=False, default_factory=lambda: DiskStats(0, 0, 0, 0))
-    """The device's counters up to which every byte stands in a stored row."""
+    """The device's counters up to which every byte is in a stored row."""
     _recorders: StepRecorders | None = field(init=False, default=None)
     _identities: IdentityWatch | None = field(init=False, default=None)
     """None: the step does not write, or its drives cannot be exchanged unnoticed."""
@@ -294,7 +294,7 @@ class StepRun:
             )
         if self.plan.writes:
             self._identities = watch_identities(
-                # Of an array's drive alone the other one is let go of by now.
+                # If a drive of an array is tested alone, the other one is released by now.
                 self.subject.members if opened.drive is None else self.subject.members[:1],
                 ask=self.context.host.drives.ask_identity,
                 clock=self.context.host.clock,
@@ -367,7 +367,7 @@ class StepRun:
         if self._identities:
             self._identities.folder = bench.folder
         with (
-            self._hand.entered(_closed_behind(workload), "letting go of the workload"),
+            self._hand.entered(_closed_behind(workload), "releasing the workload"),
             self._recorders.guarding() if self._recorders else nullcontext(),
         ):
             self._do_parts_of(workload, bench, finished)
@@ -462,7 +462,7 @@ class StepRun:
                 doubt = self._hand.do(look, "looking at the last write")
             if not doubt:
                 return
-            # In this order: where power goes in between, it is doubted once more, and not believed.
+            # In this order: if power goes in between, the part is doubted again and not believed.
             self._power.take_back(part)
             believe = partial(workload.believe_next_power_off, bench)
             self._hand.do(believe, "noting what is known of the last write")
@@ -635,7 +635,7 @@ class StepRun:
         return said
 
     def _is_overwritten_by(self, step: StepRow) -> bool:
-        """Whether it has written every byte of its drive, in order; of the array nobody knows."""
+        """Whether it has written every byte of its drive, in order; unknown for an array."""
         connection = self.context.connection
         size_bytes = next(
             (
@@ -690,8 +690,8 @@ class StepRun:
 def count_earlier(steps: Sequence[StepRow], step: StepRow, *, members: frozenset[int]) -> int:
     """How many steps were at work on what `step` works on, as it is now. Pure.
 
-    `members` are the drives of the array: what runs on it runs on them. It is made anew after one
-    of them was wanted alone.
+    `members` are the drives of the array: what runs on it runs on them. It is made again after one
+    of them was needed alone.
     """
     count = 0
     for each in sorted(steps, key=lambda each: each.position, reverse=True):
@@ -706,7 +706,7 @@ def count_earlier(steps: Sequence[StepRow], step: StepRow, *, members: frozenset
 
 @contextmanager
 def _closed_behind(workload: Workload) -> Iterator[None]:
-    """Let go of what it holds. What went wrong first is what counts."""
+    """Release what it holds. The first failure is the one that counts."""
     try:
         yield
     except BaseException:

@@ -57,7 +57,7 @@ class BenchOrder:
     """Where all is done that may wait for what the step works on."""
     read_counters: Callable[[], DiskStats]
     record: Callable[..., None]
-    """Event and detail, into the diary."""
+    """Event and detail, into the event log."""
     drive_state: str
     mark_blame: Blame
     """Whose fault it is where the drive no longer carries its last mark."""
@@ -70,8 +70,8 @@ def open_drive_bench(order: BenchOrder, *, stick: Stick, drive: Drive) -> Iterat
     """The bench on a drive, for as long as the block lasts.
 
     Raises RefusedError before anything is written when the drive is not released, not the released
-    one, or lacks a mark; StepFailedError when it fails; StillMountedError when it cannot be let go
-    of.
+    one, or lacks a mark; StepFailedError when it fails; StillMountedError when it cannot be
+    released.
     """
     hand, row = order.hand, order.owner
     noted = noted_identity(row)
@@ -159,7 +159,7 @@ def _clear(order: BenchOrder, target: Writable) -> None:
 
 
 def _show_clearing(order: BenchOrder, plan: str) -> None:
-    """In the diary before anything is cleared."""
+    """In the event log before anything is cleared."""
     order.hand.ask(partial(order.record, "clearing", what=plan))
 
 
@@ -188,7 +188,7 @@ def _held(drive: Drive, noted: AskedIdentity | None, ask: AskIdentity) -> Iterat
         try:
             ask_again(drive, noted, ask=ask)
         except StillRunningError as error:
-            # Its own step fails; it was not unlocked, so nothing else has to wait for it.
+            # Its own step fails; it was not unlocked, so nothing else must wait for it.
             raise StepFailedError(
                 f"{drive.path} does not report its identity", hint=error.hint, blame="drive"
             ) from error
@@ -243,7 +243,7 @@ def _marked(order: BenchOrder, target: Writable, *, is_new: bool) -> Iterator[No
     mark_uuid = order.owner.mark_uuid
     if is_new:
         mark_uuid = make_table_uuid()
-        with marks.noted_if_cut(mark_uuid, anew=True):
+        with marks.noted_if_cut(mark_uuid, from_scratch=True):
             _clear(order, target)
             if not marks.leave(mark_uuid):
                 mark_uuid = ""
@@ -284,7 +284,7 @@ def _provide_file_system(order: BenchOrder, target: Writable) -> None:
     )
     written: AbstractContextManager[None] = nullcontext()
     if isinstance(target, Unlocked):
-        written = _marks_of(order, target).noted_if_cut(making=[uuid], anew=True)
+        written = _marks_of(order, target).noted_if_cut(making=[uuid], from_scratch=True)
     else:
         # The ends of an array are not those of its drives, which its own superblocks tell.
         _forget_marks(order)

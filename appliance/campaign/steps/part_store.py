@@ -24,7 +24,7 @@ MOST_PARTS = 64
 
 @dataclass(slots=True)
 class PartStore:
-    """The parts that wait, of all steps that run. For whoever has the turn."""
+    """The parts that wait, of all steps that run. For the thread that has the turn."""
 
     connection: Connection
     clock: Clock

@@ -72,7 +72,7 @@ def _fail_skipped(context: CampaignContext, step: StepRow, why: str) -> None:
 def fail_step(
     context: CampaignContext, step: StepRow, reason: str, *, blame: Blame, told: str = ""
 ) -> None:
-    """Store its end, and say so; `told` is what the log has, where that is more."""
+    """Store its end and report it; `told` is what is logged, if that is more."""
     with transaction(context.connection):
         update_step_ended(
             context.connection, step.id, "failed", reason=printable(reason), blame=blame

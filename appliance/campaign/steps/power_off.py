@@ -143,7 +143,7 @@ class StepPower:
                 # A person has stopped it: no drive fails for a clock that keeps its alarm.
                 record(context, "not-disarmed", what=str(error), level="warning")
             return False
-        # Nobody can be told anything, nor ask for anything: the database is closed by then.
+        # Nothing can be reported, nor asked for: the database is closed by then.
         last = partial(self._write_last, write_last)
         with self.hand.unheard():
             leave(context, partial(_go, context.host.power, last, hushed, self.hand))
@@ -241,9 +241,9 @@ def describe_power_offs(rows: tuple[PowerOffRow, ...]) -> str:
 def _go(
     power: Power, write_last: Callable[[], None], hushed: FlushSwitches | None, hand: DriveThread
 ) -> None:
-    """The stick is let go of: nothing can be stored any more.
+    """The stick is released: nothing can be stored any more.
 
-    Where the drive does not take the last write, the machine stays on, and the step begins anew.
+    If the drive does not accept the last write, the machine stays on and the step starts over.
     """
 
     def write_and_fall_silent() -> None:

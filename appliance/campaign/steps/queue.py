@@ -44,7 +44,7 @@ from appliance.store.steps import (
 
 
 def has_steps_left(context: CampaignContext, campaign_id: int) -> bool:
-    """Whether a step is still to be done, or the array to be taken apart."""
+    """Whether a step is still to be done, or the array to be dismantled."""
     if has_planned_steps(context, campaign_id):
         return True
     return select_array(context.connection, campaign_id) is not None
@@ -63,7 +63,7 @@ def run_steps(context: CampaignContext, campaign_id: int, *, stick: Stick, show:
     one that a person skips is over. If only paused drives are left the campaign pauses.
     Steps that only look at drives run side by side.
     A drive that does not answer fails its own steps only. Raises StoppedByPersonError and what
-    holds up the whole campaign (StickError, StillMountedError): steps can be resumed then.
+    blocks the whole campaign (StickError, StillMountedError): steps can be resumed then.
     """
     plan = parse_plan(load_campaign(context, campaign_id).plan_toml)
     steps = select_steps(context.connection, campaign_id)
@@ -297,7 +297,7 @@ def _subject(context: CampaignContext, stick: Stick, step: StepRow, plan: Plan) 
 def _leave_no_array(
     context: CampaignContext, campaign_id: int, *, stick: Stick, show: ShowStep, of: int
 ) -> None:
-    """Take the campaign's array apart. One that cannot be is left, with the reason."""
+    """Dismantle the campaign's array. If that is impossible it is left, with the reason."""
     row = select_array(context.connection, campaign_id)
     if row is None:
         return
@@ -333,7 +333,7 @@ def _is_over(context: CampaignContext, step: StepRow) -> bool:
 
 def _fail(context: CampaignContext, step: StepRow, error: KaltstartError) -> None:
     if _is_over(context, step):
-        # Letting go of what it worked on went wrong.
+        # Releasing what it worked on failed.
         record_step(context, step, "step-note", what=str(error), level="warning")
         return
     blame = error.blame

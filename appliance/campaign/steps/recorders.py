@@ -112,7 +112,7 @@ class StepRecorders:
         return AskedHeat(paths, watched, context.host.clock, start_s, context.host.drives.ask_heat)
 
     def ask_between_parts(self) -> None:
-        """Ask the drives that have to be asked, if it is time to. Call it between parts."""
+        """Ask the drives that have no sensor, if it is time to. Call it between parts."""
         if self._asked.is_due:
             self._hand.do(self._asked.ask, _ASKING)
 
@@ -122,7 +122,7 @@ class StepRecorders:
 
     @contextmanager
     def guarding(self) -> Iterator[None]:
-        """While the workload is at it. What has to be put in order afterwards is not disturbed."""
+        """While the workload is at it. What must be put in order afterwards is not disturbed."""
         self._is_guarding = True
         try:
             yield
@@ -133,7 +133,7 @@ class StepRecorders:
         """Raises StepFailedError where a drive has become too hot, within `guarding` only."""
         if not self._is_guarding:
             return
-        # How hot it became is judged by itself, and by the policy instead of the plan.
+        # How hot it became is judged separately, and by the policy instead of the plan.
         with blaming("other" if self._is_planned_limit else "drive"):
             self._heat.check()
 

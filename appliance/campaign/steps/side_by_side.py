@@ -72,7 +72,7 @@ class SideBySide:
         self._trouble: BaseException | None = None
         """What ends it all, once the steps that run have ended."""
         self._is_ending = False
-        """Whether those were told to end."""
+        """Whether those were asked to end."""
         self._patience = ExitStack()
         """The connection's, while they run."""
         self._is_hurrying = False
@@ -80,7 +80,7 @@ class SideBySide:
     def run(self, runs: Sequence[StepRun]) -> list[tuple[StepRun, RefusedError]]:
         """Do them; those whose drive is not here are given back.
 
-        Raises StoppedByPersonError, PausedByPersonError and what holds up the whole campaign, each
+        Raises StoppedByPersonError, PausedByPersonError and what blocks the whole campaign, each
         when nothing runs any more.
         """
         for each in runs:
@@ -134,7 +134,7 @@ class SideBySide:
     def _begin(self, run: StepRun) -> None:
         step_id = run.step.id
         run.show, run.may_power_off = self._note_progress, False
-        # It has to wait for the turn. One that cannot be started is none that runs.
+        # It must wait for the turn. One that cannot be started does not count as running.
         threading.Thread(
             target=self._serve, args=(run,), name=f"step {step_id}", daemon=True
         ).start()

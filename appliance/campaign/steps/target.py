@@ -54,7 +54,7 @@ class Subject(Protocol):
 
     @property
     def owner(self) -> CampaignDriveRow:
-        """The drive whose marks count, as it stands now: steps change what is on it."""
+        """The drive whose marks count, as it is now: steps change what is on it."""
         ...
 
     @property
@@ -72,7 +72,7 @@ class Subject(Protocol):
 
 @dataclass(slots=True)
 class DriveSubject:
-    """A drive by itself."""
+    """A single drive."""
 
     context: CampaignContext
     stick: Stick
@@ -90,7 +90,7 @@ class DriveSubject:
         if self._array is not None:
             rows = select_members(self.context, self.step.campaign_id).both
             other = next(row for row in rows if row.drive_id != self.step.drive_id)
-            with suppress(RefusedError):  # the array is taken apart without it
+            with suppress(RefusedError):  # the array is dismantled without it
                 live = await_drive(
                     self.context.host, partial(find_released_drive, row=other), tell=tell
                 )
@@ -104,7 +104,7 @@ class DriveSubject:
 
     @property
     def members(self) -> Sequence[Member]:
-        """The drive, and the one that is to be let go of with it."""
+        """The drive, and the one that is to be released with it."""
         member = self.owner, self._live
         return (member,) if self._beside is None else (member, self._beside)
 
@@ -145,7 +145,7 @@ class ArraySubject:
     step: StepRow
     plan: ArrayPlan
     is_begun: bool
-    """Whether a part of the step is stored: its array cannot be made anew then."""
+    """Whether a part of the step is stored: then its array cannot be made again."""
     _members: Sequence[Member] = ()
 
     def find(self, tell: Progress) -> None:

@@ -16,7 +16,7 @@ from appliance.progress import Progress
 from appliance.samples.temperature import Sensor, TemperatureRecorder, find_sensor
 
 REST_CELSIUS = 5.0
-"""How far below its limit a drive has to be that was too hot before."""
+"""How far below its limit a drive must cool down after it was too hot."""
 _REST_TIMEOUT_S = 1800
 # A drive cools by a degree in a minute or two; one that does not, will not.
 _NO_FALL_S = 300
@@ -68,7 +68,7 @@ class HeatWatch:
         return {**self.recorder.latest, **self._asked.latest}
 
     def describe(self, identities: tuple[str, ...]) -> tuple[str, ...]:
-        """What is watched of these drives, each in a sentence for the diary."""
+        """What is watched of these drives, each in a sentence for the event log."""
         said: list[str] = []
         whose = "the plan's" if self._is_planned else "the drive's own"
         for identity in identities:

@@ -18,7 +18,7 @@ from appliance.phrases import N_, Phrase
 from appliance.run import StillRunningError, run
 
 _COMMAND = ["smartctl", "--json=c", "--log=farm"]
-# Seagate's model numbers, and what stands before them behind SCSI.
+# Seagate's model numbers, and the prefix that they have behind SCSI.
 _SEAGATE = re.compile(r"(SEAGATE )?ST\d+[A-Z]")
 
 type Json = dict[str, Any]

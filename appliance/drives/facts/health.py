@@ -33,7 +33,7 @@ _WARNINGS = {
     0x20: "its persistent memory region is read-only or unreliable",
 }
 """The same, by bit."""
-# Whoever is to write there has to do something: 1 needs a write, 4 and 8 failed to reassign.
+# These need action from the writer: 1 needs a write, 4 and 8 failed to reassign.
 _NOT_REPAIRED = frozenset({1, 4, 8})
 # The same: data units are thousands of 512 bytes.
 _DATA_UNIT_BYTES = 512_000
@@ -207,7 +207,7 @@ def _counter(name: str, value: object, unit: str = "1") -> list[Counter]:
 
 def _celsius(value: object) -> float | None:
     known = number(value)
-    # 0 °C is what drives without a sensor say, and nobody tests below freezing.
+    # 0 °C is what drives without a sensor report, and no one tests below freezing.
     if known is None or not known or not _COLDEST_CELSIUS <= known <= _HOTTEST_CELSIUS:
         return None
     return known
@@ -359,7 +359,7 @@ def _unpack(name: str, value: float) -> float:
 def _log(data: Json) -> list[Counter]:
     """What the drive has noted of its past: errors, failed self-tests, attributes that failed.
 
-    Those of temperature are counted apart: most of all that failed, and their limits may be 45 °C.
+    Those of temperature are counted separately: they failed most often, and limits may be 45 °C.
     """
     table = rows(part(data, "ata_smart_attributes"), "table")
     failed = [row for row in table if str(row.get("when_failed") or "-").strip("-")]

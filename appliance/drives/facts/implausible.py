@@ -33,7 +33,7 @@ _FAULTS = frozenset(
 # A counter of 16 or 32 bits that went below zero: no drive has so many of them by chance.
 _BELOW_ZERO = 64
 _FULL_COUNTS = (1 << 16, 1 << 32)
-# What attributes 10 and 187 pack beside their count stands above the lowest 16 bits.
+# What attributes 10 and 187 pack beside their count is above the lowest 16 bits.
 _PACKED_ABOVE = 1 << 16
 # The statistics log of SanDisk's CloudSpeed counts in steps of 13 or 163 and never says 0: all 90
 # captured ones of docs/verdicts-on-real-drives.md.
@@ -53,7 +53,7 @@ _FLIPPING = re.compile(r"CT\d+MX500SSD")
 MOST_HOURS = 24 * 366 * 23
 _SECONDS_PER_HOUR = 3600
 HOURS_APART = 24
-"""How far two counts of hours that a drive keeps may be apart.
+"""How much two counts of hours that a drive keeps may differ.
 
 One of them is rounded. Of nine drives whose FARM and SMART hours are public (farm-check's issues
 14, 18 and 23, the tests' capture) they differ by one hour at most; a reset takes away months."""
@@ -138,7 +138,7 @@ def _reported_doubt(data: Json, counter: Counter, _by_name: ByName) -> str:
 
 
 def _spin_doubt(_data: Json, counter: Counter, _by_name: ByName) -> str:
-    # HGST's HUS7240 say 65536 and 327680: nobody has tried a motor so often.
+    # HGST's HUS7240 report 65536 and 327680: no motor was started so many times.
     packed = counter.value >= _PACKED_ABOVE
     return "more than a counter of 16 bits holds: it packs several figures" if packed else ""
 

@@ -14,7 +14,7 @@ from appliance.drives.facts.unlisted import find_volume_driver
 
 @dataclass(frozen=True, slots=True)
 class KernelTexts:
-    """What the kernel knows of a drive without asking it, as it stands in /sys; empty: nothing."""
+    """What the kernel knows of a drive without asking it, as read from /sys; empty: nothing."""
 
     write_cache: str = ""
     zoned: str = ""
@@ -98,7 +98,7 @@ def _controller_folder(block: Path) -> Path | None:
 
 def _sata_speed(block: Path) -> str:
     # Behind a port multiplier each disk has a link of its own (link1.0 …), which does not tell
-    # whose it is: then nobody says.
+    # whose it is: then it is unknown.
     for above in block.resolve().parents:
         if above.name.startswith("ata") and above.name[3:].isdigit():
             found = sorted(above.glob("link*/ata_link/*/sata_spd"))

@@ -34,7 +34,7 @@ class Carried:
 
 
 def find_carried(transport: str, link: str) -> Carried | None:
-    """What `link` (links.Link.now) carries at most; None where it says nothing."""
+    """What `link` (links.Link.now) carries at most; None if that is not known."""
     if transport == "usb" and link in _USB_BULK:
         name, bytes_s, frame_s = _USB_BULK[link]
         return Carried(name, float(bytes_s), _USB_PHASES * frame_s)
@@ -50,7 +50,7 @@ def find_carried(transport: str, link: str) -> Carried | None:
 
 
 def find_common(transport: str, ends: tuple[str, str]) -> Carried | None:
-    """What a link between both ends carries at most; None where an end says nothing.
+    """What a link between both ends carries at most; None if an end is not known.
 
     Of PCI Express that is the rate of the slower one, and the lanes of the narrower one.
     """

@@ -22,7 +22,7 @@ _PCI_WIDTHS = frozenset({"1", "2", "4", "8", "12", "16", "32"})
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A drive's connection in words; empty where nobody knows."""
+    """A drive's connection in words; empty if it is not known."""
 
     kind: str = ""
     """sata | pci | sas | usb"""

@@ -40,7 +40,7 @@ def read_location(name: str, *, sys: Path = Path("/sys")) -> str:
 def find_slot_folder(name: str, *, sys: Path = Path("/sys")) -> Path | None:
     """The drive's slot of its enclosure (Documentation/ABI/testing/sysfs-class-enclosure).
 
-    `locate` in it switches the slot's light. None for a drive in no enclosure that says so.
+    `locate` in it switches the slot's light. None for a drive that no enclosure reports.
     """
     links = sorted((sys / "block" / name / "device").glob(f"{_ENCLOSURE_LINK}*"))
     return links[0].resolve() if links else None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Querying drives, each in its own thread with its own deadline.
 
-A drive that does not answer holds up nothing: not the others, not whoever reads the answers, not
+A drive that does not answer blocks nothing: not the others, not the reader of the answers, not
 the end of the program (the threads are daemons; what may hang in the kernel is a process of its
 own). It is never asked a second time while the first question hangs.
 """
@@ -35,7 +35,7 @@ _BUG = "internal error during the query; see the journal"
 
 @dataclass(slots=True)
 class RawAnswers:
-    """What a drive has said so far; filled by the thread that asks it."""
+    """What a drive has answered so far; filled by the thread that asks it."""
 
     kernel: KernelTexts = field(default_factory=KernelTexts)
     smart: str = ""
@@ -92,7 +92,7 @@ def ask_drive(drive: Drive, heard: RawAnswers) -> None:
 class DriveQuery:
     """Asks drives, a few at a time, and keeps what they said. For one thread's use.
 
-    Drives are told apart by keys which are new when something else is plugged in: never names.
+    Drives are distinguished by keys that are new once something else is plugged in, never by name.
     """
 
     def __init__(self, ask: Ask = ask_drive, *, clock: Clock = time.monotonic) -> None:
@@ -110,7 +110,7 @@ class DriveQuery:
                 self._questions[key] = self._begin(drive, self._questions.get(key))
 
     def ask_again(self) -> None:
-        """Ask anew at the next step whoever has answered; what is known stays until then."""
+        """Ask again at the next step those that have answered; what is known stays until then."""
         for question in self._questions.values():
             question.is_outdated = True
 

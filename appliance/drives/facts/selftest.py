@@ -21,7 +21,7 @@ NOT_THE_DRIVES = (
     "the self-test was ended early",
 )
 """How a step begins to say why there is no result although nothing is wrong with the drive."""
-# Behind a bridge that lets no question through nobody knows whether there is a self-test.
+# Behind a bridge that lets no question through it is unknown whether there is a self-test.
 _UNASKABLE = ("Unknown USB bridge", "smartctl does not know what kind of drive")
 
 _BAD_ANSWER = 0b111  # bad command line, open failed, a SMART command failed: smartctl(8)
@@ -61,7 +61,7 @@ class SelftestState:
     entries: tuple[Entry, ...] = ()
     """Newest first."""
     last: Entry | None = None
-    """How the last one ended, where the drive says so beside its log, or its log is full."""
+    """How the last one ended, if the drive reports it beside its log, or its log is full."""
     estimate_s: tuple[float | None, float | None] = (None, None)
     """How long the short and the long one take, as the drive says."""
     reason: str = ""
@@ -69,10 +69,10 @@ class SelftestState:
 
 
 def name_device(path: str) -> list[str]:
-    """How smartctl is told whose self-test it is about: the whole drive's.
+    """The arguments that name the device to smartctl for a self-test: the whole drive.
 
     Asked for the log of one namespace, some NVMe drives see an invalid field; smartctl 7.5 asks for
-    the whole drive's by itself (https://github.com/smartmontools/smartmontools/issues/217).
+    the whole drive's on its own (https://github.com/smartmontools/smartmontools/issues/217).
     """
     return ["--device=nvme,0xffffffff", path] if path.startswith("/dev/nvme") else [path]
 

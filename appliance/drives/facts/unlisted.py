@@ -181,7 +181,7 @@ def parse_scan(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def parse_behind_raid(path: str, kind: str, smart: str) -> UnlistedDrive | None:
-    """A physical disk by what `smartctl --xall` says of it; None where it says nothing. Pure."""
+    """A physical disk, from what `smartctl --xall` prints; None if that is nothing. Pure."""
     asked = parse_identity(smart)
     if asked is None:
         return None

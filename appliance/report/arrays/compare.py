@@ -73,7 +73,7 @@ class Comparison:
         """Of what the cache drive is better than the backing drive, how much the array reaches.
 
         In the figure's own unit: seconds saved, or rate gained. None where the cache drive is not
-        better by more than the tolerance: a share of next to nothing says nothing.
+        better by more than the tolerance: a share of next to nothing means nothing.
         """
         advantage = self.advantage
         if advantage is None or advantage < 1.0 + stats.TOLERANCE or "array" not in self.places:

@@ -47,7 +47,7 @@ ARRAY_RULES = (
 
 
 def find_order_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]:
-    """Where the array stands beside its drives: what people made it for."""
+    """How the array compares with its drives: what people made it for."""
     return tuple(
         _judge_order(workload, one)
         for workload in workloads

@@ -3,7 +3,7 @@
 
 What is said of bcache follows the kernel's Documentation/admin-guide/bcache.rst ("Error Handling",
 "Troubleshooting performance") and drivers/md/bcache/super.c (conditional_stop_bcache_device; and
-register_bdev: what was attached to a cache is run by itself only where it is detached or stale).
+register_bdev: what was attached to a cache runs without it only if it is detached or stale).
 """
 
 import tomllib

@@ -2,7 +2,7 @@
 """What speaks against a single boot, and against all times of day. Pure.
 
 A machine that is on before its alarm was off for a shorter time than planned: that alone does not
-make the figure wrong, but nobody knows what else was done to it. An error of the drive costs time.
+make the figure wrong, but what else was done to it is unknown. An error of the drive costs time.
 A clock that was set back leaves only the order of what happened.
 """
 

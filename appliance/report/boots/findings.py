@@ -15,7 +15,7 @@ from appliance.statistics.ratio import find_ratio
 _TOLERANCE = f"{stats.TOLERANCE * 100:.0f} %"
 _GAIN = 1.0 + stats.TOLERANCE
 _EXCLUDED = 1.15
-"""No gain is told where the interval excludes this one: with less, ten boots of a disk would hardly
+"""No gain is reported if the interval excludes this: with less, ten boots of a disk would hardly
 ever show that it has none."""
 _CHANCE = 0.05
 _DRIFT = 0.01
@@ -62,7 +62,7 @@ class Finding:
     subject: str
     text: str
     is_aside: bool = False
-    """Whether it is true and says nothing about a drive."""
+    """Whether it is true but not about a drive."""
 
 
 def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[Finding, ...]:
@@ -117,7 +117,7 @@ def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[
         for series in all_series
         if series.skipped
     ]
-    # What is of the drive is told once, and not of its cold and of its warm boots.
+    # What concerns the drive is reported once, not for its cold and again for its warm boots.
     return tuple(dict.fromkeys(found))
 
 
@@ -477,7 +477,7 @@ def _judge_coldness(all_series: Sequence[Series]) -> list[Finding]:
     boots: dict[tuple[str, str, str], int] = {}
     for series in all_series:
         for (power, proof, reason), count in sorted(series.count_proofs().items()):
-            # Of a proven boot only the fact is told: its counts differ from boot to boot.
+            # Of a proven boot only the fact is reported: its counts differ from boot to boot.
             key = (power, proof, reason if proof == "unproven" else "")
             if series.label not in drives.setdefault(key, []):
                 drives[key].append(series.label)

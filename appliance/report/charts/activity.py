@@ -2,7 +2,7 @@
 """The activity of devices during a step, second by second. Pure.
 
 A long recording is thinned by averaging over whole intervals, bytes over seconds: nothing is left
-out, and the highest single interval is told beside the chart, because a mean hides peaks.
+out, and the highest single interval is given beside the chart, because a mean hides peaks.
 """
 
 from collections.abc import Sequence

@@ -94,7 +94,7 @@ def draw_stacks(
 ) -> str:
     """A bar per entry of `groups`, made of one piece of each series, with its total.
 
-    `highest` is where the scale has to reach at least: charts of the same kind share it.
+    `highest` is what the scale must reach at least: charts of the same kind share it.
     """
     stacks = list(zip(*(series.values for series in bars), strict=True))
     totals = [sum(value[0] for value in stack if value) for stack in stacks]

@@ -61,9 +61,9 @@ def draw_lines(
 ) -> str:
     """Lines of y over x from `x_start`. Empty where there is no point.
 
-    y starts at 0, or is logarithmic where values differ much: else nobody would see a disk beside
-    RAM. With `panel_end`, where x ends, it is one of several that stand under or beside each
-    other, with x and y linear and their axes in line; `highest` is where y has to reach at least.
+    y starts at 0, or is logarithmic if values differ much: else a disk would be invisible beside
+    RAM. With `panel_end`, where x ends, it is one of several that are drawn under or beside each
+    other, with x and y linear and their axes in line; `highest` is what y must reach at least.
     """
     shown = [line for line in lines if line.points]
     if not shown:

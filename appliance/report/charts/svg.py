@@ -33,7 +33,7 @@ class Scale:
     logarithmic: bool
 
     def place(self, value: float) -> float:
-        """Where `value` stands: 0 at the first tick, 1 at the last one."""
+        """Where `value` is: 0 at the first tick, 1 at the last one."""
         first, last = self.ticks[0], self.ticks[-1]
         if self.logarithmic:
             return log10(value / first) / log10(last / first)
@@ -66,7 +66,7 @@ def find_ticks(highest: float) -> list[float]:
 
 
 def format_tick(value: float) -> str:
-    """`0.5`, `200`, `20k`, `1M`: what stands beside an axis."""
+    """`0.5`, `200`, `20k`, `1M`: the label of a tick."""
     for unit, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if value >= 10 * factor or value >= factor > 1e3:
             return f"{value / factor:.12g}{unit}"
@@ -227,7 +227,7 @@ def measure(texts: Iterable[str]) -> float:
 
 
 def shorten(text: str) -> str:
-    """What fits beside a chart; the whole text stands in the legend and in the table."""
+    """What fits beside a chart; the whole text is in the legend and in the table."""
     return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"
 
 

@@ -265,10 +265,10 @@ class ConditionRow:
 
 @dataclass(frozen=True, slots=True)
 class VerdictRows:
-    """The verdicts of a campaign and what stands behind them."""
+    """The verdicts of a campaign and what they are based on."""
 
     judging: JudgingRow | None
-    """None: nobody ever tried to judge it."""
+    """None: judging it was never attempted."""
     verdicts: tuple[VerdictRow, ...]
     limits: dict[int, tuple[LimitRow, ...]]
     """By the drive's id."""
@@ -362,7 +362,7 @@ def select_campaign(
             damaged=damaged,
         )
     finally:
-        # SQLite has rolled back by itself where the stick could not be read.
+        # SQLite has rolled back on its own if the stick could not be read.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
 

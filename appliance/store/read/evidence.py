@@ -35,7 +35,7 @@ class JudgedDriveRow:
 
 @dataclass(frozen=True, slots=True)
 class BootCounts:
-    """The timed boots of a drive by itself."""
+    """The timed boots of a single drive."""
 
     boot_s: tuple[float, ...]
     """Of the valid ones, in their order; of a drive booted cold and warm the cold ones."""
@@ -167,7 +167,7 @@ def select_lost(connection: sqlite3.Connection, campaign_id: int) -> tuple[str, 
 
 
 def is_own_campaign(connection: sqlite3.Connection, campaign_id: int) -> bool:
-    """Whether the campaign ended on this stick, and was not taken over from another one's database.
+    """Whether the campaign ended on this stick, and was not imported from another one's database.
 
     Events without a campaign are not merged: a boot that has a `ready` was one of this stick's.
     """

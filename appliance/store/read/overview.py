@@ -28,7 +28,7 @@ class CampaignRow:
     is_pausing: bool
     """A person has asked for it; it does at its next safe point."""
     is_wake_asked: bool
-    """It is paused because its machine was not seen to wake: a person has to choose."""
+    """It is paused because its machine was not seen to wake: the user must choose."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ class ResultRow:
     valid: int
     at: str
     began_cold: str
-    """proven | unproven; empty where no cold page cache was wished for."""
+    """proven | unproven; empty if no cold page cache was requested."""
     beside: int = 0
     """How many other drives were being tested meanwhile."""
 

@@ -15,7 +15,7 @@ from appliance.workloads.surface.drive import DirectDrive
 from appliance.workloads.surface.slices import REQUEST_BYTES, Piece
 
 _JOIN_S = 5.0
-"""A drive that does not answer keeps its thread until it does: nobody waits for it."""
+"""A drive that does not answer keeps its thread until it does: nothing waits for it."""
 
 
 class _Ended(Exception):  # noqa: N818 - no error: the load is no longer wanted

@@ -161,7 +161,7 @@ class FioWorkload(Workload):
             seed = self._plan.seed + number
             done = self._measure(bench, PRECONDITION, this, seed=seed, state=bench.drive_state)
             if not done.run.valid:
-                # What follows would be told of a drive that was overwritten, and it was not.
+                # What follows would be reported of a drive that was overwritten, and it was not.
                 raise StepFailedError(done.run.problem)
             results += make_results(this, done.run, done.state)
             notes += _notes(done)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Telling a drive that nothing on it is needed any more (TRIM, UNMAP, deallocate).
 
-Its flash can then be written as if it were new. What a drive does with it nobody outside can see.
+Its flash can then be written as if it were new. What a drive does with it is invisible outside.
 Must never be called on a drive that was not released.
 """
 

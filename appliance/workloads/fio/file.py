@@ -48,8 +48,8 @@ def check_fits(bench: Bench, target: Path, end_bytes: int) -> None:
 def lay_out(bench: Bench, target: Path, size_bytes: int, *, seed: int) -> None:
     """Fill `target` with `size_bytes`, unless an earlier start has done so.
 
-    A file lies there for later steps as well; a bare drive is written anew in each step, as nobody
-    knows what is on it. Raises StepFailedError when it does not fit or cannot be written.
+    A file stays there for later steps; a bare drive is written in each step, because its content is
+    unknown. Raises StepFailedError when it does not fit or cannot be written.
     """
     check_fits(bench, target, size_bytes)
     bare = bench.folder is None

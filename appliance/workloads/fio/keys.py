@@ -39,7 +39,7 @@ _DEFAULT_MAX_ROUNDS = 25
 _DEFAULT_WARM_UP_ROUNDS = 10
 _SEQUENTIAL_BYTES = 1 << 20
 _ROUNDS = {PRECONDITION: "pass-", WARM_UP: ""}
-"""What stands before a round's number; `round-` where it is a test's."""
+"""The prefix of a round's number; `round-` for a test's."""
 
 SpeedTest = Literal["seq1m-q8t1", "seq1m-q1t1", "rnd4k-q32t1", "rnd4k-q1t1"]
 SPEED_TESTS = frozenset(get_args(SpeedTest))

@@ -129,7 +129,7 @@ def _is_rate(figure: Figure) -> bool:
 
 
 def find_series(workload: Workload) -> list[tuple[LegendView, tuple[Test, ...]]]:
-    """What stands side by side: drives, and on an array its cache modes where they are compared."""
+    """What is shown side by side: drives, and on an array its cache modes if they are compared."""
     series = []
     for step in workload.steps:
         tests = find_tests(step)
@@ -333,7 +333,7 @@ def _judge(workload: Workload) -> Iterable[Finding]:
         for test in own
         if all_tellable(test.window) and test.mode not in {FRESH, USED}
     ]
-    # Of one array in several modes the modes are told, not the array each time.
+    # For one array in several modes the modes are named, not the array each time.
     several = len({label for label, _ in tests}) > 1 and all(test.mode for _, test in tests)
     for name in dict.fromkeys(test.name for _, test in tests):
         told = []

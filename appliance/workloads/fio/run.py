@@ -31,13 +31,13 @@ from appliance.workloads.matrix.keys import MatrixVariant
 from appliance.workloads.raw_files import stick_trouble, write_durably
 from appliance.workloads.sweep.keys import SweepVariant
 
-# Slow is not hung: as long as a drive moves anything, nobody but a person ends its job. After its
+# Slow is not hung: as long as a drive moves anything, only the user ends its job. After its
 # runtime fio still waits for what it has written to reach the drive, which may take hours.
 _SILENCE_S = 15 * 60
 _BUFFER_SHARE = 0.25
 # Where RAM runs out nevertheless, the kernel is to end fio, not the engine (-900) nor the rest (0).
 _OOM_SCORE_ADJ = 500
-# fio says so, and exits as if nothing had been (backend.c, do_io: that error is only logged).
+# fio prints this, and exits with success (backend.c, do_io: that error is only logged).
 _FSYNC_FAILED = "end_fsync failed"
 _NO_DIRECT = re.compile(r"does not support (O_DIRECT|direct=1)")
 
@@ -142,9 +142,9 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
 
 
 def _watch(bench: Bench, job: FioJob, *, label: str, before: DiskStats) -> Callable[[], None]:
-    """What to do while fio runs: tell how far it is, and give up on a drive that does not answer.
+    """What to do while fio runs: report progress, and abandon a drive that does not answer.
 
-    Within its runtime a job may be silent, as it was told to think or was answered by RAM.
+    Within its runtime a job may be silent: it has a think time, or RAM answers it.
     """
     start_s = time.monotonic()
     last, silent_since_s = before, start_s + job.runtime_s

@@ -140,7 +140,7 @@ class FioModesWorkload(Workload):
         run = run_fio(bench, job, label=name)
         served = array.read_members().backing.read_bytes - before
         if not run.valid:
-            # What follows would be told of a cache that was warmed up, and it was not.
+            # What follows would be reported of a cache that was warmed up, and it was not.
             raise StepFailedError(run.problem)
         return run, hit_ratio(run.device_read_bytes, served)
 

@@ -89,7 +89,7 @@ def _lay_out(
     seed: int,
     free_bytes: int,
 ) -> None:
-    """Write all files anew; the manifest comes last, so that it never speaks of half a set.
+    """Write all files; the manifest comes last, so that it never describes half a set.
 
     In the order of their names, which `first_touch` counts on.
     """

@@ -55,7 +55,7 @@ class Reader(Protocol):
     """One way to read a whole file."""
 
     def read(self, file: LotteryFile, pulse: Pulse) -> bool:
-        """Read all of it; True when the program answered by itself, without the kernel.
+        """Read all of it; True when the program's own buffer answered, without the kernel.
 
         Raises StepFailedError.
         """

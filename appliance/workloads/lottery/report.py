@@ -113,7 +113,7 @@ class Touches:
     firsts: int
     repeats: int
     first_bytes_s: float
-    """Each file as often as it is among the repeats."""
+    """Each file as many times as it is among the repeats."""
     repeat_bytes_s: float
     chance: Chance
     """That reads in any order would have first touches as slow among them."""
@@ -125,7 +125,7 @@ class Touches:
     served_before_share: float
     """Of the first touches' bytes, how much the drive had served in earlier passes, 0 to 1.
 
-    1 of a pass that was interrupted before, of which nobody knows how much.
+    1 for a pass that was interrupted before: how much of it is unknown.
     """
     files_bytes: int
     """Of all files together."""

@@ -2,7 +2,7 @@
 """The lottery (A2–A4): files drawn by tickets and read whole, in passes with known caches.
 
 Owns the passes' preparation and what their tickets add up to. Must never call a read cold or warm
-that was not looked at, and never read a file but for a ticket or to warm it. An array comes to rest
+that was not looked at, and never read a file but for a ticket or to warm it. An array goes idle
 before each pass: even a warm one asks the drive for what does not fit into RAM.
 """
 
@@ -67,7 +67,7 @@ class LotteryWorkload(Workload):
         begun = read_list(memory)
         keep(memory, json.dumps([*begun, part]))
         targets = self._targets(bench)
-        # The kernel forgets a bare drive's pages when nobody has it open any more.
+        # The kernel drops a bare drive's pages once it is no longer open.
         with kept_open(targets):
             proven, reason = self._set_cache(bench, this, targets)
             tickets, kept = self._read_all(bench, this, proven=proven)
@@ -121,7 +121,7 @@ class LotteryWorkload(Workload):
         return drop_page_cache(targets)
 
     def _read_all(self, bench: Bench, part: PassPart, *, proven: bool) -> tuple[list[Ticket], int]:
-        """The tickets in their order, and how many the program answered by itself."""
+        """The tickets in their order, and how many the program's own buffer answered."""
         available = read_memory("MemAvailable")
         reader = make_reader(part.kind, available_bytes=available)
         plan = self._plan
@@ -151,7 +151,7 @@ def _take_ticket(
     pulse: Pulse,
     proven: bool,
 ) -> tuple[Ticket, bool]:
-    """Read one file, timed; True when the program answered by itself."""
+    """Read one file, timed; True when the program's own buffer answered."""
     resident = page_stats(file.path, offset=file.offset, length=file.length).resident_bytes
     device_before = bench.read_counters().read_bytes
     faults_before = resource.getrusage(resource.RUSAGE_THREAD).ru_majflt
@@ -230,7 +230,7 @@ class _Rows:
     def of_pass(self, tickets: Sequence[Ticket]) -> tuple[Result, ...]:
         """How much faster a repeat was than the first touch; nothing where none was repeated.
 
-        First touches count as often as their files are among the repeats.
+        First touches count as many times as their files are among the repeats.
         """
         pairs = pair_touches([ticket.file for ticket in tickets])
         first = [tickets[place] for place, later in pairs for _ in later]

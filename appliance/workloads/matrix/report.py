@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The matrix: boxes over record sizes for the largest file, and a heat map of the plane. Pure.
 
-RAM and drive are told apart by the bytes that the device served, never by how fast it was.
+RAM and drive are distinguished by the bytes that the device served, never by speed.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The workload `matrix`: file sizes × record sizes × operations through the page cache.
 
-A RAM ballast, if wished for, stands from the first part to the last, as what one part leaves in RAM
-is what the next one meets. Which figures are the RAM's and which the drive's is counted, not
-guessed. An array comes to rest before an operation that reads; RAM keeps what it holds over that.
+A RAM ballast, if requested, stays from the first part to the last, because what one part leaves in
+RAM is what the next one meets. Which figures are the RAM's and which the drive's is counted, not
+guessed. An array goes idle before an operation that reads; RAM keeps its content over that.
 """
 
 from collections.abc import Mapping
@@ -62,14 +62,14 @@ class _Memory:
     free_ram_bytes: int = 0
     """What automatic sizes were made from."""
     written_bytes: int = 0
-    """How much of a bare drive was written; a file says so by its own size."""
+    """How much of a bare drive was written; of a file its size tells."""
 
     def save(self, raw: Path) -> None:
         keep(raw / _MEMORY, seal(asdict(self)))
 
 
 class MatrixWorkload(Workload):
-    """One file per size, made anew for each record size."""
+    """One file per size, made again for each record size."""
 
     def __init__(self, plan: MatrixPlan) -> None:
         self._plan = plan

@@ -40,7 +40,7 @@ class SelftestPlan(WorkloadPlan):
 
     @property
     @override
-    def once_more(self) -> WorkloadPlan | None:
+    def repeat_at_end(self) -> WorkloadPlan | None:
         return replace(self, again=False) if self.again else None
 
     @override

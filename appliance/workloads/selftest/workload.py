@@ -2,7 +2,7 @@
 """A drive's own self-test as a step: started, watched, stopped if necessary. One part.
 
 The drive goes on with it while the engine is restarted; the engine then goes on watching. Must
-never leave a test running that nobody waits for.
+never leave a test running that nothing waits for.
 """
 
 import json
@@ -31,7 +31,7 @@ from appliance.workloads.selftest.keys import SelftestPlan
 _ANSWER_S = 60
 _LOOK_EVERY_S = {"short": 5.0, "long": 60.0}
 _POLL_S = 0.25
-# Until a test that was begun shows: some drives take a moment to say so, some bridges only nod.
+# Until a started test shows: some drives report it late, some bridges only acknowledge.
 _SIGN_S = 30.0
 _SIGN_EVERY_S = 1.0
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -67,7 +67,7 @@ class _End:
 
     entry: Entry
     seconds: float | None
-    """None where nobody looked when it ended."""
+    """None if it was not observed when it ended."""
 
 
 class SelftestWorkload(Workload):
@@ -98,7 +98,7 @@ class SelftestWorkload(Workload):
         try:
             end = self._await_end(bench, begun)
         except BaseException:
-            # Whatever it was, a stop among others: nobody waits for the drive any more.
+            # Whatever it was, perhaps a stop: nothing waits for the drive any more.
             with suppress(KaltstartError):
                 _abort(bench)
             with suppress(OSError):
@@ -217,8 +217,8 @@ def find_left_s(announced_s: float, elapsed_s: float, percent: int | None) -> fl
 def find_result(state: SelftestState, before: tuple[Entry, ...], *, was_running: bool) -> Entry:
     """How the test ended that began when the log was `before`. Pure.
 
-    `was_running`: the drive said so. Without that, what it says beside its log may be of any test
-    before this one. Raises StepFailedError where the drive does not say.
+    `was_running`: as the drive reported. Without that, what it reports beside its log may be of any
+    test before this one. Raises StepFailedError if the drive does not report it.
     """
     if state.entries and state.entries != before:
         return state.entries[0]

@@ -169,7 +169,7 @@ def data_of_size(size_bytes: int, seed: int) -> SqlData:
 def list_dump_lines(data: SqlData, answers: "Answers") -> Iterator[str]:
     """The dump, as `sqlite3 .dump` writes it: one statement a line, each with its newline.
 
-    Several transactions, so that no flush waits long. `answers` is told of every row on the way.
+    Several transactions, so that no flush waits long. `answers` gets every row on the way.
     """
     yield "PRAGMA foreign_keys=OFF;\n"
     yield "BEGIN TRANSACTION;\n"

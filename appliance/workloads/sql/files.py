@@ -89,7 +89,7 @@ class SqlFolder:
 
 
 def prepare_folder(plan: SqlPlan, bench: Bench) -> SqlFolder:
-    """The folder with its dump, found or made anew. Raises StepFailedError."""
+    """The folder with its dump, found or made. Raises StepFailedError."""
     if bench.folder is None:
         raise StepFailedError(
             "the SQL test needs a file system on the drive",

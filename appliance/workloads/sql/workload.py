@@ -114,7 +114,7 @@ class SqlWorkload(Workload):
         return PartResult(results, notes=tuple(notes))
 
     def _restore(self, bench: Bench, part: str) -> bool:
-        """Bring the database to where `part` begins; True when phases had to be repeated.
+        """Bring the database to where `part` begins; True if phases were repeated for that.
 
         It may be behind or ahead of what is stored, as power can go between the two commits.
         """

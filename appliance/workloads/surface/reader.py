@@ -23,7 +23,7 @@ MAX_NARROWING_READS = 600
 """Of one failed request; one of nothing but bad blocks needs 511."""
 MAX_NARROWING_S = 120.0
 """On one failed request: a bad sector may take a drive, with the kernel's own tries, half a minute.
-What was not told apart by then counts as unreadable as a whole, and says so."""
+What was not separated by then counts as unreadable as a whole, and is marked so."""
 MAX_NARROWING_TOTAL_S = 1800.0
 """On one drive; after that each failed request counts as a whole, and a bad drive is soon over."""
 MAX_REREADS = 16
@@ -43,7 +43,7 @@ NOT_REREAD = "not read again"
 SECOND_TRY = "failed, and was read at the second try"
 NOT_NARROWED = "not narrowed down: some of it may be readable"
 _NOT_ASKED = frozenset({errno.ENOMEM, errno.EAGAIN})
-"""The machine could not ask: that says nothing of the drive."""
+"""The machine could not ask: that is not the drive's failure."""
 
 
 class ReadableDrive(Protocol):
@@ -90,7 +90,7 @@ class Reading:
     silent: str = ""
     """Why the drive is taken to answer nothing any more."""
     failed: list[Answer] = field(default_factory=list)
-    """Not told apart yet; the first of them may be under way."""
+    """Not separated yet; the first of them may be under way."""
     pieces: deque[Piece] | None = None
     """Of the first failed one: not asked for again yet; None where it is not looked at yet."""
 
@@ -172,10 +172,10 @@ class SliceReader:
     def break_off(self, *, is_silent: bool) -> Reading:
         """What `read` had found of its slice when it raised; after that this reads no more.
 
-        Of a drive that is silent it is what was told apart by then. Otherwise it waits for the
+        For a drive that is silent it is what was separated by then. Otherwise it waits for the
         reads that are under way, as closing the drive would, and asks for nothing but a block that
-        could be read before. What had failed and was not told apart counts as unreadable as a
-        whole, where the drive answers still.
+        could be read before. What had failed and was not separated counts as unreadable as a
+        whole, if the drive still answers.
         """
         reading = self._under_way or Reading()
         failed = []
@@ -256,7 +256,7 @@ class SliceReader:
                 detail = os.strerror(answer.errno) if answer.errno else "nothing was read"
                 reading.unreadable.append(LbaRange("unreadable", *rest, answer.latency_s, detail))
             else:
-                pieces.append(rest)  # what was given says nothing of why it ended
+                pieces.append(rest)  # what was read does not tell why it ended
         reading.unreadable += [
             LbaRange("unreadable", *piece, failed.latency_s, NOT_NARROWED) for piece in pieces
         ]
@@ -283,7 +283,7 @@ class SliceReader:
         return Piece(answer.first_byte + got, answer.asked_bytes - got)
 
     def _halve(self, piece: Piece) -> tuple[Piece, Piece]:
-        """At a multiple of the smallest range that is told apart."""
+        """At a multiple of the smallest range that is distinguished."""
         middle = piece.first_byte + piece.size_bytes // 2
         cut = -(-middle // self._grain_bytes) * self._grain_bytes
         if cut >= piece.end_byte:
@@ -390,7 +390,7 @@ def join_ranges(ranges: Sequence[LbaRange]) -> list[LbaRange]:
 
 
 def _check_asked(answer: Answer) -> None:
-    """Raises StepFailedError where the machine could not ask: that says nothing of the drive."""
+    """Raises StepFailedError if the machine could not ask: not the drive's failure."""
     if answer.errno in _NOT_ASKED:
         raise StepFailedError(
             f"the machine has too little RAM for the read at byte {answer.first_byte}",

@@ -281,7 +281,7 @@ def _judge(workload: Workload) -> Iterable[Finding]:
     told = []
     for step in workload.steps:
         whole = find_whole(step)
-        # What is wrong is told of a scan without an end, too.
+        # What is wrong is reported for an unfinished scan, too.
         yield from tell_troubles(step)
         if whole is not None and all_tellable([whole]) and whole.get("bw_bytes_s") is not None:
             rates = (whole.get(f"{name}_slice_bytes_s") for name in ("min", "max"))

@@ -20,7 +20,7 @@ from appliance.statistics.stats import find_median, find_share_shown
 from appliance.workloads.surface.keys import SLICES, SurfaceVariant
 
 ALIGNMENT_BYTES = 4096
-"""Of slices, chunks and the smallest range that is told apart: the physical block of today's
+"""Of slices, chunks and the smallest range that is distinguished: the physical block of today's
 drives, and the logical block of 4Kn ones."""
 REQUEST_BYTES = 1 << 20
 """One read. No larger: its latency is all that tells where in it the drive hesitated."""
@@ -30,8 +30,8 @@ each or the processor is slow. More would only make a failure take others with i
 CHUNK_BYTES = 4 * REQUEST_BYTES
 """One place of a sample, at most: long enough that the way there is not all that is measured."""
 WINDOW_BYTES = 16 << 20
-"""What the lowest and the highest rate of a slice are taken over; single requests are too short
-for a rate, a drive's own read-ahead answers some at once."""
+"""The window for the lowest and the highest rate of a slice; single requests are too short for a
+rate, because a drive's own read-ahead answers some at once."""
 SLOW_FACTOR = 10
 SLOW_FLOOR_S = 0.1
 """A read is an outlier above both, the factor being of its slice's median. The floor is twelve

@@ -121,7 +121,7 @@ class SurfaceWorkload(Workload):
 
     @override
     def close(self) -> None:
-        """Let go of the drive."""
+        """Release the drive."""
         self._opened.close()
 
     def _draw(self, number: int) -> tuple[Piece, ...]:

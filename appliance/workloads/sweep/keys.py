@@ -32,7 +32,7 @@ from appliance.units import parse_size
 Distribution = Literal["uniform", "zipf"]
 
 WARM_UP = "warm-up"
-"""Stands where a test's name does."""
+"""Takes the place of a test's name."""
 AFTER_INTERRUPTED = ", after an interrupted warm-up of it"
 """Ends the drive's state at a read of a set that was read before, by a part that is not stored."""
 _MIB = 1 << 20

@@ -86,7 +86,7 @@ def find_reads(step: StepFigures) -> Mapping[str, tuple[Figure, ...]]:
 
 
 def find_metric(test: str) -> tuple[str, float, str]:
-    """What a test is told by, what to divide it by, and the unit then."""
+    """The metric that a test is reported by, its divisor, and the resulting unit."""
     return ("iops", 1.0, "IOPS") if test.startswith("rand") else ("bw_bytes_s", 1e6, "MB/s")
 
 
@@ -322,7 +322,7 @@ def _read_rows(step: StepFigures) -> Iterator[Row]:
 
 
 def _read_values(step: StepFigures) -> Iterator[Values]:
-    """Points of different sizes are no measurements of the same: each stands alone."""
+    """Points of different sizes do not measure the same thing: each is a value of its own."""
     for name, unit, _, value, figures in _read_rows(step):
         if value is not None:
             yield Values(name, unit, [value], figures)

@@ -2,8 +2,8 @@
 """The workload `sweep`: the classic tests on working sets smaller and larger than a cache.
 
 The page cache is bypassed throughout: it is the drive's or the array's cache that is looked at.
-Before each read test the drive comes to rest, or the row says that it did not. An array does so
-before each write test too: bcache no longer takes writes once too much of its cache is dirty
+Before each read test the drive goes idle, or the row says that it did not. An array does so
+before each write test too: bcache accepts no writes once too much of its cache is dirty
 (writeback.h, should_writeback), and of a pair with and without `norandommap` the second would begin
 with what the first left.
 
@@ -11,8 +11,8 @@ With `warm_up_reads` each set is read whole so many times before its first read 
 of these reads took is stored: a drive that learns does not do so in the seconds of a random test,
 which reaches a small part of a set only.
 
-Nothing is emptied between set sizes: a set is written anew before its first read test, so that of
-other sets the cache has nothing that is asked for again, in whatever order the sizes come. Within a
+Nothing is emptied between set sizes: a set is rewritten before its first read test, so that of
+other sets the cache has nothing that is requested again, in whatever order the sizes come. Within a
 set each test trains the cache for the next one, as a row on an array says: where writes go around
 the cache the first read test meets nothing of its set, the second what the first has brought in.
 """
@@ -162,7 +162,7 @@ class SweepWorkload(Workload):
             )
             run = run_fio(bench, job, label=str(variant))
             if not run.valid:
-                # What follows would be told of a set that was warmed up, and it was not.
+                # What follows would be reported of a set that was warmed up, and it was not.
                 raise StepFailedError(run.problem)
             state = judge(
                 run,

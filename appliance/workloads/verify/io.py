@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writing and reading the pattern past the page cache, several requests in flight.
 
-Threads hand the requests over in turn; what one of them works on nobody else touches. An error of
-the drive is a finding, not the end, until there are too many of them.
+Threads hand the requests over in turn; no other thread touches what one of them works on. An error
+of the drive is a finding, not the end, until there are too many of them.
 """
 
 import errno
@@ -234,7 +234,7 @@ def is_last_write_missing(fd: int, pattern: Pattern, blocks: Iterable[Extent]) -
         try:
             _transfer(os.preadv, fd, buffer, block)
         except OSError:
-            continue  # the reading finds it, and says so
+            continue  # the reading finds and reports it
         start = block.first_byte % CHUNK_BYTES
         for at in range(0, block.size_bytes, SECTOR_BYTES):
             sector = bytes(buffer[start + at : start + at + SECTOR_BYTES])
@@ -364,7 +364,7 @@ def _transfer(
 
 
 def _check_is_finding(error: OSError, request: Extent) -> None:
-    """Raises StepFailedError where `error` says nothing of these bytes."""
+    """Raises StepFailedError if `error` is not about these bytes."""
     if error.errno == errno.ENOMEM:
         raise StepFailedError(
             f"the machine has too little RAM for the request at byte {request.first_byte}",

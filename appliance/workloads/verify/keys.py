@@ -76,7 +76,7 @@ class VerifyPlan(WorkloadPlan):
 
     @override
     def expect(self, parts: int, *, drive_bytes: int, bytes_s: float) -> Expected:
-        # Written, read back, and once more after the power was off.
+        # Written, read back, and read again after the power was off.
         moved_bytes = (self.size_bytes or drive_bytes) * (3 if self.power_cycle else 2)
         return Expected(runs=parts, results=8 * parts, moved_bytes=moved_bytes)
 

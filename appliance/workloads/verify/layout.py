@@ -82,7 +82,7 @@ def _cut(piece: Extent) -> Iterator[Extent]:
 
 
 def plan_last_blocks(pieces: tuple[Extent, ...], *, seed: int) -> tuple[Extent, ...]:
-    """The blocks that are written once more right before power goes, sorted; within `pieces`."""
+    """The blocks that are written again right before power goes, sorted; within `pieces`."""
     random = Random(seed + 1)
     blocks = set()
     for _ in range(_LAST_BLOCKS):

@@ -66,7 +66,7 @@ class _Stretch:
 
 @dataclass(frozen=True, slots=True)
 class _Hopeless:
-    """Why a phase was given up, and in which part: what comes after that one is left out."""
+    """Why a phase was abandoned, and in which part: what comes after that one is left out."""
 
     part: str
     reason: str
@@ -83,7 +83,7 @@ class _Memory:
     hopeless: dict[str, _Hopeless] = field(default_factory=dict)
     """By phase."""
     doubted: bool = False
-    """Whether a power-off was made once more, as its last write was not on the drive."""
+    """Whether a power-off was made again, because its last write was not on the drive."""
 
     def save(self, raw: Path) -> None:
         self.freeze(raw)()

@@ -30,7 +30,7 @@ BACKING_FILES = {
 
 @dataclass
 class FakeKernel:
-    """What stands in the files, and what becomes of it."""
+    """What is in the files, and what becomes of it."""
 
     folder: Path
 

@@ -36,7 +36,7 @@ LOST = label_of(SET_UUID, "lost")
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeKernel:
-    """An array that runs; it is let go of at once."""
+    """An array that runs; it is released at once."""
     fake = make_fake_kernel(tmp_path, monkeypatch)
     monkeypatch.setattr(live, "bring_up", lambda *_, **__: ARRAY)
     monkeypatch.setattr(live, "apply_settings", lambda *_: None)
@@ -45,13 +45,13 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeKernel:
 
 
 def silent(_text: str, _done: int, _total: int) -> None:
-    """Nobody looks."""
+    """No one looks."""
 
 
 def carry(
     monkeypatch: pytest.MonkeyPatch, backing: Superblock, cache: Superblock | None
 ) -> list[str]:
-    """What stands on the two; returns where a cache is made again."""
+    """What is on the two; returns where a cache is made again."""
     made: list[str] = []
     on_drives = {BACKING.path: backing, CACHE.path: cache}
     for module in (live, tear_down):

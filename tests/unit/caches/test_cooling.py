@@ -21,7 +21,7 @@ from appliance.caches.cooling import (
     list_pieces,
     plan_cooling,
 )
-from appliance.progress import tell_nobody
+from appliance.progress import ignore_progress
 from appliance.samples.read_list import ReadExtent, ReadList, make_list
 
 _MIB = 1 << 20
@@ -162,7 +162,7 @@ def test_a_drive_forgets_once_more_than_its_flash_was_read(
     found = cool_drive(
         str(path),
         plan_cooling(reads, drive_bytes=size_bytes, seed="x", turn=0),
-        progress=tell_nobody,
+        progress=ignore_progress,
         clock=lambda: drive.now_ns,
     )
     assert (found.is_proven, found.rounds) == (proven, rounds)

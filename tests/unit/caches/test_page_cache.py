@@ -141,7 +141,7 @@ def test_everything_is_written_back_before_it_is_dropped(
 def test_a_drive_that_hangs_while_it_is_mounted_keeps_no_other_from_being_forgotten(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The kernel waits for each file system: what is looked at is dropped by itself."""
+    """The kernel waits for each file system: only what is looked at is dropped."""
     is_mounted = threading.Event()
     asked: list[str] = []
     advised: list[tuple[str, int]] = []

@@ -29,7 +29,7 @@ def no_paths_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture(autouse=True)
 def attentive(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever waits for work on a drive looks often: no test has to wait for that."""
+    """A wait for work on a drive polls often: no test must wait for that."""
     monkeypatch.setattr(drive_thread, "_LOOK_EVERY_S", 0.001)
 
 

@@ -15,7 +15,7 @@ from appliance.campaign.console_keys import ALIVE, Consoles, Keyboards, Listener
 
 SOON_S = 0.05
 _NOW_S = 1_800_000_000.0
-"""By the clock of who listens, which stands: no beat gets old for a test that is late."""
+"""By the listener's clock, which is stopped: no beat gets old for a test that is late."""
 NEVER_S = 600  # far beyond any patience: whoever waits for it fails
 
 

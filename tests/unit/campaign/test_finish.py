@@ -134,7 +134,7 @@ def test_reports_that_another_command_writes_are_waited_for(world: World, fat: P
         command.enter_context(held(fat / "reports"))
         for act in (write_report, delete_report):
             with pytest.raises(StickError, match="another command is writing reports"):
-                act(world.context(), 1)  # a person who asks for it is told at once
+                act(world.context(), 1)  # a person who asks for it gets the answer at once
         finish(world.context(), 1, wait=command.close)
     assert world.events()[-1] == ("report", "reports/1-rack-4")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the boot loader and the clock are told, and that they are asked whether they took it."""
+"""What the boot loader and the clock are given, and the check that they accepted it."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -238,7 +238,7 @@ class KeepingClock(Clock):
         )
 
     def restart(self) -> None:
-        """The kernel starts anew, with an empty /run."""
+        """The kernel starts again, with an empty /run."""
         power._MARK.unlink(missing_ok=True)
         self.show(self.second)
 
@@ -301,7 +301,7 @@ def test_what_firmware_sets_is_no_mark(keeping: KeepingClock) -> None:
 
 
 def test_an_alarm_carries_the_mark(keeping: KeepingClock) -> None:
-    """It comes a few seconds later, and is told as it is."""
+    """It comes a few seconds later, and is reported as it is."""
     power.mark_count(BIOS, 4)
     at_s = power.arm_alarm(90)
     assert 90 <= at_s - RTC_NOW < 110

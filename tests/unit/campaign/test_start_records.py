@@ -410,7 +410,7 @@ def test_what_a_person_let_run_in_this_boot_may_restart(
 def test_an_end_that_the_stick_forgets_is_known_by_the_firmware(
     restarting: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The campaign comes back as unfinished, and would end in a restart once more, for ever."""
+    """The campaign comes back as unfinished, and would end in a restart again, for ever."""
     appliance = _start(restarting, monkeypatch)
     _tell(appliance.connection, "boot-0", "ready", None)
     kept = restarting.path.read_bytes()
@@ -429,7 +429,7 @@ def test_an_end_that_the_stick_forgets_is_known_by_the_firmware(
 def test_an_end_without_its_report_that_the_stick_forgets_is_known_by_the_firmware(
     restarting: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The campaign comes back as done, and its report would end in a restart once more."""
+    """The campaign comes back as done, and its report would end in a restart again."""
     appliance = _start(restarting, monkeypatch)
     _tell(appliance.connection, "boot-0", "ready", None)
     update_campaign_state(appliance.connection, 1, "done")

@@ -43,7 +43,7 @@ _METRICS = (
     "hit_ratio",
 )  # fmt: skip
 
-# Of 20 TB, as it stands in a shelf.
+# Of 20 TB, as in a shelf.
 _LARGE = replace(HDD, size_bytes=20_000_000_000_000)
 
 

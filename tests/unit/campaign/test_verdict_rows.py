@@ -132,7 +132,7 @@ def test_a_campaign_of_another_stick_keeps_its_verdict(
     judge_again(make_site(rows, said), 1)
     assert select_verdicts(rows, 1) == ()
     assert [each for each in events_of(rows, "no-verdict") if "another stick" in each]
-    # One that ended in a start of this stick is judged anew.
+    # One that ended in a start of this stick is judged again.
     rows.execute("UPDATE event SET boot_id = 'mine' WHERE event = 'campaign-done'")
     rows.execute(
         "INSERT INTO event (at, monotonic_s, boot_id, level, event, detail)"

@@ -97,7 +97,7 @@ class World:
     detached: list[list[str]] = field(default_factory=list)
     """Devices whose mounts were taken out of the tree."""
     numbers: dict[str, str] = field(default_factory=dict)
-    """The kernel's, by name: another one for a drive that was plugged in anew."""
+    """The kernel's, by name: another one once a drive was plugged in again."""
     sets: dict[str, str] = field(default_factory=dict)
     """UUIDs of the arrays' sets that drives belong to, by path."""
     counts: dict[str, int] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class World:
     celsius: dict[str, float] = field(default_factory=dict)
     count_source: str = "ATA attribute 12"
     ends: dict[str, str] = field(default_factory=dict)
-    """By path, what stands for the checksum of a drive's ends."""
+    """By path, what replaces the checksum of a drive's ends."""
     signatures: dict[str, set[Signature]] = field(default_factory=dict)
     """By path, what a drive carries beside the file system that udev knows."""
     filled: set[str] = field(default_factory=set)
@@ -129,7 +129,7 @@ class World:
     boot_id: str = "boot-0"
     can_wake: bool = True
     key: bool = False
-    """Whether somebody presses a key in each countdown."""
+    """Whether a key is pressed in each countdown."""
     entry: str = ""
     """The one-shot entry as the firmware keeps it."""
     loader: dict[str, str] = field(default_factory=dict)
@@ -363,7 +363,7 @@ class World:
     # Its drives
 
     def make_access(self) -> DriveAccess:
-        """To what stands here for drives."""
+        """To the stand-ins for drives."""
         return DriveAccess(
             find=lambda: self.drives,
             find_settled=lambda: self.drives,
@@ -585,7 +585,7 @@ class OffError(Exception):
 
 
 class WorldConsoles(Consoles):
-    """In the place of the terminals; somebody presses a key, or nobody does."""
+    """In the place of the terminals; a key is pressed, or none is."""
 
     def __init__(self, world: World) -> None:
         super().__init__(())

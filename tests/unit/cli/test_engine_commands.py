@@ -114,7 +114,7 @@ def test_what_nobody_waits_for_any_longer_is_not_done_later(
     left: int,
     is_answered: bool,
 ) -> None:
-    """A campaign would write to its drives after its caller was told that it did not go on."""
+    """A campaign would write to its drives after its caller got a refusal."""
     _unfinish(database, state)
     monkeypatch.setattr(engine, "_ANSWER_S", 3 * engine._POLL_S)
     found: list[tuple[str, dict[str, object]]] = []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the appliance makes of each captured machine, in words: tests/fixtures/machines/NAME.txt.
 
-`python3 -m tests.unit.drives.describe` writes them anew; look at what changed before committing it.
+`python3 -m tests.unit.drives.describe` rewrites them; look at what changed before committing it.
 """
 
 from collections.abc import Iterator
@@ -142,7 +142,7 @@ def _rows(number: int, drive: Drive, health: Health) -> list[HealthRow]:
 
 
 def main() -> None:
-    """Write all descriptions anew."""
+    """Rewrite all descriptions."""
     for name in NAMES:
         (FOLDER / f"{name}.txt").write_text(describe(load_machine(name)))
 

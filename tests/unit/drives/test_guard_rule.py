@@ -93,6 +93,6 @@ def test_nothing_is_mounted_swapped_to_or_resumed_from_by_itself(words: list[str
 
 
 def test_a_hibernated_systems_place_stays_in_the_firmware() -> None:
-    # The unit would delete the variable, and that system would start anew instead of resuming.
+    # The unit would delete the variable, and that system would boot instead of resuming.
     mask = EXTRA / "etc/systemd/system/systemd-hibernate-clear.service"
     assert mask.read_bytes() == b""

@@ -51,7 +51,7 @@ def test_the_stick_is_never_offered(zoo: Drives) -> None:
     stick = zoo["sdu"]
     assert may_offer(stick, stick=stick) == (False, "this is the Kaltstart stick itself")
     assert refusal(stick, stick) == "this is the Kaltstart stick itself"
-    # Known by its labels even where nobody knows which drive is the stick.
+    # Known by its labels even if it is unknown which drive is the stick.
     assert may_offer(stick, stick=None) == (False, "this is a Kaltstart stick")
 
 

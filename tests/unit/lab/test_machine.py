@@ -100,7 +100,7 @@ def test_a_machine_that_goes_on_has_the_devices_of_the_saved_one() -> None:
     ]
     assert devices[0] == devices[1]
     assert any("order.sock" in word for word in devices[0])
-    # Once it starts again it is a machine of its test, and waits for nobody.
+    # Once it starts again it is a machine of its test, and waits for no one.
     held = "systemd.unit-dropin.kaltstart-engine.service"
     assert held in _credentials(saved)
     assert held not in _credentials(going_on)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Console fonts, taken apart. Real ones are in tests/process/test_fonts.py."""
+"""Console fonts, parsed. Real ones are in tests/process/test_fonts.py."""
 
 import struct
 
@@ -14,7 +14,7 @@ _GLYPHS = b"\0\0\0\0\0\0" + b"\xff\xf0\x80\x10\xff\xf0"
 def test_a_glyph_wider_than_a_byte_and_its_characters() -> None:
     font = parse_psf(_TALL + _GLYPHS + " \xff".encode("latin-1") + "█▓".encode() + b"\xfeA\xff")
     assert (font.width_px, font.height_px) == (12, 3)
-    # What follows 0xFE is a sequence of characters, which nobody draws here.
+    # What follows 0xFE is a sequence of characters, which is not drawn here.
     assert font.numbers == {" ": 0, "█": 1, "▓": 1}
     assert [font.is_set(1, column, 1) for column in range(12)] == [True, *[False] * 10, True]
 

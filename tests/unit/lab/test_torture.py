@@ -73,7 +73,7 @@ def test_a_campaign_that_waits_for_a_person_is_a_loss(tmp_path: Path) -> None:
     result = _result(tmp_path, boots=[(1, 12.345), (2, 11.0)], steps=[1, 2, 3])
     result.outcome, result.reason = "paused", "the drive is in doubt"
     assert find_losses(result) == (
-        "the campaign did not end by itself: paused the drive is in doubt",
+        "the campaign did not end on its own: paused the drive is in doubt",
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The alarm in a machine's clock, and where the clock stands at the next power-on."""
+"""The alarm in a machine's clock, and the time of the clock at the next power-on."""
 
 from datetime import UTC, datetime
 

@@ -30,7 +30,7 @@ HERE = (HDD, SSD, STICK)
 def conflicts(
     *keys: str, drives: tuple[Drive, ...] = HERE, stick: Drive | None = STICK, root_bytes: int = 0
 ) -> tuple[str, ...]:
-    """Of a plan with one drive per text of `keys`; `=X` stands for serial and release X."""
+    """Of a plan with one drive per text of `keys`; `=X` means serial and release X."""
     tables = []
     for each in keys:
         table = f'serial = "{each[1:]}"\nerase = "{each[1:]}"' if each[0] == "=" else each

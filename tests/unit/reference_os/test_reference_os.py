@@ -10,7 +10,7 @@ import pytest
 from appliance.drives import file_system, partition_table
 from appliance.drives.file_system import release_mounts
 from appliance.errors import StepFailedError, StickError, UnreadableProgramError
-from appliance.progress import tell_nobody
+from appliance.progress import ignore_progress
 from appliance.reference_os import install as reference_os
 from appliance.reference_os import loader
 from appliance.reference_os.install import (
@@ -111,7 +111,7 @@ def test_an_esp_has_the_sticks_files_and_no_fallback_loader(tmp_path: Path) -> N
         (stick / name).write_text(text)
     drive.mkdir()
     entries = ("measure-02", "measure-02-chart")
-    copy_loader(stick, drive, entries=entries, progress=tell_nobody)
+    copy_loader(stick, drive, entries=entries, progress=ignore_progress)
     made = {
         str(path.relative_to(drive)): path.read_text()
         for path in drive.rglob("*")
@@ -139,15 +139,15 @@ def test_no_drive_is_blamed_for_a_boot_partition_that_the_stick_does_not_give(
     (stick / "EFI/BOOT/grubx64.efi").symlink_to("/proc/self/mem")  # its first byte: EIO
     drive.mkdir()
     with pytest.raises(StickError, match=r"grubx64\.efi: Input/output error"):
-        copy_loader(stick, drive, entries=(), progress=tell_nobody)
+        copy_loader(stick, drive, entries=(), progress=ignore_progress)
     with pytest.raises(StickError, match=r"measure-02\.conf: No such file"):
-        copy_loader(stick, drive, entries=("measure-02",), progress=tell_nobody)
+        copy_loader(stick, drive, entries=("measure-02",), progress=ignore_progress)
 
     monkeypatch.setattr(reference_os, "_ROOT", Path("/proc/self/mem"))
     monkeypatch.setattr(reference_os, "root_bytes", lambda: 4096)
     (drive / "sdb1").touch()
     with pytest.raises(StickError, match="its root: Input/output error"):
-        reference_os._copy_root(drive / "sdb1", progress=tell_nobody)
+        reference_os._copy_root(drive / "sdb1", progress=ignore_progress)
 
     def run(command: Sequence[str], **_: object) -> Finished:
         if command[0] == "mount" and "/dev/stick2" in command:
@@ -158,7 +158,7 @@ def test_no_drive_is_blamed_for_a_boot_partition_that_the_stick_does_not_give(
         monkeypatch.setattr(module, "run", run)
     monkeypatch.setattr(file_system, "FOLDER", tmp_path / "bench")
     with pytest.raises(StickError, match="can't read superblock"):
-        make_esp("/dev/stick2", "/dev/sdb3", entries=(), block_bytes=512, progress=tell_nobody)
+        make_esp("/dev/stick2", "/dev/sdb3", entries=(), block_bytes=512, progress=ignore_progress)
 
 
 def test_a_drive_must_hold_both_partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ def _simulate(
 def _campaigns(
     level: Level, *, noise: float, boots: int, count: int = CAMPAIGNS
 ) -> list[tuple[Series, Finding]]:
-    """Each with what was told of the drive's learning."""
+    """Each with what was reported of the drive's learning."""
     chance = random.Random(f"{noise} {boots}")
     found = []
     for _ in range(count):

@@ -20,10 +20,10 @@ from appliance.campaign import finish, start_records
 from appliance.campaign.boots import (
     install,
     measured_boot,
+    pending_replay,
+    pending_sample,
     replay,
     sample,
-    spare_replay,
-    spare_sample,
     store_sample,
 )
 from appliance.campaign.console_keys import Keyboards
@@ -36,7 +36,7 @@ from appliance.campaign.steps import attempt, environment, queue, target
 from appliance.drives import file_system, suppress_flush
 from appliance.errors import StepFailedError, StickError
 from appliance.plan.workloads import WorkloadPlan
-from appliance.progress import tell_nobody
+from appliance.progress import ignore_progress
 from appliance.report_boot import BootReport
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.model import CacheState, Result
@@ -58,7 +58,7 @@ from tests.unit.service.media import Media
 
 _COLD = CacheState(page_cache="cold", proof="proven")
 _AGAIN_S = 1e6
-"""What a replay takes, for all that is told of it, where its drive has read the list before."""
+"""What a replay takes, by all that is reported of it, if its drive has read the list before."""
 _TIMES = "InitRDTimestampMonotonic=3\nUserspaceTimestampMonotonic=8\nFinishTimestampMonotonic=20\n"
 _LATE = 40
 """Moments until a drive is there that comes late."""
@@ -93,7 +93,7 @@ class AnyOrder:
     plan: str
     script: Iterator[tuple[int, str, str]]
     edited: str = ""
-    """What somebody puts in place of the plan on the stick."""
+    """What the user puts in place of the plan on the stick."""
     media: Media = field(init=False)
     bcache: Bcache = field(init=False)
     happened: set[str] = field(default_factory=set)
@@ -255,7 +255,7 @@ class AnyOrder:
     def _is_released(self, serial: str) -> bool:
         """By a campaign that is under way, whatever the plan on the stick says.
 
-        Or a person has an array taken apart that one has left.
+        Or the user has an array dismantled that one has left.
         """
         with self._looking() as other:
             plans = other.execute(
@@ -445,7 +445,7 @@ class AnyOrder:
         known = ("abandoned after", "drive B cannot be told", "/dev/sdb (B) cannot be told")
         return [reason for (reason,) in reasons if not reason.startswith(known)]
 
-    # What stands in for what is outside
+    # Stand-ins for what is outside
 
     def take_over(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Stand in for the machine wherever the engine reaches for it."""
@@ -553,11 +553,11 @@ class AnyOrder:
         for name in ("mount_data", "mount_fat", "unmount_all", "copy_when_due"):
             yield measured_boot, name, _nothing
         yield replay, "read_extents", self._replay
-        yield spare_replay, "keep_sample", self._keep
+        yield pending_replay, "save_pending", self._keep
         yield replay, "RAW", self.world.path.parent / "raw"
 
-    def _keep(self, sample: spare_sample.KeptSample) -> None:
-        spare_sample.keep_sample(sample)
+    def _keep(self, sample: pending_sample.PendingSample) -> None:
+        pending_sample.save_pending(sample)
         self.kept.add(sample.boot_id)
 
     def find_lost(self) -> set[str]:
@@ -595,7 +595,7 @@ class AnyOrder:
             record(context, "report", what="reports/1", campaign_id=campaign_id)
 
         fat.mkdir()
-        for module in (start_records, spare_sample):
+        for module in (start_records, pending_sample):
             yield module, "writable_fat", writable_fat
             yield module, "FAT", fat
         yield stick_plan, "_PLAN", fat / "plan.toml"
@@ -606,7 +606,7 @@ class AnyOrder:
             yield engine, name, _nothing
         for name in ("keep_crash", "close_stick", "show_trouble"):
             yield engine, name, _nothing
-        yield Appliance, "_release_leftovers", lambda _: release_arrays(tell=tell_nobody)
+        yield Appliance, "_release_leftovers", lambda _: release_arrays(tell=ignore_progress)
         for name in ("close_guard", "note"):
             yield MachineDrives, name, _nothing
         for name in ("restore_keyboard", "publish"):

@@ -340,7 +340,7 @@ class Bcache(FakeKernel):
             raise StepFailedError("the array does not run")
 
     def list_stand_ins(self) -> Iterator[tuple[object, str, object]]:
-        """Where the code reaches for what this stands in for."""
+        """Where the code reaches for what this replaces."""
         block, vmstat = self.folder / "block", self.folder / "vmstat"
         vmstat.write_text("nr_dirty_threshold 0\n")
         self._sets.mkdir()

@@ -74,7 +74,7 @@ class Disk:
 
 @dataclass
 class Media:
-    """C and D carry what is somebody's; D can take B's place in its dock."""
+    """C and D carry foreign data; D can take B's place in its dock."""
 
     folder: Path
     tick: Callable[[str], None]

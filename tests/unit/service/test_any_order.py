@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever happens in whichever order: nobody's drive is written, nothing is lost, and it ends."""
+"""Whatever happens in whichever order: no foreign drive is written, nothing is lost, it ends."""
 
 import os
 from collections.abc import Sequence

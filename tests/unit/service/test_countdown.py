@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A countdown begins when whoever stands at a terminal can stop it, and in the end without them."""
+"""A countdown begins once it can be stopped at each terminal, and in the end without that."""
 
 import json
 import os

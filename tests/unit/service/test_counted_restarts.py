@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine restarts by itself only in a boot that was counted before, and never when idle."""
+"""The machine restarts automatically only in a boot that was counted, and never when idle."""
 
 import time
 from collections.abc import Callable
@@ -245,7 +245,7 @@ def test_a_pause_that_is_granted_while_health_is_read_last_holds_the_campaign(
 def test_a_command_that_never_ends_keeps_no_key_from_being_heard(
     appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It writes a report, and was stopped in its shell, where somebody has pressed Ctrl-Z."""
+    """It writes a report, and was stopped in its shell by Ctrl-Z."""
     fat = world.path.parent / "fat"
     (fat / "reports").mkdir(parents=True)
     insert_request(appliance.connection, "stop", {}, at="2026-11-21", boot_id="boot-0")

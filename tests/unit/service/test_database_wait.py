@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""While another program locks the database, a person is told, and the power key ends the wait."""
+"""While another program locks the database, that is shown, and the power key ends the wait."""
 
 import json
 import os

@@ -16,7 +16,7 @@ from appliance.drives.facts.unlisted import UnlistedDrive
 from appliance.drives.model import Drive
 from appliance.drives.probe import read_drives
 from appliance.errors import StepFailedError
-from appliance.progress import tell_nobody
+from appliance.progress import ignore_progress
 from appliance.run import Finished
 from appliance.service import drive_watch
 from appliance.service.drive_lines import describe_row, describe_unlisted
@@ -103,7 +103,7 @@ class Machine:
         heard.smart = '{"smartctl": {"exit_status": 0}}'
 
     def let_answer(self) -> None:
-        """Wait until whoever was asked has answered."""
+        """Wait until the drives that were asked have answered."""
         self.may_answer.set()
         for thread in threading.enumerate():
             if thread.name.startswith("ask "):
@@ -203,7 +203,7 @@ def test_nobody_is_asked_within_quiet_and_all_are_asked_anew_behind_it(machine: 
     listed = DriveList(DriveQuery(machine.ask))
     listed.step()
     machine.let_answer()
-    with listed.quiet(tell_nobody):
+    with listed.quiet(ignore_progress):
         machine.plug("sata-disk", "nvme")
         listed.step()
         assert len(machine.asked) == 1
@@ -221,10 +221,10 @@ def test_whoever_hangs_is_not_waited_for_for_ever(
     machine.plug("sata-disk")
     listed = DriveList(DriveQuery(machine.ask))
     listed.step()
-    with listed.quiet(tell_nobody) as late:
+    with listed.quiet(ignore_progress) as late:
         assert [drive.path for drive in late] == machine.asked
     machine.let_answer()
-    with listed.quiet(tell_nobody) as late:
+    with listed.quiet(ignore_progress) as late:
         assert late == ()
 
 

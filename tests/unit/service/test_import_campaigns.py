@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to take over another stick's campaigns: all, answered with it, or nothing."""
+"""Requests to import another stick's campaigns: all, answered with it, or nothing."""
 
 import sqlite3
 from collections.abc import Iterator

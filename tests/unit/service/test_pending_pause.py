@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""After trouble or a bug nothing goes on by itself, also where the stick did not take the pause."""
+"""After trouble or a bug nothing resumes automatically, even if the stick rejected the pause."""
 
 import errno
 import sqlite3
@@ -22,7 +22,7 @@ from tests.unit.campaign.world import HDD, STICK, World
 
 
 class EndError(Exception):
-    """The engine has done all that it does by itself."""
+    """The engine has done all that it does automatically."""
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_a_campaign_that_a_stick_brings_back_does_not_go_on_by_itself(
 def test_a_database_that_was_made_in_this_boot_is_known_when_the_stick_is_back(
     appliance: Appliance, tmp_path: Path
 ) -> None:
-    """Its log was empty when it was opened. Somebody removes it, and a new one is made."""
+    """Its log was empty when it was opened. It is removed, and a new one is made."""
     appliance.awaited.check_database(appliance.connection)
     _work(appliance)
     with (

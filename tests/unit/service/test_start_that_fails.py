@@ -119,7 +119,7 @@ def test_a_start_that_is_refused_after_it_was_stored_is_paused(
 def test_a_start_that_was_cut_off_before_it_began_waits_for_a_person(
     appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    """Whoever asked for it is told that the machine was restarted."""
+    """The answer to the request is that the machine was restarted."""
     monkeypatch.setattr(Appliance, place, _raise(GeneratorExit()))
     number = _ask_to_start(appliance)
     with pytest.raises(GeneratorExit):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the interface is told of the plan on the stick: its mistakes, or what is missing here."""
+"""What the interface gets of the plan on the stick: its mistakes, or what is missing here."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from appliance.campaign import start_records, stick_room, verdicts
-from appliance.campaign.boots import spare_sample
+from appliance.campaign.boots import pending_sample
 from appliance.campaign.start import RefusedForReasonsError, hash_plan
 from appliance.campaign.status import Status
 from appliance.campaign.stick_room import StickRoom
@@ -220,13 +220,13 @@ def test_an_unreadable_place_on_kaltstart_is_told_and_is_no_bug(
         (unreadable / "plan.toml").exists()
     monkeypatch.setattr(stick_plan, "_PLAN", unreadable / "plan.toml")
     monkeypatch.setattr(verdicts, "POLICY", unreadable / "policy.toml")
-    for module in (spare_sample, start_records):
+    for module in (pending_sample, start_records):
         monkeypatch.setattr(module, "FAT", unreadable)
     appliance._consider_plan(autostart=True)
     assert appliance.status.plan["state"] == "invalid"
     assert "cannot be read" in appliance.status.plan["problems"][0]
     assert fat.lacks_seed(unreadable), "putting it back says what is wrong"
-    assert not spare_sample.is_kept()
+    assert not pending_sample.has_pending()
     with pytest.raises(StickError, match="KALTSTART cannot be read"):
         start_records.find_earlier_start("0" * 64)
     world.make_campaign([HDD])

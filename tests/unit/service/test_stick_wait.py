@@ -73,7 +73,7 @@ class _Machine:
         world.during["sleep"] = self._go_on
 
     def host(self) -> Host:
-        """Somebody presses its power key when nothing happens any more."""
+        """The user presses its power key when nothing happens any more."""
         return replace(self.world.host(), open_keyboards=lambda: _Keyboard(self))
 
     def plug(self, name: str, number: int, disk: _Disk) -> None:
@@ -243,7 +243,7 @@ def test_one_that_could_not_be_used_is_not_tried_again_before_it_is_plugged_in_a
 def test_a_disk_that_has_got_its_first_numbers_does_not_pass_for_its_root(
     machine: _Machine, database: sqlite3.Connection
 ) -> None:
-    """They are free once the root lies on the stick that is back; it is pulled out once more."""
+    """They are free once the root is on the stick that is back; it is pulled out again."""
     awaited = _open(machine, database)
     machine.pull("sdc")
     assert machine.wait(awaited, lambda: machine.plug("sdd", 48, _Disk()), _never)

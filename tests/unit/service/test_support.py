@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept for whoever looks for a fault, and that it stays small."""
+"""What is kept for the search for a fault, and that it stays small."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

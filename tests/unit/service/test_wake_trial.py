@@ -80,7 +80,7 @@ def _start_by_itself(
 def test_a_restart_that_the_stick_may_forget_leaves_its_traces_first(
     appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else a plan that starts by itself would try it at each start, for ever."""
+    """Else a plan that starts automatically would try it at each start, for ever."""
     assert _start_by_itself(appliance, world, monkeypatch) == [1]
     assert world.log[-1] == "reboot"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dm-verity's table of the root: read, and given anew with other devices alone."""
+"""dm-verity's table of the root: read, and loaded again with nothing but other devices."""
 
 import struct
 from pathlib import Path

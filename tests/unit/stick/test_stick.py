@@ -169,7 +169,7 @@ def test_the_stick_that_the_root_lies_on_is_the_one(
 
 
 def _mount(folder: Path, *, disk: str, diskseq: str) -> None:
-    """Both partitions mounted from 8:33 and 8:38, which are this disk's now; empty: nobody's."""
+    """Both partitions mounted from 8:33 and 8:38, which are this disk's now; empty: no disk's."""
     lines = ("34 76 8:38 / {}/data rw - ext4 /dev/sdc6 rw", "50 47 8:33 / {}/fat ro - vfat x ro")
     (folder / "mountinfo").write_text("".join(f"{line.format(folder)}\n" for line in lines))
     (folder / "numbers").mkdir()

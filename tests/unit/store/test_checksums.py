@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stored sample whose bits have turned is told, and believed by nobody."""
+"""A stored sample whose bits have turned is reported, and never believed."""
 
 import sqlite3
 import struct

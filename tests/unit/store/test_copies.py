@@ -340,7 +340,7 @@ def test_a_copy_does_not_wait_for_ever_for_a_program_that_locks_the_database(
 def test_a_stick_that_cannot_be_read_while_it_is_copied_is_the_trouble(
     database: Path, tmp_path: Path
 ) -> None:
-    """SQLite ends the transaction by itself then, and there is nothing to take back."""
+    """SQLite ends the transaction on its own then, and there is nothing to take back."""
     with (
         closing(open_database(database)) as connection,
         closing(sqlite3.connect(tmp_path / "copy.sqlite")) as copy,

@@ -149,7 +149,7 @@ def _tables(connection: sqlite3.Connection) -> list[str]:
 
 
 def _contents(connection: sqlite3.Connection, name: str) -> Counter[tuple[object, ...]]:
-    """The rows without their numbers, which are given anew."""
+    """The rows without their numbers, which are replaced by new ones."""
     return Counter(
         tuple(
             (column, row[column])

@@ -97,7 +97,7 @@ def test_a_scan_that_was_cut_short_says_nothing_good(rows: sqlite3.Connection) -
     assert "too hot; 50.0 % of the drive was read" in slow["surface_unreadable_bytes"].detail
     assert slow["failed_steps"] == Figure(1, "surface: too hot")
     assert "surface_slowest_slice_percent" not in slow
-    # What was found stands.
+    # What was found counts.
     assert bad["surface_unreadable_bytes"].value == 512
 
 

@@ -130,7 +130,7 @@ def test_a_counter_in_doubt_is_a_remark_and_never_judged() -> None:
     row = row_of(judged, "crc_errors")
     assert (row.outcome, row.measured) == ("remark", "255")
     assert row.detail == "an emulated drive's fixed table"
-    # Nobody asked for it: no remark.
+    # It was not asked for: no remark.
     assert judge_one('self_test = { failed = "reject" }\n', doubtful).verdict == "accept"
 
 

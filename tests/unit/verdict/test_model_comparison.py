@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drives of one model held against each other: who stands out, and how seldom a good one does."""
+"""Drives of one model compared with each other: outliers, and how seldom a good one is one."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -137,7 +137,7 @@ def test_where_all_are_alike_the_policys_own_percent_holds() -> None:
     rows = compare_speeds(*[200.0] * 23, 168.0)
     assert [row.outcome for row in rows] == ["kept"] * 23 + ["remark"]
     assert rows[-1].measured == "16 %"
-    # All the same: nobody is behind.
+    # All the same: none is behind.
     assert {row.measured for row in compare_speeds(*[200.0] * 5)} == {"0 %"}
 
 

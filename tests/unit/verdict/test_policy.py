@@ -146,7 +146,7 @@ def test_a_drive_that_calls_itself_a_hybrid_is_one() -> None:
 
 
 def test_example_manual_and_schema_name_the_same_limits() -> None:
-    """The example is what is built in; a limit without a built-in value stands in a comment."""
+    """The example is what is built in; a limit without a built-in value is in a comment."""
     text = DEFAULTS.read_text()
     data = tomllib.loads(text)
     assert set(data) == {"version", "policy", "all", *CLASSES}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An array without drives: notes what it is told, and has a backing drive that counts."""
+"""An array without drives: notes what is written to it, and has a backing drive that counts."""
 
 from dataclasses import dataclass, field
 from typing import override

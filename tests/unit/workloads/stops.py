@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress for benches: nobody asks for a stop, or somebody does after some calls."""
+"""Progress for benches: no stop is requested, or one is after some calls."""
 
 from appliance.progress import Progress
 
@@ -9,11 +9,11 @@ class StoppedError(Exception):
 
 
 def start_next_boot(what: str, done: int, total: int) -> None:
-    """Nobody asks for a stop."""
+    """No stop is requested."""
 
 
 def stop_after(calls: int) -> Progress:
-    """Progress that asks for a stop after it was told so often."""
+    """Progress that requests a stop after so many calls."""
     left = calls
 
     def stop(what: str, done: int, total: int) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is stored of a drive's content, and what is told of a change."""
+"""What is stored of a drive's content, and what is reported of a change."""
 
 from contextlib import suppress
 

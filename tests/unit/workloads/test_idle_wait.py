@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting until a drive is at rest, on a clock that moves only when somebody sleeps."""
+"""Waiting until a drive is idle, on a clock that moves only during a sleep."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from appliance.workloads.idle_wait import wait_idle
 
 
 class FakeTime:
-    """A clock that moves only when somebody sleeps."""
+    """A clock that moves only during a sleep."""
 
     now_s = 0.0
 

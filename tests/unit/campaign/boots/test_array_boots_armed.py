@@ -16,7 +16,7 @@ SET = array_set_uuid(1)
 
 @pytest.fixture
 def arrayed(world: World) -> World:
-    """A disk with a cache, made and installed, and a disk beside them that boots by itself."""
+    """A disk with a cache, made and installed, and a disk beside them that boots alone."""
     control = replace(HDD, path="/dev/sdd", serial="LAB-HDD-2", wwn="")
     world.make_campaign([HDD, SSD, control], cycles=1, roles=["backing", "cache", "control"])
     connection = world.context().connection

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of an attempt: the boot did not come back, or somebody paused the campaign."""
+"""What becomes of an attempt: the boot did not come back, or the user paused the campaign."""
 
 import pytest
 

@@ -265,7 +265,7 @@ def test_a_chart_is_kept_with_its_cycle(
     commands = []
 
     def run(command: list[str], **_: object) -> Finished:
-        # Its process writes the chart when it is told to stop.
+        # Its process writes the chart when it is asked to stop.
         commands.append(command)
         (tmp_path / "bootchart-20261121-0320.svg").write_text("<svg/>")
         return Finished(tuple(command), 0, "<svg></svg>\n", "")

@@ -22,7 +22,7 @@ _KNOWS = Cooling((Probe(_QUICK, _SLOW), Probe(_QUICK, _SLOW)), 3 << 28, 12.5)
 
 
 class Drive:
-    """What stands for the reads: what they show, in turn."""
+    """What replaces the reads: what they show, in turn."""
 
     def __init__(self, *found: Cooling | Exception) -> None:
         self.plans: list[tuple[str, CoolingPlan]] = []

@@ -318,7 +318,7 @@ def test_a_boot_nobody_expected_on_a_bios_machine_ends_switched_off(booted: Worl
 
 
 def _measure_again(world: World, kept: bytes) -> bool:
-    """The stick has forgotten the boot before; whether the machine goes on by itself."""
+    """The stick has forgotten the boot before; whether the machine goes on automatically."""
     world.path.write_bytes(kept)
     world.log.clear()
     world.entry = ""

@@ -377,7 +377,7 @@ def test_a_key_while_the_last_rows_are_stored_still_stops_it(world: World) -> No
 def test_a_campaign_whose_next_boot_no_loader_could_start_pauses_before_power_goes(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody formatted KALTSTART while it was paused: three attempts of each boot would fail."""
+    """KALTSTART was formatted while it was paused: three attempts of each boot would fail."""
     world.make_campaign()
     world.no_entry = "KALTSTART is exfat"
     assert start_next_boot(world.context(), 1) is Outcome.PAUSED

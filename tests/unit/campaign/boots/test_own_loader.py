@@ -13,12 +13,12 @@ from appliance.campaign.boots.attempts import settle_armed
 from appliance.campaign.boots.install import prepare
 from appliance.campaign.boots.measured_boot import measure_boot
 from appliance.campaign.boots.next_boot import Outcome, start_next_boot
-from appliance.campaign.boots.spare_sample import KeptDrive, KeptRoot, KeptSample
+from appliance.campaign.boots.pending_sample import BootSource, PendingSample, SourceDrive
 from appliance.campaign.resume import resume_campaign
 from appliance.campaign.start import RefusedForReasonsError, check_plan
 from appliance.drives.unlock import Unlocked
 from appliance.errors import RefusedError, StickError
-from appliance.progress import tell_nobody
+from appliance.progress import ignore_progress
 from appliance.reference_os.install import esp_partuuid
 from tests.unit.campaign.world import HDD, STICK, World, install_uuid, start_measured
 
@@ -86,7 +86,7 @@ def test_a_sample_says_whose_loader_it_was_started_by(own_path: World) -> None:
 
 @pytest.mark.parametrize("loader", ["0f0f0f0f-1111-4222-8333-444444444444", "", esp_partuuid(2)])
 def test_firmware_that_does_not_follow_boot_next_is_named(own_path: World, loader: str) -> None:
-    """Its loader is the stick's, which has an entry of the same name: it is told from a crash."""
+    """Its loader is the stick's, which has an entry of the same name: that is no crash."""
     own_path.esp_partuuid = loader
     own_path.measure()
     assert _failed_attempts(own_path) == [1]
@@ -125,9 +125,9 @@ def test_a_kept_sample_of_another_path_is_not_used(
 ) -> None:
     sample = boot_sample.take_sample(own_path.host(slot=1), 1)
     assert sample.path == "stick"
-    root = KeptRoot(install_uuid(1), KeptDrive.of(HDD))
-    kept = KeptSample("boot-9", "measure-01", "full", root, sample)
-    monkeypatch.setattr(attempts, "read_kept", lambda: kept)
+    root = BootSource(install_uuid(1), SourceDrive.of(HDD))
+    pending = PendingSample("boot-9", "measure-01", "full", root, sample)
+    monkeypatch.setattr(attempts, "read_pending", lambda: pending)
     own_path.boot_id, own_path.entry = "boot-2", ""
     settle_armed(own_path.context(), own_path.campaign_id)
     cycle = own_path.cycles()[0]
@@ -153,7 +153,7 @@ def test_a_drive_gets_its_loader_from_the_sticks_esp(
 
     monkeypatch.setattr(install_module, "install_reference_os", install)
     world.make_campaign([HDD], path="drive", plan_toml=PLAN, state="preparing")
-    prepare(world.context(), 1, stick=STICK, progress=tell_nobody)
+    prepare(world.context(), 1, stick=STICK, progress=ignore_progress)
     assert copied == ["/dev/sdc2"]
 
 
@@ -163,7 +163,7 @@ def test_a_stick_without_its_esp_makes_no_drive_that_cannot_start(
     monkeypatch.setattr(install_module, "install_reference_os", pytest.fail)
     world.make_campaign([HDD], path="drive", plan_toml=PLAN, state="preparing")
     with pytest.raises(StickError, match="boot partition"):
-        prepare(world.context(), 1, stick=replace(STICK, esp_path=""), progress=tell_nobody)
+        prepare(world.context(), 1, stick=replace(STICK, esp_path=""), progress=ignore_progress)
     assert world.unlockings == []
 
 
@@ -188,7 +188,7 @@ def test_a_campaign_that_was_taken_to_a_bios_machine_is_not_resumed(world: World
         resume_campaign(world.context(), 1)
     world.make_campaign(path="drive", state="preparing", plan_toml=PLAN)
     with pytest.raises(RefusedError, match="no UEFI"):
-        prepare(world.context(), world.campaign_id, stick=STICK, progress=tell_nobody)
+        prepare(world.context(), world.campaign_id, stick=STICK, progress=ignore_progress)
     assert world.unlockings == []
 
 

@@ -50,7 +50,7 @@ def paused(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 def _skip(world: World, index: int = 0) -> int:
-    """Somebody gives up the boots of the drive in this slot, counted from 0."""
+    """The user skips the boots of the drive in this slot, counted from 0."""
     drive_id = world.drive_rows()[index].drive_id
     number = ask(world, "skip-boots", campaign_id=world.campaign_id, drive_id=drive_id)
     context = world.context()

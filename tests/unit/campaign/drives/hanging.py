@@ -12,26 +12,26 @@ from tests.unit.campaign.world import World
 
 @dataclass
 class Hang:
-    """When a call hangs time flies: a minute at each look at the clock, until it is given up."""
+    """When a call hangs time flies: a minute at each look at the clock, until it is abandoned."""
 
     is_free: threading.Event = field(default_factory=threading.Event)
     threads: list[threading.Thread] = field(default_factory=list)
     """Those that were hung."""
     lasts_s: float = 1300.0
-    """For how long time flies then: what is done after that is not to be given up as well."""
+    """For how long time flies then: what is done after that must not be abandoned as well."""
     now_s: float = 0.0
     flies_until_s: float = 0.0
     under_way: set[str] = field(default_factory=set)
     """The drives, by the kernel's names, that have a request which they do not answer."""
 
     def call(self) -> None:
-        """What is hung: until it is let go of."""
+        """What hangs, until it is released."""
         self.threads.append(threading.current_thread())
         self.flies_until_s = self.now_s + self.lasts_s
         self.is_free.wait()
 
     def let_go(self) -> None:
-        """The drive answers after all; returns when whoever was left behind has ended."""
+        """The drive answers after all; returns when the thread left behind has ended."""
         self.is_free.set()
         for thread in self.threads:
             thread.join()

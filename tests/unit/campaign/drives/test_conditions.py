@@ -189,7 +189,7 @@ def test_errors_of_the_memory_are_noted_as_they_come(world: World) -> None:
     found = [value for _, name, value in rows_of(world) if name == "memory_corrected"]
     assert found == ["2", "5", "0", "1"]
     said = [detail for event, detail in world.events() if event == "conditions-changed"]
-    # The machine was started anew in between: that a count is 0 again is no news.
+    # The machine was restarted in between: that a count is 0 again is no news.
     assert said == [
         "the machine: memory_corrected was 2 and is 5 now",
         "the machine: memory_corrected was 0 and is 1 now",
@@ -211,7 +211,7 @@ def test_a_drive_that_is_away_or_another_one_keeps_what_was_noted(
 def test_a_drives_own_answer_is_of_the_start_alone(
     world: World, fixed: FixedFacts, sys: Path
 ) -> None:
-    """A SAS link is told by the drive only, and its answer is not asked for again."""
+    """A SAS link is reported by the drive only, and its answer is not asked for again."""
     world.make_campaign()
     smart = json.loads((SMART / "sas-57.json").read_text())
     phy = {"negotiated_logical_link_rate": "phy enabled; 6 Gbps"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that are still on drives: whose they are, and which are forgotten or taken apart."""
+"""Arrays that are still on drives: whose they are, and which are forgotten or dismantled."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -243,7 +243,7 @@ def test_an_array_is_not_forgotten_for_another_disk_in_its_dock(
     assert machine.state() == "made"
 
 
-# Taken apart on request
+# Dismantled on request
 
 
 def take_apart(machine: ArrayMachine, set_uuid: str) -> str:

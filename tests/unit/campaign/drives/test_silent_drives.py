@@ -23,7 +23,7 @@ from appliance.drives.deadlines import parse_signs
 from appliance.drives.model import Drive
 from appliance.drives.unlock import Unlocked
 from appliance.machine.facts import read_fixed
-from appliance.progress import tell_nobody
+from appliance.progress import ignore_progress
 from appliance.samples.health import Health
 from appliance.samples.model import LbaRange, Result
 from appliance.service.drive_guard import MachineDrives
@@ -167,7 +167,7 @@ def test_a_stop_does_not_wait_for_the_drive_and_the_step_is_not_failed_by_it(
 
 
 def tell_nobody_of_it(*_: object) -> None:
-    """Nobody looks."""
+    """No one looks."""
 
 
 def test_a_drive_that_is_in_an_array_with_a_silent_one_is_not_to_blame(
@@ -179,9 +179,9 @@ def test_a_drive_that_is_in_an_array_with_a_silent_one_is_not_to_blame(
     hang.under_way = {"sdb"}
     with (
         pytest.raises(DriveSilentError),
-        drive_work(context, 1, [hdd, ssd], tell=tell_nobody) as hand,
+        drive_work(context, 1, [hdd, ssd], tell=ignore_progress) as hand,
     ):
-        hand.do(hang.call, "letting go of an array")
+        hand.do(hang.call, "releasing an array")
     for member, blame in ((hdd, "other"), (ssd, "drive")):
         with pytest.raises(DriveSilentError) as error, drive_work(context, 1, [member], tell=print):
             pytest.fail("it was asked again")
@@ -222,7 +222,7 @@ def test_a_drive_that_hangs_while_it_is_written_is_left_out_of_the_boots(
     monkeypatch.setattr(prepare_module, "install_reference_os", install)
     world.make_campaign(plan_toml=PLAN, state="preparing")
     context = world.context()
-    prepare(context, 1, stick=STICK, progress=tell_nobody)
+    prepare(context, 1, stick=STICK, progress=ignore_progress)
     hang.let_go()
     assert written == ["LAB-SSD-1"]
     assert world.states() == ["failed", "planned", "failed", "planned"]
@@ -238,7 +238,7 @@ def test_a_drive_that_hangs_before_its_boots_costs_them_and_no_others(
     context = world.context()
     with (
         pytest.raises(DriveSilentError),
-        drive_work(context, 1, [(world.drive_rows()[0], HDD)], tell=tell_nobody) as hand,
+        drive_work(context, 1, [(world.drive_rows()[0], HDD)], tell=ignore_progress) as hand,
     ):
         hand.do(hang.call, "reading its settings")
     assert start_next_boot(context, 1) is Outcome.LEAVING
@@ -253,7 +253,7 @@ def _leave_behind(world: World, hang: Hang) -> CampaignContext:
     context = world.context()
     with (
         pytest.raises(DriveSilentError),
-        drive_work(context, 1, [(world.drive_rows()[0], HDD)], tell=tell_nobody) as hand,
+        drive_work(context, 1, [(world.drive_rows()[0], HDD)], tell=ignore_progress) as hand,
     ):
         hand.do(hang.call, "flushing")
     return context

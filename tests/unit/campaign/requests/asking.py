@@ -36,7 +36,7 @@ def watch_machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def ask(world: World, kind: str, **payload: object) -> int:
-    """What the interface does when somebody presses a key."""
+    """What the interface does when a key is pressed."""
     return ask_all(world, (kind, payload))
 
 
@@ -79,7 +79,7 @@ def tell_until(machine: Machine, number: int) -> None:
 
 
 def skip_during(machine: Machine, part: str, *, index: int = 0) -> None:
-    """Somebody skips step `index` while `part` runs."""
+    """The user skips step `index` while `part` runs."""
     step = machine.steps()[index]
     machine.during[part] = during_part(
         machine, "skip-step", campaign_id=step.campaign_id, step_id=step.id

@@ -73,7 +73,7 @@ def test_what_was_refused_while_a_campaign_ran_is_not_done_after_it(
 def test_what_is_withdrawn_while_it_begins_writes_to_no_drive(
     appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch, kind: str, begins: str
 ) -> None:
-    """Drives that answer slowly hold up the answer for longer than `kaltstart run` waits."""
+    """Drives that answer slowly delay the answer for longer than `kaltstart run` waits."""
     begin = getattr(engine, begins)
 
     def withdraw(*arguments: object) -> object:

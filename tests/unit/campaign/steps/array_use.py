@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The campaign's array in use: opened, taken apart, interrupted, each in a start of its own."""
+"""The campaign's array in use: opened, dismantled, interrupted, each in a start of its own."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from appliance.arrays.model import ArrayStuckError
 from appliance.campaign.drives.array import OpenArray, open_array, take_apart_array
 from appliance.campaign.steps.attempt import StoppedByPersonError
 from appliance.errors import StepFailedError
-from appliance.progress import Progress, tell_nobody
+from appliance.progress import Progress, ignore_progress
 from appliance.store.arrays import select_array
 from appliance.store.connect import open_database
 from tests.unit.campaign.array_world import ArrayMachine
@@ -28,7 +28,7 @@ INTERRUPTIONS = [
 
 @contextmanager
 def opened(
-    machine: ArrayMachine, *, may_make: bool = True, tell: Progress = tell_nobody
+    machine: ArrayMachine, *, may_make: bool = True, tell: Progress = ignore_progress
 ) -> Iterator[OpenArray]:
     """The array, in a start of the engine of its own."""
     context = machine.world.context()
@@ -41,13 +41,13 @@ def opened(
         context.connection.close()
 
 
-def use(machine: ArrayMachine, tell: Progress = tell_nobody) -> str:
+def use(machine: ArrayMachine, tell: Progress = ignore_progress) -> str:
     """Open the array and close it again; return its set's UUID."""
     with opened(machine, tell=tell) as array:
         return array.array.set_uuid
 
 
-def part(machine: ArrayMachine, tell: Progress = tell_nobody) -> None:
+def part(machine: ArrayMachine, tell: Progress = ignore_progress) -> None:
     """Take the campaign's array apart."""
     context = machine.world.context()
     row = select_array(context.connection, 1)

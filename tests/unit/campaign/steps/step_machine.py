@@ -69,7 +69,7 @@ class Machine:
     counters: Callable[[], DiskStats] = lambda: DiskStats(0, 0, 0, 0)
     """What the part that runs is given to read."""
     served_before: dict[str, Mapping[str, int]] = field(default_factory=dict)
-    """By part: what it was told that the drive had served for each file."""
+    """By part: what the drive had served for each file, as it was given."""
     progress: Progress = lambda *_: None
     """What it is given to tell how far it is."""
     benches: dict[str, Bench] = field(default_factory=dict)
@@ -216,7 +216,7 @@ class Machine:
         return self.leftover
 
     def doubt_power_off(self, _: Bench) -> str:
-        """Why it is to be made once more."""
+        """Why it must be made again."""
         return self.doubts.pop() if self.doubts else ""
 
     def believe_next_power_off(self, _: Bench) -> None:
@@ -229,7 +229,7 @@ class Machine:
         self.log.append(f"write last on {place.device}")
 
     def close(self) -> None:
-        """Let go."""
+        """Release it."""
         self.log.append("close")
 
     # What the code under test calls

@@ -95,7 +95,7 @@ def test_an_array_is_not_made_over_a_step_whose_drive_comes_back_beside_a_pause(
 def test_a_step_on_the_array_waits_while_a_person_has_paused_a_drive_of_it(
     machine: ArrayMachine, drive: Drive
 ) -> None:
-    """The person was told that the drive pauses once its current part is stored."""
+    """The user was told that the drive pauses once its current part is stored."""
     machine.add_steps(ARRAY, OTHER, HDD, SSD)
     machine.during["one"] = lambda: pause_drive(machine, drive, "after its part")
     with pytest.raises(PausedByPersonError):
@@ -177,7 +177,7 @@ def test_an_interrupted_step_goes_on_upon_the_same_array(machine: ArrayMachine) 
     ) == [(0, "bcache's own counters since the step's last start: it was interrupted")]
     assert machine.rows(
         "SELECT sum(value) FROM results WHERE metric = 'device_read_bytes' AND device = 'array'"
-    ) == [(READ_BYTES + 512 + 4096,)]  # laid out, and the second part begun, once more
+    ) == [(READ_BYTES + 512 + 4096,)]  # laid out, and the second part begun, again
 
 
 @pytest.mark.parametrize("interruption", [StoppedByPersonError(), KeyboardInterrupt()], ids=repr)
@@ -366,7 +366,7 @@ def test_an_array_step_waits_for_an_absent_drive_until_the_others_are_done(
 
 
 def test_a_disk_whose_cache_died_goes_on_alone(machine: ArrayMachine) -> None:
-    """Its array cannot be taken apart wholly: that must not cost its own steps."""
+    """Its array cannot be dismantled completely: that must not cost its own steps."""
     machine.plans = (lottery(), lottery())
     machine.add_steps(ARRAY, HDD)
     hdd, _, other = machine.world.drives

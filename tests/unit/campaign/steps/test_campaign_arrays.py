@@ -150,7 +150,7 @@ def test_a_drive_that_was_not_released_is_never_part_of_an_array(machine: ArrayM
 
 
 def test_no_array_is_made_over_another_disk_behind_the_same_serial(machine: ArrayMachine) -> None:
-    """As with a drive by itself: what the campaign has left on a disk must be there."""
+    """As with a single drive: what the campaign has left on a disk must be there."""
     hdd, ssd, other = machine.world.drives
     machine.world.drives = (hdd, replace(ssd, disk_uuid="somebody-elses"), other)
     with pytest.raises(

@@ -50,7 +50,7 @@ def test_what_is_there_is_taken_apart_and_what_is_missing_is_said(machine: Array
     assert row.state == "parting"
     assert "LAB-SSD-1" in row.reason
     assert machine.carried == {SSD.path: set_uuid}
-    # Nobody is told that it is apart.
+    # It is not reported as dismantled.
     assert [fields["state"] for _, fields in machine.world.lines] == ["parting", "parting"]
     assert "array-apart" not in dict(machine.world.events())
     machine.world.drives = (hdd, ssd, other)
@@ -211,7 +211,7 @@ def _swap(machine: ArrayMachine, *, doubt: str = "") -> None:
 def test_a_disk_that_was_used_or_changed_since_is_made_no_part_of_an_array(
     machine: ArrayMachine, state: str, doubt: str
 ) -> None:
-    """Power went while the array was made, or it was taken apart."""
+    """Power went while the array was made, or it was dismantled."""
     if state == "making":
         interrupt(machine, "making")
     else:
@@ -242,7 +242,7 @@ def test_members_that_are_as_they_were_left_are_made_an_array_again(
 def test_a_blank_disk_in_doubt_in_the_place_of_one_that_was_blank_is_refused(
     machine: ArrayMachine,
 ) -> None:
-    """The cache drive was emptied when power went, the array then taken apart without a mark."""
+    """The cache drive was emptied when power went, the array then dismantled without a mark."""
     use(machine)
     del machine.carried[SSD.path]
     part(machine)

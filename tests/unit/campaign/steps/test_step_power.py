@@ -123,7 +123,7 @@ def test_a_counted_power_cycle_is_proven_and_stands_in_the_rows(machine: Machine
 
 @pytest.mark.parametrize("rise", [0, 2])
 def test_a_count_that_does_not_rise_by_one_proves_nothing(machine: Machine, rise: int) -> None:
-    """A machine that merely restarted, and one that somebody else switched as well."""
+    """A machine that merely restarted, and one that someone else switched as well."""
     _leave(machine)
     _come_back(machine, counts=rise)
     machine.run()
@@ -332,7 +332,7 @@ def test_a_drive_gets_its_switches_back_where_the_machine_stays_on(
 
 
 def test_a_boot_that_went_on_is_not_the_end_of_its_power_off(machine: Machine) -> None:
-    """The last write failed, the engine began anew, and a person switched the machine off."""
+    """The last write failed, the engine started again, and a person switched the machine off."""
     _leave(machine)
     context = machine.world.context()
     settle_armed(context, machine.world.campaign_id)

@@ -85,7 +85,7 @@ def power_cycled(make: MakeMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def meet(machine: Machine, *places: str) -> None:
-    """Whoever comes to one of these places waits there for the others."""
+    """A thread that comes to one of these places waits there for the others."""
     barrier = threading.Barrier(len(places))
     for place in places:
         machine.during[place] = lambda: _wait(barrier)
@@ -198,12 +198,12 @@ def both_in(part: str) -> Callable[[StepPosition], bool]:
 
 
 def hold(machine: Machine, name: str) -> Callable[[], None]:
-    """Work on a drive until somebody ends it."""
+    """Work on a drive until the user ends it."""
     return partial(hold_until, machine, name, lambda: False)
 
 
 def hold_until(machine: Machine, name: str, is_over: Callable[[], bool]) -> None:
-    """Work on a drive until then, or until somebody ends it."""
+    """Work on a drive until then, or until the user ends it."""
     pause = threading.Event()
     for _ in range(int(_PATIENCE_S / 0.001)):
         if is_over():
@@ -544,7 +544,7 @@ def test_a_request_skips_the_step_it_names_and_the_status_shows_all_that_run(
 def test_a_pause_beside_a_drive_that_is_not_free_holds_the_campaign_for_that_drive(
     make: MakeMachine,
 ) -> None:
-    """What waited was given up already when the other drive came to its safe point."""
+    """What waited was abandoned already when the other drive came to its safe point."""
     machine = make(surface(), selftest())
     connection = open_database(machine.world.path)
     meet(machine, "one on sda", "one on sdb")

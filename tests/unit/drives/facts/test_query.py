@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asking drives in threads: none holds up another, none is asked twice at once."""
+"""Asking drives in threads: none blocks another, none is asked twice at once."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ _SMART = '{"smartctl": {"exit_status": 0}, "rotation_rate": 5400}'
 
 @dataclass
 class Drives:
-    """Drives that answer when they are told to; counts how often each was asked."""
+    """Drives that answer on request; counts how often each was asked."""
 
     asked: dict[str, int] = field(default_factory=dict)
     answers: dict[str, threading.Event] = field(default_factory=dict)

@@ -106,7 +106,7 @@ def test_a_real_nvme_drives_log() -> None:
 
 def test_a_real_sas_drives_log() -> None:
     # A Seagate ST300MM0006 under smartctl 7.4, in https://github.com/JT4862/driveforge; 65535 hours
-    # is where SPC's counter stands still.
+    # is where SPC's counter stops.
     rows = (1, "Background short", 64, 65535), (7, "Reserved(7)", 32, 3)
     data: Json = {
         f"scsi_self_test_{number}": {

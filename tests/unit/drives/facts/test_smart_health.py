@@ -403,7 +403,7 @@ def test_what_came_between_two_readings() -> None:
     found = {delta.name: (delta.change, delta.doubt) for delta in compare(before, after)}
     assert found == {
         "crc_errors": (2, ""),
-        "pending_sectors": (-8, ""),  # a sector that was written anew is pending no more
+        "pending_sectors": (-8, ""),  # a sector that was written again is pending no more
         "media_errors": (-3, "it fell, and such a count only rises"),
         "power_cycles": (None, ""),
         "unsafe_shutdowns": (None, ""),

@@ -246,7 +246,7 @@ _PHISON = "Phison Driven SSDs"
 def test_wear_without_a_statistics_log(
     family: str, row: str, value: int, raw: int, used: float | None
 ) -> None:
-    """Rows of linuxhw/EnterpriseDrive; smartctl 7.4 tells no wear of such a drive by itself."""
+    """Rows of linuxhw/EnterpriseDrive; smartctl 7.4 does not report the wear of such a drive."""
     number, _, name = row.partition(" ")
     told = {"id": int(number), "name": name, "value": value, "raw": {"string": str(raw)}}
     data = captured("ata-412") | {

@@ -145,7 +145,7 @@ class FioBench:
 
 
 def make_fio_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FioBench:
-    """A writable file system with room for 1 GiB, and nobody's processes."""
+    """A writable file system with room for 1 GiB, and no processes."""
     folder, raw, device = tmp_path / "disk", tmp_path / "raw", tmp_path / "device"
     folder.mkdir()
     raw.mkdir()

@@ -29,7 +29,7 @@ class CrashError(BaseException):
 
 @dataclass
 class TestingDrive:
-    """An ATA drive whose short test takes as long as it is told."""
+    """An ATA drive whose short test takes as long as is set."""
 
     __test__ = False
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A slice that nobody comes back to: what was found in it is handed over, and no more than that."""
+"""A slice that is not read again: what was found in it is handed over, and no more than that."""
 
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -30,7 +30,7 @@ _PLAN = SurfacePlan(on=(), sample=1.0, max_unreadable_bytes=16 * _MIB, seed=1)
 
 @dataclass
 class _HeldUpDrive(FaultyDrive):
-    """Somebody loses patience with it at one of its reads, which is answered behind that."""
+    """The user loses patience with it at one of its reads, which is answered after that."""
 
     stop_at: int = -1
     late: list[Piece] = field(default_factory=list)
@@ -160,7 +160,7 @@ def test_a_drive_that_vanishes_keeps_what_was_found_before() -> None:
 
 
 def test_of_a_drive_that_hangs_only_what_was_told_apart_is_kept_and_nothing_is_asked() -> None:
-    """It has a request that is never answered: whoever waits for that waits for ever."""
+    """It has a request that is never answered: a wait for that would last for ever."""
     drive = _HeldUpDrive(_SIZE, [f"read-error@{2 * _MIB}+4096"], stop_at=30)
     reads = drive.reads
     reading = _break_off(drive, is_silent=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of the sweep: sets laid out once, reads that begin at rest, rows."""
+"""Parts of the sweep: sets laid out once, reads that begin idle, rows."""
 
 from contextlib import closing
 from dataclasses import replace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A verify step that is given up in the middle of a part: what it had found until then."""
+"""A verify step that is abandoned in the middle of a part: what it had found until then."""
 
 import threading
 from dataclasses import replace

@@ -154,7 +154,7 @@ def test_what_is_right_the_second_time_is_not_shown_to_be_the_drive(make: Make, 
     lab.drive.once = {5 * MIB + 700, 5 * MIB + 1300}
     lab.drive.data[6 * MIB + 700] ^= 1
     lab.run(workload)
-    # Nobody has made the last write here, so the cold reading misses it.
+    # The last write was not made here, so the cold reading misses it.
     found = [
         (each.kind, each.first_byte, each.size_bytes)
         for each in lab.ranges(phase)
@@ -427,7 +427,7 @@ def test_the_mark_from_before_the_step_is_there_again(make: Make, guid: str, kin
 
 
 def test_a_last_write_that_may_not_have_been_made_is_lost_only_the_second_time(make: Make) -> None:
-    """Mains power goes while the stick is let go of, seconds before it."""
+    """Mains power goes while the stick is released, seconds before it."""
     lab = make(plan(power_cycle=True))
     lab.run(lab.start(), until="read-cold-00")
     workload = lab.start()

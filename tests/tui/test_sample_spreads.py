@@ -14,7 +14,7 @@ from tests.tui.measured import MIB, state
 from tests.tui.spread_scenes import SECONDS, show_spreads
 from tests.tui.steps import press, settle, text_of
 from tui.app import KaltstartApp
-from tui.figures.spreads import LEAST_FOR_A_BOX, find_spreads
+from tui.figures.sample_spreads import LEAST_FOR_A_BOX, find_spreads
 
 
 async def test_samples_of_each_drive_are_boxes_on_one_axis_or_a_list(engine: FakeEngine) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting for drives that the kernel may hold, and what is said where it does not let go."""
+"""Waiting for drives that the kernel may hold, and what is reported if it does not release them."""
 
 import errno
 import os
@@ -10,7 +10,7 @@ import pytest
 
 from appliance.arrays import running as live
 from appliance.arrays.model import ArrayStuckError
-from appliance.arrays.running import letting_go, wait_for_release
+from appliance.arrays.running import releasing, wait_for_release
 from appliance.errors import StepFailedError
 
 
@@ -33,7 +33,7 @@ def opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr(live, "os", fake)
     monkeypatch.setattr(live, "control", lambda drive: tmp_path / drive)
     monkeypatch.setattr(live, "set_folder", lambda set_uuid: tmp_path / set_uuid)
-    monkeypatch.setattr(live, "LET_GO_S", 0)
+    monkeypatch.setattr(live, "RELEASE_S", 0)
     return errors
 
 
@@ -57,7 +57,7 @@ def test_a_drive_that_is_busy_is_held(opening: list[int]) -> None:
 
 @pytest.fixture
 def _stuck(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel does not let go."""
+    """The kernel does not release it."""
 
     def fail(*_: object, **__: object) -> None:
         raise ArrayStuckError("the kernel holds it", hint="switch it off")
@@ -69,7 +69,7 @@ def _stuck(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_the_block_failed_with_is_said_too() -> None:
     with (
         pytest.raises(ArrayStuckError) as stuck,
-        letting_go(("sda",), set_uuid="a"),
+        releasing(("sda",), set_uuid="a"),
     ):
         raise StepFailedError("fio: Input/output error")
     assert stuck.value.message == "the kernel holds it; before that: fio: Input/output error"
@@ -81,7 +81,7 @@ def test_what_the_block_failed_with_is_said_too() -> None:
 def test_what_is_no_failure_is_only_behind_it(error: BaseException) -> None:
     with (
         pytest.raises(ArrayStuckError, match=r"^the kernel holds it \(switch it off\)$") as stuck,
-        letting_go(("sda",), set_uuid="a"),
+        releasing(("sda",), set_uuid="a"),
     ):
         raise error
     assert stuck.value.__context__ is error
@@ -92,8 +92,8 @@ def test_a_failure_stays_what_it_is_where_the_kernel_lets_go(
 ) -> None:
     stop_array: list[tuple[str, ...]] = []
     monkeypatch.setattr(live, "stop_array", lambda drives, **_: stop_array.append(drives))
-    with pytest.raises(StepFailedError, match="fio"), letting_go(("sda", "sdb"), set_uuid="a"):
+    with pytest.raises(StepFailedError, match="fio"), releasing(("sda", "sdb"), set_uuid="a"):
         raise StepFailedError("fio: Input/output error")
-    with letting_go(("sda",), set_uuid="a"):
+    with releasing(("sda",), set_uuid="a"):
         pass
     assert stop_array == [("sda", "sdb"), ("sda",)]

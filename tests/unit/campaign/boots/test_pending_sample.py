@@ -12,10 +12,15 @@ import pytest
 
 from appliance.arrays import control as kernel
 from appliance.arrays.model import array_set_uuid
-from appliance.campaign.boots import measured_boot, spare_sample
+from appliance.campaign.boots import measured_boot, pending_sample
 from appliance.campaign.boots.attempts import settle_armed
 from appliance.campaign.boots.next_boot import start_next_boot
-from appliance.campaign.boots.spare_sample import KeptRoot, KeptSample, keep_sample, read_kept
+from appliance.campaign.boots.pending_sample import (
+    BootSource,
+    PendingSample,
+    read_pending,
+    save_pending,
+)
 from appliance.campaign.context import pause
 from appliance.errors import StepFailedError, StickError
 from appliance.reference_os.install import make_install_uuid
@@ -40,8 +45,8 @@ def fat(booted: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def writable_fat() -> Iterator[Path]:
         yield fat
 
-    monkeypatch.setattr(spare_sample, "FAT", fat)
-    monkeypatch.setattr(spare_sample, "writable_fat", writable_fat)
+    monkeypatch.setattr(pending_sample, "FAT", fat)
+    monkeypatch.setattr(pending_sample, "writable_fat", writable_fat)
     return fat
 
 
@@ -84,14 +89,14 @@ def test_a_boot_that_comes_once_more_does_not_replace_the_sample_that_waits(
     """Firmware, or a stick, that keeps the boot entry: the first of the two was the one due."""
     monkeypatch.setattr(measured_boot, "mount_data", _refuse)
     booted.measure()
-    first = read_kept()
+    first = read_pending()
     assert first is not None
     booted.boot_id = "boot-again"
     booted.measure()
-    assert read_kept() == first
+    assert read_pending() == first
     monkeypatch.setattr(measured_boot, "take_sample", _refuse)
     booted.measure()
-    assert read_kept() == first
+    assert read_pending() == first
     _settle(booted)
     assert booted.states()[0] == "done"
     assert list((fat / "kaltstart").iterdir()) == []
@@ -109,10 +114,10 @@ def test_a_schema_that_the_stick_has_spoilt_costs_no_sample(
     monkeypatch.setattr(measured_boot, "open_database", lambda _, **__: open_database(spoilt))
     booted.measure()
     assert booted.log[-1] == "reboot"
-    kept = read_kept()
-    assert kept is not None
-    assert kept.sample is not None
-    assert kept.sample.boot_s == pytest.approx(20.5, abs=1)
+    pending = read_pending()
+    assert pending is not None
+    assert pending.sample is not None
+    assert pending.sample.boot_s == pytest.approx(20.5, abs=1)
 
 
 @pytest.mark.usefixtures("fat")
@@ -127,10 +132,10 @@ def test_whatever_sqlite_has_against_a_sample_it_is_kept(
     booted.measure()
     assert booted.log[-1] == "reboot"
     assert booted.campaign().power_actions == counted + 1
-    kept = read_kept()
-    assert kept is not None
-    assert kept.sample is not None
-    assert kept.reason == "no such column: boot_s"
+    pending = read_pending()
+    assert pending is not None
+    assert pending.sample is not None
+    assert pending.reason == "no such column: boot_s"
 
 
 def test_a_boot_without_a_sample_leaves_the_true_reason(
@@ -148,8 +153,8 @@ def test_a_boot_without_a_sample_leaves_the_true_reason(
 @pytest.mark.parametrize(
     "change",
     [
-        lambda kept: replace(kept, entry="measure-02"),
-        lambda kept: replace(kept, boot_id="boot-0"),
+        lambda pending: replace(pending, entry="measure-02"),
+        lambda pending: replace(pending, boot_id="boot-0"),
     ],
     ids=["of another entry", "of the boot that armed it"],
 )
@@ -157,13 +162,13 @@ def test_what_is_not_of_the_armed_boot_is_not_taken(
     booted: World,
     fat: Path,
     monkeypatch: pytest.MonkeyPatch,
-    change: Callable[[KeptSample], KeptSample],
+    change: Callable[[PendingSample], PendingSample],
 ) -> None:
     monkeypatch.setattr(measured_boot, "store_sample", _refuse)
     booted.measure()
-    kept = read_kept()
-    assert kept is not None
-    keep_sample(change(kept))
+    pending = read_pending()
+    assert pending is not None
+    save_pending(change(pending))
     _settle(booted)
     assert booted.boots() == []
     assert booted.cycles()[0].reason.startswith("the measured boot did not come back")
@@ -227,7 +232,7 @@ def test_while_an_earlier_sample_cannot_be_removed_no_boot_is_armed(
 ) -> None:
     (fat / "kaltstart").mkdir()
     (fat / "kaltstart/kept-sample.json").write_text("{}")
-    monkeypatch.setattr(spare_sample, "writable_fat", _refuse)
+    monkeypatch.setattr(pending_sample, "writable_fat", _refuse)
     context = booted.context()
     pause(context, 1, "trouble")
     context.connection.execute("UPDATE campaign SET state = 'running'")
@@ -320,13 +325,13 @@ def test_the_true_reason_of_an_array_boot_is_there_after_the_next_start(
     ],
 )
 def test_a_sample_of_another_array_is_not_taken(
-    kept_array: World, change: Callable[[KeptRoot], KeptRoot], doubt: str
+    kept_array: World, change: Callable[[BootSource], BootSource], doubt: str
 ) -> None:
     kept_array.measure()
-    kept = read_kept()
-    assert kept is not None
-    assert kept.root is not None
-    keep_sample(replace(kept, root=change(kept.root)))
+    pending = read_pending()
+    assert pending is not None
+    assert pending.root is not None
+    save_pending(replace(pending, root=change(pending.root)))
     _settle(kept_array)
     assert kept_array.boots() == []
     assert doubt in kept_array.cycles()[0].reason
@@ -338,11 +343,14 @@ def test_a_boot_from_an_array_is_none_of_a_drive_by_itself(
     del fat
     monkeypatch.setattr(measured_boot, "store_sample", _refuse)
     booted.measure()
-    kept = read_kept()
-    assert kept is not None
-    assert kept.root is not None
-    keep_sample(
-        replace(kept, root=replace(kept.root, cache=kept.root.drive, set_uuid=array_set_uuid(1)))
+    pending = read_pending()
+    assert pending is not None
+    assert pending.root is not None
+    save_pending(
+        replace(
+            pending,
+            root=replace(pending.root, cache=pending.root.drive, set_uuid=array_set_uuid(1)),
+        )
     )
     _settle(booted)
     assert "it was started from an array" in booted.cycles()[0].reason
@@ -383,7 +391,7 @@ def test_a_sample_is_taken_once(booted: World, fat: Path, monkeypatch: pytest.Mo
 def test_what_is_no_kept_sample_is_none(fat: Path, text: str) -> None:
     (fat / "kaltstart").mkdir()
     (fat / "kaltstart/kept-sample.json").write_text(text)
-    assert read_kept() is None
+    assert read_pending() is None
 
 
 @pytest.mark.parametrize(
@@ -406,7 +414,7 @@ def test_a_figure_that_is_none_is_not_believed(
     found["sample"][field] = value
     del found["crc32"]
     path.write_text(seal(found))
-    assert read_kept() is None
+    assert read_pending() is None
 
 
 @pytest.mark.parametrize("field", ["boot_s", "read_bytes", "session_s"])
@@ -432,7 +440,7 @@ def test_a_figure_in_which_a_bit_has_turned_is_not_stored_and_not_lost(
 def test_a_sample_waits_until_it_is_clear_which_stick_is_its_own(
     booted: World, fat: Path, monkeypatch: pytest.MonkeyPatch, trouble: str
 ) -> None:
-    """The stick resets itself; or somebody has plugged in another one, and takes it out again."""
+    """The stick resets itself; or the user has plugged in another one, and takes it out again."""
     del fat
     looks = 0
 
@@ -458,7 +466,7 @@ _OWN = replace(STICK, drive=replace(STICK.drive, transport="usb"), data_uuid="0f
     "other",
     [
         replace(_OWN, data_uuid="another"),
-        # A copy of the stick, on somebody's disk.
+        # A copy of the stick, on a user's disk.
         replace(_OWN, drive=replace(_OWN.drive, transport="sata")),
     ],
 )

@@ -2,10 +2,10 @@
 """A measured boot's sample, saved on KALTSTART if the database does not accept it.
 
 The data partition may be full, read-only or damaged at the one moment when a sample exists. Then
-the sample, or at least the true reason why there is none, goes to a file that the appliance takes
-over at its next start. Nothing proves who wrote a file on KALTSTART: it is taken for the boot that
-was armed last, of the drives and the installation it was armed for, and once. The same file has the
-sample of a boot in replay mode (`spare_replay`).
+the sample, or at least the true reason why there is none, goes to a file that the appliance imports
+at its next start. Nothing proves who wrote a file on KALTSTART: it is imported once, and only for
+the boot that was armed last, of the drives and the installation it was armed for. The same file
+holds the sample of a boot in replay mode (`pending_replay`).
 """
 
 import json
@@ -25,9 +25,9 @@ from appliance.workloads.raw_files import seal, unseal, write_durably
 
 _NAME = "kaltstart/kept-sample.json"
 _MAX_TEXT_BYTES = 1 << 16
-"""Of all but the times of a replay's reads."""
+"""Of everything except the times of a replay's reads."""
 _MAX_TIME_BYTES = 21
-"""In JSON, with comma and space, of a time that a column of the database takes."""
+"""In JSON, with comma and space, of a time that fits a column of the database."""
 _MAX_BYTES = _MAX_TEXT_BYTES + MAX_READS * _MAX_TIME_BYTES
 _TIMES = "times_ns"
 _MAY_BE_MISSING = frozenset(
@@ -42,12 +42,12 @@ _TEXTS = frozenset({"boot_id", "kernel_errors", "path"})
 _MAY_BE_NEGATIVE = frozenset({"wake_skew_s", "drive_celsius", "cpu_celsius"})
 _WHOLE = frozenset({"read_bytes", "read_ios"})
 _TOO_LARGE = 1 << 63
-"""No column of the database takes a whole number of that size."""
+"""A whole number of that size fits no column of the database."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeptDrive:
-    """A drive that the boot came from, by all that a release names."""
+class SourceDrive:
+    """A drive that the boot came from: everything that a release names."""
 
     serial: str
     wwn: str
@@ -62,67 +62,67 @@ class KeptDrive:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRoot:
-    """What the boot came from: a drive by itself, or an array of a backing and a cache drive."""
+class BootSource:
+    """What the boot came from: a single drive, or an array of a backing and a cache drive."""
 
     table_uuid: str
-    """GUID of the partition table, which each installation makes anew."""
-    drive: KeptDrive
-    cache: KeptDrive | None = None
+    """GUID of the partition table, a new one for each installation."""
+    drive: SourceDrive
+    cache: SourceDrive | None = None
     set_uuid: str = ""
     settings: dict[str, str] = field(default_factory=dict)
     """What the array ran with, by the name of bcache's control file; empty without an array."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeptReplay:
-    """What a boot in replay mode has beside its sample."""
+class PendingReplay:
+    """What a boot in replay mode has in addition to its sample."""
 
     cycle_id: int
     """Its row in the database."""
     power_cycles: PowerCycles | None
-    """What the drive answered in that boot; None where it was not asked."""
+    """What the drive answered in that boot; None if it was not asked."""
     reads: ReplaySample
-    """The last one in the file, for `read_kept_text`."""
+    """Last in the file, for the sake of `read_pending_text`."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeptSample:
-    """What a measured boot left beside the database."""
+class PendingSample:
+    """What a measured boot left outside the database."""
 
     boot_id: str
     entry: str
-    """The boot entry it was started from; empty of a replay."""
+    """The boot entry it was started from; empty for a replay."""
     reason: str
-    """Why the database did not take it, or why there is none."""
-    root: KeptRoot | None
-    """None where it is not known."""
+    """Why the database did not accept it, or why there is no sample."""
+    root: BootSource | None
+    """None if it is not known."""
     sample: BootSample | None
-    """None where there was none."""
-    replay: KeptReplay | None = None
-    """None of a boot that was no replay."""
+    """None if there was none."""
+    replay: PendingReplay | None = None
+    """None for a boot that was not a replay."""
 
     def describe(self) -> str:
-        """All of it as JSON, but for the times of a replay's reads: they are too many for a log."""
+        """All of it as JSON, except the times of a replay's reads: too many for a log."""
         found = asdict(self)
         if self.replay is not None:
             del found["replay"]["reads"][_TIMES]
         return json.dumps(found)
 
 
-def keep_sample(kept: KeptSample) -> None:
+def save_pending(pending: PendingSample) -> None:
     """Write it durably. Raises StickError."""
     try:
         with writable_fat() as fat:
             path = fat / _NAME
             path.parent.mkdir(exist_ok=True)
-            write_durably(path, seal(asdict(kept)))
+            write_durably(path, seal(asdict(pending)))
     except OSError as error:
         raise StickError(f"KALTSTART does not accept the sample either: {error}") from error
 
 
-def read_kept() -> KeptSample | None:
-    """What the last measured boot left, or None, also where that is not as it was written."""
+def read_pending() -> PendingSample | None:
+    """What the last measured boot left; None if there is nothing, or not what was written."""
     try:
         with (FAT / _NAME).open("rb") as file:
             found = unseal(file.read(_MAX_BYTES))
@@ -131,10 +131,10 @@ def read_kept() -> KeptSample | None:
         return None
 
 
-def read_kept_text() -> str:
-    """What the file holds, of whatever kind, up to the times of a replay's reads.
+def read_pending_text() -> str:
+    """The file's text, whatever it is, up to the times of a replay's reads.
 
-    Empty where it cannot be read.
+    Empty if it cannot be read.
     """
     try:
         with (FAT / _NAME).open("rb") as file:
@@ -144,16 +144,16 @@ def read_kept_text() -> str:
         return ""
 
 
-def is_kept() -> bool:
-    """Whether there is a file, of whatever content, that can be reached."""
+def has_pending() -> bool:
+    """Whether there is such a file that can be reached, whatever it contains."""
     with suppress(StickError):
         return is_on_fat(FAT / _NAME)
     return False
 
 
-def forget_kept() -> None:
-    """It was taken over, or is of no use. Raises StickError."""
-    if not is_kept():
+def remove_pending() -> None:
+    """Remove the file: it was imported, or is of no use. Raises StickError."""
+    if not has_pending():
         return
     try:
         with writable_fat() as fat:
@@ -164,9 +164,9 @@ def forget_kept() -> None:
         raise StickError(f"{_NAME} cannot be removed from KALTSTART: {error}") from error
 
 
-def _parse(found: dict[str, object]) -> KeptSample:
+def _parse(found: dict[str, object]) -> PendingSample:
     root, sample, replay = found["root"], found["sample"], found.get("replay")
-    return KeptSample(
+    return PendingSample(
         boot_id=_text(found["boot_id"]),
         entry=_text(found["entry"]),
         reason=_text(found["reason"]),
@@ -176,11 +176,11 @@ def _parse(found: dict[str, object]) -> KeptSample:
     )
 
 
-def _parse_root(found: object) -> KeptRoot:
+def _parse_root(found: object) -> BootSource:
     if not isinstance(found, dict):
         raise ValueError(_NAME)
     cache = found["cache"]
-    return KeptRoot(
+    return BootSource(
         table_uuid=_text(found["table_uuid"]),
         drive=_parse_drive(found["drive"]),
         cache=None if cache is None else _parse_drive(cache),
@@ -189,17 +189,17 @@ def _parse_root(found: object) -> KeptRoot:
     )
 
 
-def _parse_drive(found: object) -> KeptDrive:
+def _parse_drive(found: object) -> SourceDrive:
     if not isinstance(found, dict) or type(found["size_bytes"]) is not int:
         raise ValueError(_NAME)
     texts = {name: _text(found[name]) for name in ("serial", "wwn", "model", "bare_model")}
-    return KeptDrive(size_bytes=found["size_bytes"], **texts)
+    return SourceDrive(size_bytes=found["size_bytes"], **texts)
 
 
 def _text(found: object) -> str:
     if not isinstance(found, str):
         raise ValueError(_NAME)
-    found.encode()  # half of a character cannot be stored
+    found.encode()  # half a character (a lone surrogate) cannot be stored
     return found
 
 
@@ -215,7 +215,7 @@ def _parse_sample(found: object, *, is_replay: bool) -> BootSample:
     return BootSample(**found)
 
 
-def _parse_replay(found: object) -> KeptReplay:
+def _parse_replay(found: object) -> PendingReplay:
     if not isinstance(found, dict) or not isinstance(reads := found["reads"], dict):
         raise ValueError(_NAME)
     counted, times_ns = found["power_cycles"], reads[_TIMES]
@@ -227,7 +227,7 @@ def _parse_replay(found: object) -> KeptReplay:
     for time_ns in times_ns:
         _check_number(_TIMES, time_ns, is_whole=True)
     _check_number("cycle_id", found["cycle_id"], is_whole=True)
-    return KeptReplay(
+    return PendingReplay(
         cycle_id=found["cycle_id"],
         power_cycles=None if counted is None else _parse_power_cycles(counted),
         reads=ReplaySample(

@@ -13,12 +13,12 @@ from typing import Any, NoReturn
 
 import pytest
 
-from appliance.campaign.boots import replay, spare_replay, spare_sample, store_sample
+from appliance.campaign.boots import pending_replay, pending_sample, replay, store_sample
 from appliance.campaign.boots.attempts import settle_armed
 from appliance.campaign.boots.next_boot import Outcome, start_next_boot
+from appliance.campaign.boots.pending_replay import import_pending_replay
+from appliance.campaign.boots.pending_sample import PendingSample, read_pending, save_pending
 from appliance.campaign.boots.replay import find_due_replay
-from appliance.campaign.boots.spare_replay import import_kept_replay
-from appliance.campaign.boots.spare_sample import KeptSample, keep_sample, read_kept
 from appliance.campaign.context import pause
 from appliance.drives.facts.power_cycles import PowerCycles
 from appliance.errors import StickError
@@ -43,13 +43,13 @@ def fat(started: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     def writable_fat() -> Iterator[Path]:
         yield fat
 
-    monkeypatch.setattr(spare_sample, "FAT", fat)
-    monkeypatch.setattr(spare_sample, "writable_fat", writable_fat)
+    monkeypatch.setattr(pending_sample, "FAT", fat)
+    monkeypatch.setattr(pending_sample, "writable_fat", writable_fat)
     return fat
 
 
 @pytest.fixture
-def kept(started: World, fat: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def pending(started: World, fat: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file that a replay has left whose sample the database did not accept."""
     with monkeypatch.context() as patch:
         patch.setattr(replay, "store_sample", _refuse)
@@ -72,7 +72,7 @@ def _start_again(world: World) -> None:
     world.boot_id = "boot-9"
     world.kernel_started_at += 5000
     world.counts = {path: count + 1 for path, count in world.counts.items()}
-    import_kept_replay(world.context())
+    import_pending_replay(world.context())
 
 
 def _read_rows(world: World) -> list[dict[str, object]]:
@@ -135,14 +135,14 @@ def test_a_kept_replay_is_stored_as_it_would_have_been(
 
 
 def test_of_a_campaign_that_was_paused_it_is_stored_all_the_same(
-    started: World, kept: Path
+    started: World, pending: Path
 ) -> None:
     """As the engine does where the database accepts that, and the person resumes it at once."""
     context = started.context()
     pause(context, 1, _FULL)
-    import_kept_replay(context)
+    import_pending_replay(context)
     assert started.states() == ["done", "planned"]
-    assert not kept.exists()
+    assert not pending.exists()
     context.connection.execute("UPDATE campaign SET state = 'running'")
     assert start_next_boot(context, 1) is Outcome.LEAVING
     assert started.states() == ["done", "armed"]
@@ -209,48 +209,48 @@ def test_power_that_fails_while_the_drive_is_asked_costs_the_proof_alone(
 
 
 def test_power_that_fails_before_the_file_is_removed_stores_nothing_twice(
-    started: World, kept: Path, monkeypatch: pytest.MonkeyPatch
+    started: World, pending: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(spare_replay, "forget_kept", _cut)
+        patch.setattr(pending_replay, "remove_pending", _cut)
         with pytest.raises(OffError):
             _start_again(started)
     rows = _read_rows(started)
-    assert kept.exists()
+    assert pending.exists()
     _start_again(started)
     assert _read_rows(started) == rows
-    assert not kept.exists()
+    assert not pending.exists()
     assert _unused(started) == []
     assert started.states() == ["done", "planned"]
 
 
 def test_power_that_fails_within_the_import_leaves_the_file(
-    started: World, kept: Path, monkeypatch: pytest.MonkeyPatch
+    started: World, pending: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So does a database that does not accept it yet."""
     for end in (_cut, _refuse):
         with monkeypatch.context() as patch:
-            patch.setattr(spare_replay, "insert_replay", end)
+            patch.setattr(pending_replay, "insert_replay", end)
             with pytest.raises((OffError, StickError)):
                 _start_again(started)
         assert started.boots() == []
-        assert kept.exists()
+        assert pending.exists()
     _start_again(started)
     assert started.states() == ["done", "planned"]
 
 
 def test_a_file_that_cannot_be_removed_ends_nothing(
-    started: World, kept: Path, monkeypatch: pytest.MonkeyPatch
+    started: World, pending: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(spare_sample, "writable_fat", _refuse)
+        patch.setattr(pending_sample, "writable_fat", _refuse)
         _start_again(started)
         _start_again(started)
         with pytest.raises(StickError):
             start_next_boot(started.context(), 1)
     assert started.states() == ["done", "planned"]
     assert start_next_boot(started.context(), 1) is Outcome.LEAVING
-    assert not kept.exists()
+    assert not pending.exists()
 
 
 def test_where_kaltstart_does_not_accept_it_either_that_is_announced(
@@ -258,14 +258,14 @@ def test_where_kaltstart_does_not_accept_it_either_that_is_announced(
 ) -> None:
     del fat
     monkeypatch.setattr(replay, "store_sample", _refuse)
-    monkeypatch.setattr(spare_replay, "keep_sample", lambda _: _refuse())
+    monkeypatch.setattr(pending_replay, "save_pending", lambda _: _refuse())
     with pytest.raises(StickError, match=_FULL):
         measure(started)
     assert started.lines[-1] == ("refused", {"reason": _FULL})
 
 
-def _of_drive(**values: object) -> Callable[[KeptSample], KeptSample]:
-    def change(found: KeptSample) -> KeptSample:
+def _of_drive(**values: object) -> Callable[[PendingSample], PendingSample]:
+    def change(found: PendingSample) -> PendingSample:
         assert found.root is not None
         drive = replace(found.root.drive, **values)  # type: ignore[arg-type] # any of its fields
         return replace(found, root=replace(found.root, drive=drive))
@@ -273,8 +273,8 @@ def _of_drive(**values: object) -> Callable[[KeptSample], KeptSample]:
     return change
 
 
-def _of_reads(**values: object) -> Callable[[KeptSample], KeptSample]:
-    def change(found: KeptSample) -> KeptSample:
+def _of_reads(**values: object) -> Callable[[PendingSample], PendingSample]:
+    def change(found: PendingSample) -> PendingSample:
         assert found.replay is not None
         reads = replace(found.replay.reads, **values)  # type: ignore[arg-type] # any of its fields
         return replace(found, replay=replace(found.replay, reads=reads))
@@ -282,16 +282,16 @@ def _of_reads(**values: object) -> Callable[[KeptSample], KeptSample]:
     return change
 
 
-def _of_cycle(number: int) -> Callable[[KeptSample], KeptSample]:
-    def change(found: KeptSample) -> KeptSample:
+def _of_cycle(number: int) -> Callable[[PendingSample], PendingSample]:
+    def change(found: PendingSample) -> PendingSample:
         assert found.replay is not None
         return replace(found, replay=replace(found.replay, cycle_id=number))
 
     return change
 
 
-def _of_sample(**values: object) -> Callable[[KeptSample], KeptSample]:
-    def change(found: KeptSample) -> KeptSample:
+def _of_sample(**values: object) -> Callable[[PendingSample], PendingSample]:
+    def change(found: PendingSample) -> PendingSample:
         assert found.sample is not None
         return replace(found, sample=replace(found.sample, **values))  # type: ignore[arg-type] # any
 
@@ -316,11 +316,11 @@ def _of_sample(**values: object) -> Callable[[KeptSample], KeptSample]:
     ],
 )
 def test_what_is_not_of_the_boot_is_no_figure_and_in_the_log(
-    started: World, kept: Path, change: Callable[[KeptSample], KeptSample], doubt: str
+    started: World, pending: Path, change: Callable[[PendingSample], PendingSample], doubt: str
 ) -> None:
-    found = read_kept()
+    found = read_pending()
     assert found is not None
-    keep_sample(change(found))
+    save_pending(change(found))
     _start_again(started)
     assert started.boots() == []
     [told] = _unused(started)
@@ -328,19 +328,19 @@ def test_what_is_not_of_the_boot_is_no_figure_and_in_the_log(
     assert '"boot_s": ' in told
     assert "times_ns" not in told
     assert len(told) < 2000
-    assert not kept.exists()
+    assert not pending.exists()
     measure(started)
     assert "restarted after its reads had begun" in started.cycles()[0].reason
 
 
-def test_once_its_boot_is_armed_anew_it_is_of_no_use(started: World, kept: Path) -> None:
-    content = kept.read_text()
+def test_once_its_boot_is_armed_anew_it_is_of_no_use(started: World, pending: Path) -> None:
+    content = pending.read_text()
     context = started.context()
     pause(context, 1, _FULL)
     context.connection.execute("UPDATE campaign SET state = 'running'")
     assert start_next_boot(context, 1) is Outcome.LEAVING
     assert len(_unused(started)) == 1
-    kept.write_text(content)
+    pending.write_text(content)
     _start_again(started)
     assert len(_unused(started)) == 2
     measure(started)
@@ -348,20 +348,22 @@ def test_once_its_boot_is_armed_anew_it_is_of_no_use(started: World, kept: Path)
     assert started.boots()[0]["cycle"] == 1
 
 
-def test_a_boot_that_was_skipped_or_has_failed_gets_no_sample(started: World, kept: Path) -> None:
+def test_a_boot_that_was_skipped_or_has_failed_gets_no_sample(
+    started: World, pending: Path
+) -> None:
     started.context().connection.execute("UPDATE cycle SET state = 'failed' WHERE id = 1")
     _start_again(started)
     assert started.states() == ["failed", "planned"]
     assert len(_unused(started)) == 1
-    assert not kept.exists()
+    assert not pending.exists()
 
 
-def test_a_boot_of_another_mode_does_not_take_it(started: World, kept: Path) -> None:
+def test_a_boot_of_another_mode_does_not_take_it(started: World, pending: Path) -> None:
     started.context().connection.execute("UPDATE cycle SET mode = 'install'")
     started.boot_id = "boot-9"
     settle_armed(started.context(), 1)
     assert started.boots() == []
-    assert not kept.exists()
+    assert not pending.exists()
     assert len(_unused(started)) == 1
 
 
@@ -391,15 +393,15 @@ _NO_TIMES: tuple[object, ...] = (
     ],
 )
 def test_what_no_replay_leaves_is_no_figure_and_ends_nothing(
-    started: World, kept: Path, place: tuple[str, ...], value: object
+    started: World, pending: Path, place: tuple[str, ...], value: object
 ) -> None:
     def change(found: dict[str, Any]) -> None:
         for name in place[:-1]:
             found = found[name]
         found[place[-1]] = value
 
-    _change(kept, change)
-    assert read_kept() is None
+    _change(pending, change)
+    assert read_pending() is None
     _start_again(started)
     assert started.boots() == []
     pause(started.context(), 1, _FULL)
@@ -407,52 +409,54 @@ def test_what_no_replay_leaves_is_no_figure_and_ends_nothing(
     assert start_next_boot(started.context(), 1) is Outcome.LEAVING
     [told] = _unused(started)
     assert len(told) < 2000
-    assert not kept.exists()
+    assert not pending.exists()
 
 
 @pytest.mark.parametrize("text", ["[" * 3_000_000, "\0" * 9_000_000, "[]," * 2_000_000])
-def test_a_file_of_any_size_and_content_ends_nothing(started: World, kept: Path, text: str) -> None:
-    kept.write_text(text)
+def test_a_file_of_any_size_and_content_ends_nothing(
+    started: World, pending: Path, text: str
+) -> None:
+    pending.write_text(text)
     _start_again(started)
     assert started.boots() == []
-    assert read_kept() is None
+    assert read_pending() is None
 
 
-def test_the_longest_list_is_read_back(kept: Path) -> None:
-    found = read_kept()
+def test_the_longest_list_is_read_back(pending: Path) -> None:
+    found = read_pending()
     assert found is not None
     longest = _of_reads(times_ns=((1 << 63) - 1,) * MAX_READS)(found)
-    keep_sample(longest)
-    assert read_kept() == longest
+    save_pending(longest)
+    assert read_pending() == longest
     assert len(longest.describe()) < 2000
-    assert kept.stat().st_size > MAX_READS * 20
+    assert pending.stat().st_size > MAX_READS * 20
 
 
-def test_a_turned_bit_is_no_figure(started: World, kept: Path) -> None:
-    text = kept.read_text()
+def test_a_turned_bit_is_no_figure(started: World, pending: Path) -> None:
+    text = pending.read_text()
     at = text.index('"times_ns": [') + len('"times_ns": [')
-    kept.write_text(text[:at] + chr(ord(text[at]) ^ 1) + text[at + 1 :])
+    pending.write_text(text[:at] + chr(ord(text[at]) ^ 1) + text[at + 1 :])
     _start_again(started)
     assert started.boots() == []
 
 
-def test_a_sample_that_an_earlier_version_kept_is_still_one(kept: Path) -> None:
+def test_a_sample_that_an_earlier_version_kept_is_still_one(pending: Path) -> None:
     def change(found: dict[str, Any]) -> None:
         del found["replay"]
         parts = ("kernel_s", "initrd_s", "userspace_s", "session_s")
         found["sample"].update(dict.fromkeys(parts, 1.5))
 
-    _change(kept, change)
-    found = read_kept()
+    _change(pending, change)
+    found = read_pending()
     assert found is not None
     assert found.replay is None
 
 
-def test_what_the_drive_answered_is_kept_with_its_source(kept: Path) -> None:
-    found = read_kept()
+def test_what_the_drive_answered_is_kept_with_its_source(pending: Path) -> None:
+    found = read_pending()
     assert found is not None
     assert found.replay is not None
     assert found.replay.power_cycles == PowerCycles(8, "ATA attribute 12")
-    content: Mapping[str, Any] = json.loads(kept.read_text())
+    content: Mapping[str, Any] = json.loads(pending.read_text())
     assert list(content["replay"])[-1] == "reads"
     assert list(content["replay"]["reads"])[-1] == "times_ns"

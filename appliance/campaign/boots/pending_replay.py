@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A replayed boot's sample that the database did not accept: kept on KALTSTART, imported once.
+"""A replayed boot's sample that the database did not accept: saved on KALTSTART, imported once.
 
 A replay cannot be repeated in the same start of the machine: its reads have warmed the drive. So
-its sample and the times of its reads are kept. Nothing proves who wrote a file on KALTSTART: it is
+its sample and the times of its reads are saved. Nothing proves who wrote a file on KALTSTART: it is
 believed only for the start of the machine in which the reads of exactly this boot have begun, on
 the drive and with the list of the campaign.
 """
@@ -10,15 +10,15 @@ the drive and with the list of the campaign.
 from contextlib import suppress
 from dataclasses import replace
 
-from appliance.campaign.boots.attempts import check_kept_drive, find_drive_row, pass_over_kept
-from appliance.campaign.boots.spare_sample import (
-    KeptDrive,
-    KeptReplay,
-    KeptRoot,
-    KeptSample,
-    forget_kept,
-    keep_sample,
-    read_kept,
+from appliance.campaign.boots.attempts import check_source_drive, discard_pending, find_drive_row
+from appliance.campaign.boots.pending_sample import (
+    BootSource,
+    PendingReplay,
+    PendingSample,
+    SourceDrive,
+    read_pending,
+    remove_pending,
+    save_pending,
 )
 from appliance.campaign.boots.store_sample import NOT_ASKED, add_clock, store_proof
 from appliance.campaign.context import CampaignContext
@@ -37,7 +37,7 @@ def sum_times(reads: ReadList, replay: ReplaySample) -> float:
     return sum(replay.times_ns) / 1e9 + sum(each.wait_s for each in reads.extents)
 
 
-def keep_replay(
+def save_pending_replay(
     context: CampaignContext,
     cycle: CycleRow,
     drive: Drive,
@@ -46,76 +46,80 @@ def keep_replay(
     *,
     reason: str,
 ) -> None:
-    """Keep the sample of the boot that runs now, which the database does not accept: `reason`.
+    """Save the sample of the boot that runs now, which the database does not accept: `reason`.
 
     If KALTSTART does not accept it either, that is announced, and the sample is lost.
     """
-    kept_replay = KeptReplay(cycle.id, None, replay)
-    kept = KeptSample(
+    pending_replay = PendingReplay(cycle.id, None, replay)
+    pending = PendingSample(
         boot_id=context.this_boot.boot_id,
         entry="",
         reason=reason,
-        root=KeptRoot("", KeptDrive.of(drive)),
+        root=BootSource("", SourceDrive.of(drive)),
         sample=add_clock(context, cycle, sample),
-        replay=kept_replay,
+        replay=pending_replay,
     )
     try:
-        keep_sample(kept)
-        # Only in this boot its answer proves something; before it the sample is durable.
+        save_pending(pending)
+        # The drive's answer proves something in this boot only. The sample is made durable first.
         counted = context.host.drives.read_power_cycles(drive)
-        keep_sample(replace(kept, replay=replace(kept_replay, power_cycles=counted)))
+        save_pending(replace(pending, replay=replace(pending_replay, power_cycles=counted)))
     except (KaltstartError, OSError) as error:
         context.host.announce("refused", reason=str(error))
 
 
-def import_kept_replay(context: CampaignContext) -> None:
-    """Store what a replayed boot left on KALTSTART; what is of no boot is noted in the log.
+def import_pending_replay(context: CampaignContext) -> None:
+    """Store what a replayed boot left on KALTSTART; what belongs to no boot is noted in the log.
 
-    At the engine's start, and before a campaign goes on without one. Raises StickError where the
-    database does not accept it: it stays on KALTSTART then.
+    At the engine's start, and before a campaign goes on without one. Raises StickError if the
+    database does not accept it: then it stays on KALTSTART.
     """
-    kept = read_kept()
-    if kept is None or kept.replay is None:
+    pending = read_pending()
+    if pending is None or pending.replay is None:
         return
-    cycle = select_cycle(context.connection, kept.replay.cycle_id)
-    if doubt := _find_doubt(context, kept, cycle):
-        # A file that cannot be removed is met again before the next boot is armed.
+    cycle = select_cycle(context.connection, pending.replay.cycle_id)
+    if doubt := _find_doubt(context, pending, cycle):
+        # If the file cannot be removed, that is noticed before the next boot is armed.
         with suppress(StickError):
-            pass_over_kept(context, cycle.campaign_id if cycle else None, doubt)
-    elif cycle is not None and kept.sample is not None:
-        _store(context, cycle, kept, kept.sample, kept.replay)
+            discard_pending(context, cycle.campaign_id if cycle else None, doubt)
+    elif cycle is not None and pending.sample is not None:
+        _store(context, cycle, pending, pending.sample, pending.replay)
         with suppress(StickError):
-            forget_kept()
+            remove_pending()
 
 
-def _find_doubt(context: CampaignContext, kept: KeptSample, cycle: CycleRow | None) -> str:
-    """Why what is kept is not stored for the boot that it names; empty where nothing says so."""
-    if kept.replay is None or kept.sample is None or kept.root is None:
+def _find_doubt(context: CampaignContext, pending: PendingSample, cycle: CycleRow | None) -> str:
+    """Why the sample is not stored for the boot that it names; empty if there is no reason."""
+    if pending.replay is None or pending.sample is None or pending.root is None:
         return "it holds no sample of a replay"
-    if knows_sample(context.connection, kept.boot_id):
+    if knows_sample(context.connection, pending.boot_id):
         return "it is stored already"  # power was cut before it was removed
-    if cycle is None or not _is_due(cycle) or cycle.path != kept.sample.path:
+    if cycle is None or not _is_due(cycle) or cycle.path != pending.sample.path:
         return "its boot is not waited for"
     row = find_drive_row(context, cycle)
     begun = find_replay_begun(context.connection, cycle.campaign_id)
-    if begun is None or begun.boot_id != kept.boot_id or not begun.is_of(row.identity, cycle.cycle):
+    if (
+        begun is None
+        or begun.boot_id != pending.boot_id
+        or not begun.is_of(row.identity, cycle.cycle)
+    ):
         return "the reads of its boot did not begin in the same start of the machine"
     try:
-        check_kept_drive(kept.root.drive, row)
+        check_source_drive(pending.root.drive, row)
     except RefusedError as error:
         return error.message
     reads = select_read_list(context.connection, cycle.campaign_id)
-    return _compare_reads(reads, kept.sample, kept.replay.reads)
+    return _compare_reads(reads, pending.sample, pending.replay.reads)
 
 
 def _is_due(cycle: CycleRow) -> bool:
-    """Whether it was a replay, and a pause at most has taken back that it was armed."""
+    """Whether it was a replay that is still armed, or was disarmed by a pause at most."""
     is_open = cycle.state in {"armed", "planned"}
     return cycle.mode == "replay" and is_open and cycle.left_at is not None
 
 
 def _compare_reads(reads: ReadList | None, sample: BootSample, replay: ReplaySample) -> str:
-    """Why the times are not of the campaign's list; empty where nothing says so. Pure."""
+    """Why the times do not belong to the campaign's list; empty if there is no reason. Pure."""
     if reads is None or reads.sha256 != replay.list_sha256:
         return "its reads are not those of the campaign's list"
     is_whole = len(replay.times_ns) == len(reads.extents)
@@ -127,11 +131,11 @@ def _compare_reads(reads: ReadList | None, sample: BootSample, replay: ReplaySam
 def _store(
     context: CampaignContext,
     cycle: CycleRow,
-    kept: KeptSample,
+    pending: PendingSample,
     sample: BootSample,
-    replay: KeptReplay,
+    replay: PendingReplay,
 ) -> None:
-    """With the proof that it would have had, and in one transaction. Raises StickError."""
+    """In one transaction, with the proof that it would have had. Raises StickError."""
     connection = context.connection
     row = find_drive_row(context, cycle)
     with transaction(connection):
@@ -147,13 +151,13 @@ def _store(
             insert_replay(connection, cycle.id, replay.reads)
         if replay.power_cycles is not None:
             counts = [(row.identity, replay.power_cycles)]
-            store_proof(connection, cycle, kept.boot_id, counts)
+            store_proof(connection, cycle, pending.boot_id, counts)
         record(
             context,
             "sample-kept",
             drive=row.identity,
             cycle=cycle.cycle,
-            what=kept.reason,
+            what=pending.reason,
             campaign_id=cycle.campaign_id,
             level="warning",
         )
