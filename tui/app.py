@@ -139,6 +139,8 @@ class KaltstartApp(App[None]):
                 "The campaign is not affected."
             ).format(error=self._kept.crash)
         self._keep_page(self._kept.page or self.DEFAULT_MODE)
+        # Textual has drawn all of it before it could write, and would draw now only what is new.
+        self.screen._compositor.update_widgets({self.screen.refresh()})
         self.read()
         self.set_interval(TICK_S, self._read_if_due)
         self.set_interval(_ALIVE_S, self._say_alive)
@@ -192,12 +194,15 @@ class KaltstartApp(App[None]):
             self._take(snapshot)
             await asyncio.to_thread(self.port.say_ready)
             if self._when_drawn is not None:
-                self.call_after_refresh(self._when_drawn)
+                self.call_after_refresh(self._go_on, self._when_drawn)
                 self._when_drawn = None
-                self.run_worker(asyncio.to_thread(_load_later_pages), exit_on_error=False)
         if self._pending.take_late():
             # It is shown nevertheless when it comes.
             self.say(_("The engine has not answered yet. Page 3 shows what it is doing."))
+
+    def _go_on(self, when_drawn: Callable[[], None]) -> None:
+        when_drawn()
+        self.run_worker(asyncio.to_thread(_load_later_pages), exit_on_error=False)
 
     def _take(self, snapshot: Snapshot) -> None:
         before, self.snapshot = self.snapshot, snapshot
