@@ -35,8 +35,8 @@ from appliance.report.pages import render_page, render_verdicts
 from appliance.report.views import ReportView, make_report
 from appliance.samples.bootchart import MAX_BYTES, Bootchart, BootchartError, parse_bootchart
 from appliance.samples.unit_times import UNITS_PLOT
-from appliance.store.copies import is_of_another
-from appliance.store.extract import copy_database, extract_campaign
+from appliance.store.maintenance.copies import is_of_another
+from appliance.store.maintenance.extract import copy_database, extract_campaign
 from appliance.store.read.campaign import CampaignRows, select_campaign, select_earlier
 from appliance.store.read.workloads import (
     count_activity,

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from appliance.store.connect import copy_all
-from appliance.store.merge import TABLES
+from appliance.store.maintenance.merge import TABLES
 
 
 def copy_database(connection: sqlite3.Connection, target: Path) -> None:
