@@ -139,8 +139,8 @@ class KaltstartApp(App[None]):
                 "The campaign is not affected."
             ).format(error=self._kept.crash)
         self._keep_page(self._kept.page or self.DEFAULT_MODE)
-        # Textual has drawn all of it before it could write, and would draw now only what is new.
-        self.screen._compositor.update_widgets({self.screen.refresh()})
+        if isinstance(self.screen, Page):
+            self.screen.draw_all()
         self.read()
         self.set_interval(TICK_S, self._read_if_due)
         self.set_interval(_ALIVE_S, self._say_alive)

@@ -195,6 +195,13 @@ class Page(Screen[None]):
         if self.try_to_show(lambda: self.show(snapshot)):
             self._shown = self._list_shown()
 
+    def draw_all(self) -> None:
+        """Draw the whole page with the next frame.
+
+        Textual draws the first one before it writes to the terminal, and then only what is new.
+        """
+        self._compositor.update_widgets({self.refresh()})
+
     def try_to_show(self, part: Callable[[], None]) -> bool:
         """Whatever is wrong with this page, its keys, the message and the other pages go on."""
         try:

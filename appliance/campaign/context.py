@@ -14,10 +14,10 @@ from appliance.campaign.states import armed_cycle
 from appliance.campaign.this_boot import ThisBoot
 from appliance.errors import KaltstartError, RefusedError, StickError
 from appliance.progress import Progress, ignore_progress
-from appliance.store.boots import select_cycles, update_disarmed
-from appliance.store.campaigns import CampaignRow, select_campaign, update_campaign_state
 from appliance.store.connect import transaction
-from appliance.store.pause_and_skip import clear_pause_asked
+from appliance.store.tables.boots import select_cycles, update_disarmed
+from appliance.store.tables.campaigns import CampaignRow, select_campaign, update_campaign_state
+from appliance.store.tables.pause_and_skip import clear_pause_asked
 
 COUNTDOWN_S = 5
 """Before power goes in the middle of a campaign."""

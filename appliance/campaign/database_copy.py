@@ -5,8 +5,8 @@ import sqlite3
 
 from appliance.campaign.host import Host
 from appliance.campaign.log import Diary, record
-from appliance.store.copies import is_copy_due, keep_copy
-from appliance.store.events import select_newest_detail
+from appliance.store.maintenance.copies import is_copy_due, keep_copy
+from appliance.store.tables.events import select_newest_detail
 
 
 def copy_database(connection: sqlite3.Connection, host: Host, *, is_end: bool = False) -> None:

@@ -13,11 +13,11 @@ from appliance.campaign.verdicts import judge_again, judge_campaign, tell_no_ver
 from appliance.errors import RefusedError, StickError
 from appliance.phrases import N_, Phrase
 from appliance.stick.partitions import RAW, writable_fat
-from appliance.store.boots import select_cycles
-from appliance.store.campaigns import select_campaign, update_campaign_state
 from appliance.store.connect import transaction
-from appliance.store.steps import select_steps
-from appliance.store.thinning import thin_recordings
+from appliance.store.maintenance.thinning import thin_recordings
+from appliance.store.tables.boots import select_cycles
+from appliance.store.tables.campaigns import select_campaign, update_campaign_state
+from appliance.store.tables.steps import select_steps
 from appliance.units import format_size, printable
 
 

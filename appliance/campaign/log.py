@@ -10,8 +10,8 @@ from typing import Protocol
 
 from appliance.campaign.host import Host
 from appliance.event_texts import tell
-from appliance.store.events import insert_event
-from appliance.store.steps import StepRow
+from appliance.store.tables.events import insert_event
+from appliance.store.tables.steps import StepRow
 from appliance.units import printable
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from appliance.plan.model import Plan
 from appliance.plan.workloads import ARRAY
 from appliance.plan.writes import Work, find_causes
-from appliance.store.boots import CycleRow
-from appliance.store.campaigns import CampaignDriveRow
-from appliance.store.steps import StepRow
+from appliance.store.tables.boots import CycleRow
+from appliance.store.tables.campaigns import CampaignDriveRow
+from appliance.store.tables.steps import StepRow
 
 _STEPS_LEFT = frozenset({"planned", "running"})
 _BOOTS_LEFT = frozenset({"planned", "armed"})

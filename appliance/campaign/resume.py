@@ -8,16 +8,16 @@ from appliance.campaign.log import record
 from appliance.campaign.states import max_power_actions
 from appliance.errors import RefusedError
 from appliance.phrases import N_, Phrase
-from appliance.store.boots import select_cycles
-from appliance.store.campaigns import (
+from appliance.store.tables.boots import select_cycles
+from appliance.store.tables.campaigns import (
     select_campaign_drives,
     select_unfinished_campaign,
     update_campaign_state,
     update_max_power_actions,
 )
-from appliance.store.events import select_longest_gap
-from appliance.store.pause_and_skip import clear_drives_paused
-from appliance.store.steps import select_steps
+from appliance.store.tables.events import select_longest_gap
+from appliance.store.tables.pause_and_skip import clear_drives_paused
+from appliance.store.tables.steps import select_steps
 
 LONG_ABSENCE_DAYS = 7
 """Longer than a weekend with holidays at both its ends, for which the mains may be off, and than

@@ -14,8 +14,8 @@ from appliance.drives.model import Drive
 from appliance.errors import Blame
 from appliance.phrases import N_, Phrase
 from appliance.progress import Progress
-from appliance.store.campaigns import CampaignDriveRow
 from appliance.store.clock import timestamp
+from appliance.store.tables.campaigns import CampaignDriveRow
 
 _POLL_S = 0.25
 

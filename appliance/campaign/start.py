@@ -37,17 +37,17 @@ from appliance.samples.read_list import (
     parse_trace,
 )
 from appliance.stick.partitions import FAT, Stick
-from appliance.store.boots import insert_cycle
-from appliance.store.campaigns import (
+from appliance.store.connect import transaction
+from appliance.store.tables.boots import insert_cycle
+from appliance.store.tables.campaigns import (
     NewDrive,
     insert_campaign,
     insert_campaign_drive,
     insert_drive,
     select_unfinished_campaign,
 )
-from appliance.store.connect import transaction
-from appliance.store.replays import insert_read_list
-from appliance.store.steps import insert_step
+from appliance.store.tables.replays import insert_read_list
+from appliance.store.tables.steps import insert_step
 from appliance.toml.values import show_value
 from appliance.units import printable
 from appliance.workloads.fio.classic import find_mistake_in_options

@@ -29,14 +29,14 @@ from appliance.errors import StepFailedError, StickError
 from appliance.flush import sync_path
 from appliance.phrases import N_, Phrase
 from appliance.stick.partitions import FAT, SAVE_FIRST, is_on_fat, writable_fat
-from appliance.store.campaigns import (
+from appliance.store.tables.campaigns import (
     CampaignRow,
     knows_plan,
     select_campaign,
     select_power_actions,
     select_unfinished_campaign,
 )
-from appliance.store.events import (
+from appliance.store.tables.events import (
     knows_earlier_boot,
     select_time_since_earlier_boot,
     was_resumed_in,

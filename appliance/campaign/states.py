@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import batched
 
-from appliance.store.boots import CycleRow
+from appliance.store.tables.boots import CycleRow
 
 MAX_ATTEMPTS = 3
 """Attempts per cycle before it is abandoned."""

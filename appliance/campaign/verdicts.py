@@ -8,10 +8,10 @@ from appliance.campaign.context import CampaignContext
 from appliance.campaign.log import record
 from appliance.errors import PlanError
 from appliance.stick.partitions import FAT
-from appliance.store.campaigns import select_campaign
 from appliance.store.connect import transaction
 from appliance.store.read.evidence import is_own_campaign
-from appliance.store.verdicts import (
+from appliance.store.tables.campaigns import select_campaign
+from appliance.store.tables.verdicts import (
     delete_verdicts,
     insert_verdict,
     select_verdicts,

@@ -86,7 +86,7 @@ def ask(kind: str, payload: Mapping[str, object]) -> int:
     from appliance.stick.partitions import DATABASE
     from appliance.store.clock import timestamp
     from appliance.store.connect import open_database
-    from appliance.store.requests import insert_request, select_request, update_request
+    from appliance.store.tables.requests import insert_request, select_request, update_request
 
     _need_stick()
     connection = open_database(DATABASE)
@@ -158,8 +158,8 @@ def _wait(*, after: int) -> int:
 
     Raises StickError where the engine has given the stick up: what it could not store never comes.
     """
-    from appliance.store.campaigns import select_unreported_campaign
     from appliance.store.read.overview import select_campaigns, select_events
+    from appliance.store.tables.campaigns import select_unreported_campaign
     from appliance.units import printable
 
     told = 0
@@ -198,8 +198,8 @@ def find_exit_code(connection: sqlite3.Connection, campaign_id: int) -> int:
     have one, or nothing could be judged, so that what was accepted is not all that was asked.
     """
     from appliance.store.read.overview import select_campaign_drives
-    from appliance.store.steps import select_steps
-    from appliance.store.verdicts import select_judging, select_verdicts
+    from appliance.store.tables.steps import select_steps
+    from appliance.store.tables.verdicts import select_judging, select_verdicts
 
     verdicts = {row.drive_id: row.verdict for row in select_verdicts(connection, campaign_id)}
     if "reject" in verdicts.values():
@@ -312,7 +312,7 @@ def skip(options: argparse.Namespace) -> int:
 
     Raises PlanError where several run and none of them is named: a skip cannot be undone.
     """
-    from appliance.store.steps import select_steps
+    from appliance.store.tables.steps import select_steps
 
     if options.boots is not None:
         return _ask_of_drive("skip-boots", options.boots, options.campaign)
@@ -404,7 +404,7 @@ def rescue(options: argparse.Namespace) -> int:
 def restore(options: argparse.Namespace) -> int:
     """The newest copy in the place of a damaged database."""
     from appliance.stick.partitions import DATABASE, DATABASE_LOCK, hold_alone
-    from appliance.store.restore import restore_copy
+    from appliance.store.maintenance.restore import restore_copy
 
     del options
     _need_stick()

@@ -190,7 +190,7 @@ def results(options: argparse.Namespace) -> int:
 
 def verdicts(options: argparse.Namespace) -> int:
     """What each drive of a campaign is worth, and why."""
-    from appliance.store.verdicts import select_judging, select_verdicts
+    from appliance.store.tables.verdicts import select_judging, select_verdicts
     from appliance.verdict.depth import describe_depth
 
     with _reading(options) as connection:
@@ -331,8 +331,8 @@ def merge(options: argparse.Namespace) -> int:
     """Import the finished campaigns of other databases, each whole or not at all."""
     from appliance.caches.ballast import read_memory
     from appliance.store.connect import open_database
-    from appliance.store.merge import merge_database
-    from appliance.store.merge_source import count_campaigns
+    from appliance.store.maintenance.merge import merge_database
+    from appliance.store.maintenance.merge_source import count_campaigns
 
     opening: AbstractContextManager[None] = nullcontext()
     if options.into is not None:

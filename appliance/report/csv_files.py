@@ -12,9 +12,9 @@ from typing import TextIO
 from appliance import VERSION
 from appliance.report.conditions import find_locations
 from appliance.report.series import make_series
-from appliance.store.boots import parse_units
 from appliance.store.read.campaign import BOOT_TIMES, CampaignRows
 from appliance.store.rows import AnyRow, Cell, Record, as_record
+from appliance.store.tables.boots import parse_units
 from appliance.units import printable
 
 _FORMULA = tuple("=+-@\t＝＋－＠")

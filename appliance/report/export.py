@@ -35,8 +35,8 @@ from appliance.report.pages import render_page, render_verdicts
 from appliance.report.views import ReportView, make_report
 from appliance.samples.bootchart import MAX_BYTES, Bootchart, BootchartError, parse_bootchart
 from appliance.samples.unit_times import UNITS_PLOT
-from appliance.store.copies import is_of_another
-from appliance.store.extract import extract_campaign
+from appliance.store.maintenance.copies import is_of_another
+from appliance.store.maintenance.extract import copy_database, extract_campaign
 from appliance.store.read.campaign import CampaignRows, select_campaign, select_earlier
 from appliance.store.read.workloads import (
     count_activity,
@@ -126,10 +126,6 @@ def export_campaign(
         temporary.unlink(missing_ok=True)
         extract_campaign(connection, campaign_id, path, scratch=temporary)
 
-    def copy_all(path: Path) -> None:
-        connection.execute("VACUUM INTO ?", (str(path),))
-
-    # SQLite does not sync what VACUUM INTO wrote (sqlite.org/lang_vacuum.html).
     for name, writer in drawn.items():
         write(folder, name, writer)
     recorded = [write(folder, name, writer) for name, writer in recordings.items()]
@@ -143,7 +139,7 @@ def export_campaign(
     if with_all:
         with suppress(OSError):  # then what cannot be written is reported
             _keep_other(connection, reports / _DATABASE)
-        write(reports, _DATABASE, copy_all)
+        write(reports, _DATABASE, partial(copy_database, connection))
     return folder
 
 
@@ -317,7 +313,7 @@ def _write(folder: Path, writers: dict[str, _Writer]) -> None:
     temporary = {name: folder / f"{name}{_TEMPORARY}" for name in writers}
     try:
         for path in temporary.values():
-            # What a power failure may have left; VACUUM INTO wants no file there.
+            # What a power failure may have left; a copied database wants no file there.
             path.unlink(missing_ok=True)
         for name, path in temporary.items():
             writers[name](path)

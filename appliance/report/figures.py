@@ -23,8 +23,8 @@ from appliance.store.read.workloads import (
     SliceRow,
     TicketRow,
 )
-from appliance.store.steps import StepRow
-from appliance.store.throttling import ThrottlingRow
+from appliance.store.tables.steps import StepRow
+from appliance.store.tables.throttling import ThrottlingRow
 from appliance.units import parse_size
 from appliance.workloads.fio.keys import WARM_UP, FioVariant
 

@@ -17,8 +17,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from appliance.errors import StickError
-from appliance.store.campaigns import CampaignRow
-from appliance.store.events import has_line
+from appliance.store.tables.campaigns import CampaignRow
+from appliance.store.tables.events import has_line
 from appliance.units import slug
 
 _TABLES = (

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from appliance.report.blocks import DASH, format_bytes
 from appliance.report.series import label_drive
 from appliance.samples.health import Delta, compare
-from appliance.store.health import HealthRow
 from appliance.store.read.campaign import CampaignRows, DriveRow
+from appliance.store.tables.health import HealthRow
 
 # What every drive that is used gains: no news.
 _USE = frozenset(

@@ -14,7 +14,7 @@ from pathlib import Path
 from appliance.errors import StickError
 from appliance.flush import sync_path
 from appliance.report.folder import FILES, find_report
-from appliance.store.campaigns import CampaignRow
+from appliance.store.tables.campaigns import CampaignRow
 from appliance.units import format_size
 
 _LAST = "results.json"

@@ -14,9 +14,9 @@ from appliance.report.conditions import find_locations
 from appliance.report.health import CounterView
 from appliance.report.steps import format_time
 from appliance.samples.health import Delta, compare
-from appliance.store.health import HealthRow
 from appliance.store.read.campaign import CampaignRows, DriveRow
-from appliance.store.verdicts import LimitRow, VerdictRow
+from appliance.store.tables.health import HealthRow
+from appliance.store.tables.verdicts import LimitRow, VerdictRow
 from appliance.units import format_drive_size
 from appliance.verdict.depth import describe_depth
 from appliance.verdict.limits import show_figure, show_sizes, title_of

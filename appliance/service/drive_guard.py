@@ -23,8 +23,8 @@ from appliance.errors import RefusedError, StepFailedError
 from appliance.progress import Progress, ignore_progress
 from appliance.service.drive_watch import DriveList
 from appliance.stick.partitions import Stick, find_root_disks
-from appliance.store.boots import select_cycles
-from appliance.store.campaigns import insert_drive, select_campaign_drives
+from appliance.store.tables.boots import select_cycles
+from appliance.store.tables.campaigns import insert_drive, select_campaign_drives
 
 _DRIVES_WAIT_S = 30
 _POLL_S = 0.25

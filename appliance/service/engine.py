@@ -88,23 +88,23 @@ from appliance.service.stick_wait import PULLED, AwaitedStick
 from appliance.service.support import keep_crash
 from appliance.stick.partitions import Stick
 from appliance.stick.root_device import keep_in_ram
-from appliance.store.boots import select_cycles
-from appliance.store.campaigns import (
-    CampaignRow,
-    count_power_action,
-    select_campaign_drives,
-    select_unfinished_campaign,
-    select_unreported_campaign,
-)
 from appliance.store.connect import (
     GuardedConnection,
     impatient,
     telling_stick_trouble,
     transaction,
 )
-from appliance.store.pause_and_skip import is_pause_asked
-from appliance.store.requests import Request, select_new_requests, select_request
-from appliance.store.wake_trials import select_trial_under_way
+from appliance.store.tables.boots import select_cycles
+from appliance.store.tables.campaigns import (
+    CampaignRow,
+    count_power_action,
+    select_campaign_drives,
+    select_unfinished_campaign,
+    select_unreported_campaign,
+)
+from appliance.store.tables.pause_and_skip import is_pause_asked
+from appliance.store.tables.requests import Request, select_new_requests, select_request
+from appliance.store.tables.wake_trials import select_trial_under_way
 from appliance.units import printable
 
 _AUTOSTART_S = 10

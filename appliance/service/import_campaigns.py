@@ -15,7 +15,7 @@ from appliance.errors import RefusedError, UnusableDatabaseError
 from appliance.phrases import N_
 from appliance.service.screen import Screen
 from appliance.stick.partitions import FAT
-from appliance.store.merge import MergeCounts, merge_database
+from appliance.store.maintenance.merge import MergeCounts, merge_database
 from appliance.units import printable
 
 SUFFIX = ".sqlite"

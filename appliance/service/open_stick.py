@@ -38,8 +38,8 @@ from appliance.store.connect import (
     open_database,
     telling_stick_trouble,
 )
+from appliance.store.maintenance.repair import Mended, mend_rows
 from appliance.store.read.outputs import select_raw_folders
-from appliance.store.repair import Mended, mend_rows
 
 _MAX_TOLD = 20
 _NUMBERED = re.compile(r"(cycle-)?[0-9]+")

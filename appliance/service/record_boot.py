@@ -12,7 +12,7 @@ from appliance.errors import PlanError, StickError
 from appliance.flush import sync_path
 from appliance.samples.read_list import TraceError, parse_trace
 from appliance.stick.partitions import RAW, writable_fat
-from appliance.store.boots import select_charted
+from appliance.store.tables.boots import select_charted
 from appliance.units import is_windows_device, printable
 
 # What [boot] trace takes (plan/model.py), and FAT.

@@ -19,7 +19,7 @@ from appliance.campaign.steps.attempt import (
 )
 from appliance.phrases import N_, Phrase
 from appliance.progress import Progress
-from appliance.store.pause_and_skip import is_pause_asked
+from appliance.store.tables.pause_and_skip import is_pause_asked
 from appliance.units import printable
 
 _POLL_S = 0.25

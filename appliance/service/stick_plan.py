@@ -13,7 +13,7 @@ from appliance.errors import KaltstartError, PlanError
 from appliance.plan.machine_rules import find_doubtful_releases
 from appliance.plan.read import describe_plan, parse_plan, read_plan
 from appliance.stick.partitions import FAT, Stick
-from appliance.store.campaigns import knows_plan
+from appliance.store.tables.campaigns import knows_plan
 from appliance.units import printable
 
 _PLAN = FAT / "plan.toml"

@@ -23,7 +23,7 @@ from appliance.phrases import N_
 from appliance.run import run
 from appliance.stick.partitions import Stick
 from appliance.stick.root_device import ROOT, VerityTable, give_back, is_gone, read_root
-from appliance.store.events import select_first_event
+from appliance.store.tables.events import select_first_event
 
 _POLL_S = 0.25
 _GOING_S = 3

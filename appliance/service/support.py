@@ -18,7 +18,7 @@ from appliance.run import run
 from appliance.stick.partitions import DATA, DATABASE, MIN_FREE_BYTES, RUN, writable_fat
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_read_only
-from appliance.store.events import select_newest_events
+from appliance.store.tables.events import select_newest_events
 
 CRASHES = DATA / "crashes"
 _KEPT_CRASHES = 5

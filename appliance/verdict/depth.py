@@ -11,7 +11,7 @@ from typing import get_args
 
 from appliance.samples.variants import Variant
 from appliance.store.read.figures import FigureRow
-from appliance.store.verdicts import Depth
+from appliance.store.tables.verdicts import Depth
 from appliance.verdict.evidence import SURFACE_UNREAD
 
 

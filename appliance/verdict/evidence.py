@@ -7,7 +7,7 @@ Made from a campaign's rows by `campaign.gathering`, held against a policy by `v
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from appliance.store.verdicts import Depth
+from appliance.store.tables.verdicts import Depth
 
 SURFACE_UNREAD = "surface not read"
 HEALTH_UNREAD = "health not read"

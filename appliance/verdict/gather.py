@@ -18,11 +18,7 @@ from appliance.machine.memory_errors import (
 from appliance.plan.read import parse_plan
 from appliance.samples.variants import Variant, parse_variant
 from appliance.statistics import stats
-from appliance.store.campaigns import select_campaign
 from appliance.store.checksums import ALL_DRIVES, EVIDENCE, find_damaged
-from appliance.store.conditions import select_condition_states, select_condition_values
-from appliance.store.health import HealthRow, select_health
-from appliance.store.processor_load import select_loads
 from appliance.store.read.evidence import (
     BootCounts,
     JudgedDriveRow,
@@ -34,8 +30,12 @@ from appliance.store.read.evidence import (
     select_lost,
 )
 from appliance.store.read.figures import FigureRow, select_figures
-from appliance.store.steps import StepRow
-from appliance.store.throttling import select_throttling
+from appliance.store.tables.campaigns import select_campaign
+from appliance.store.tables.conditions import select_condition_states, select_condition_values
+from appliance.store.tables.health import HealthRow, select_health
+from appliance.store.tables.processor_load import select_loads
+from appliance.store.tables.steps import StepRow
+from appliance.store.tables.throttling import select_throttling
 from appliance.verdict import gather_surface, gather_verify
 from appliance.verdict.depth import Coverage, find_deepest
 from appliance.verdict.evidence import SURFACE_UNREAD, Evidence, Figure

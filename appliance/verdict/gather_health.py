@@ -7,7 +7,7 @@ from dataclasses import replace
 from appliance.drives.facts.farm import describe_hours
 from appliance.drives.facts.health import describe_warnings
 from appliance.samples.health import Delta, compare
-from appliance.store.health import HealthRow
+from appliance.store.tables.health import HealthRow
 from appliance.verdict.evidence import HEALTH_UNREAD, Doubt, Figure
 from appliance.verdict.limits import LIMITS, LimitKind
 

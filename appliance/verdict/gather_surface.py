@@ -16,7 +16,7 @@ from appliance.store.read.evidence import (
     select_range_bytes,
 )
 from appliance.store.read.figures import FigureRow
-from appliance.store.steps import StepRow, select_slices
+from appliance.store.tables.steps import StepRow, select_slices
 from appliance.verdict.depth import Coverage, share_of, sum_doubtful
 from appliance.verdict.evidence import Figure
 from appliance.verdict.gather_figures import MB, MS_NS, Wanted, set_aside, sum_metric, take

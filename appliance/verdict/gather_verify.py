@@ -5,13 +5,13 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from appliance.store.power_offs import select_power_offs
 from appliance.store.read.evidence import (
     JudgedDriveRow,
     select_range_bytes,
 )
 from appliance.store.read.figures import FigureRow
-from appliance.store.steps import StepRow
+from appliance.store.tables.power_offs import select_power_offs
+from appliance.store.tables.steps import StepRow
 from appliance.units import format_size
 from appliance.verdict.depth import Coverage, share_of, sum_doubtful
 from appliance.verdict.evidence import Figure

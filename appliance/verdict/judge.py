@@ -7,7 +7,7 @@ Never calls good what was not measured, and never judges a figure that is in dou
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from appliance.store.verdicts import LimitRow, Outcome, Verdict
+from appliance.store.tables.verdicts import LimitRow, Outcome, Verdict
 from appliance.units import printable
 from appliance.verdict.evidence import Bound, Doubt, Evidence, Figure
 from appliance.verdict.limits import LIMITS, Direction, LimitKind, show_figure, show_sizes

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -100,3 +101,13 @@ def test_sbom_names_licences_and_the_file_that_was_installed() -> None:
             [only] = part["hashes"]
             assert f"sha256:{only['content']}" in lock
     assert f"of {len(parts)} parts with a known licence" in done.stderr
+
+
+def test_debians_python_packages_of_the_image_are_in_the_toolbox_and_in_no_lock() -> None:
+    found = re.findall(r"^ +python3-(\S+)$", (REPO / "mkosi.conf").read_text(), re.MULTILINE)
+    assert {"jinja2", "segno"} <= set(found)
+    toolbox = (REPO / "ci/toolbox.packages").read_text().splitlines()
+    assert {f"python3-{name}" for name in found} <= set(toolbox)
+    for lock in ("image", "test"):
+        locked = re.findall(r"^(\S+)==", (REPO / f"ci/locks/{lock}.txt").read_text(), re.MULTILINE)
+        assert not {*found, "markupsafe"} & set(locked), lock

@@ -33,10 +33,10 @@ import time
 from pathlib import Path
 
 from appliance.stick.partitions import DATABASE
-from appliance.store.campaigns import select_unfinished_campaign
+from appliance.store.tables.campaigns import select_unfinished_campaign
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database
-from appliance.store.requests import insert_request
+from appliance.store.tables.requests import insert_request
 
 STATUS = Path("/run/kaltstart/status.json")
 while True:

@@ -174,7 +174,7 @@ until grep -qs 'no answer from the drive' /run/kaltstart/status.json; do sleep 1
 python3 -c '
 from appliance.stick.partitions import DATABASE
 from appliance.store.connect import open_database
-from appliance.store.requests import insert_request
+from appliance.store.tables.requests import insert_request
 insert_request(open_database(DATABASE), "stop", {}, at="2026-11-21T03:20:00.000Z", boot_id="")'
 """
 )

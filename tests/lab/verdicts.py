@@ -19,7 +19,7 @@ from typing import Any
 from appliance.drives.facts.details import says_hybrid
 from appliance.drives.facts.health import find_complaint, parse_health, part
 from appliance.drives.facts.hidden_capacity import read_hidden_capacity
-from appliance.store.health import HealthRow
+from appliance.store.tables.health import HealthRow
 from appliance.verdict.evidence import Evidence, Figure
 from appliance.verdict.gather_health import find_unread_health, read_health
 from appliance.verdict.judge import Judged, judge

@@ -12,7 +12,7 @@ import pytest
 from appliance.campaign.requests.handlers import Asked, carry_out
 from appliance.errors import KaltstartError
 from appliance.store.connect import open_database
-from appliance.store.requests import select_new_requests
+from appliance.store.tables.requests import select_new_requests
 from tests.unit.campaign.steps.step_machine import Machine
 from tests.unit.campaign.world import HDD, SSD, World
 

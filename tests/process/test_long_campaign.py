@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from appliance.report.export import export_campaign
 from appliance.store.connect import open_database
-from appliance.store.thinning import thin_recordings
+from appliance.store.maintenance.thinning import thin_recordings
 connection, notes = open_database(Path(sys.argv[1])), []
 begun_s = time.monotonic()
 folder = export_campaign(

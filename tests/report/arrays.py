@@ -9,9 +9,9 @@ import sqlite3
 from collections.abc import Iterable
 
 from appliance.samples.model import ActivitySample, CacheState, DirtySample, Result
-from appliance.store import arrays
-from appliance.store import steps as store
 from appliance.store.connect import transaction
+from appliance.store.tables import arrays
+from appliance.store.tables import steps as store
 from tests.report.database import Disk, make_boots
 from tests.report.states import BYPASS, COLD
 from tests.report.workloads import MB, SUM_OF_PHASES, add_results, end_step, make_results

@@ -13,8 +13,8 @@ import pytest
 from appliance.report import csv_files, views
 from appliance.report import verdicts as verdict_views
 from appliance.report.export import export_campaign
-from appliance.store.boots import insert_start_up, parse_units
 from appliance.store.connect import transaction
+from appliance.store.tables.boots import insert_start_up, parse_units
 from tests.report.arrays import DISKS, add_array_campaign
 from tests.report.database import LAB, make_database
 from tests.report.judged import JUDGED, add_judged

@@ -19,24 +19,24 @@ from appliance.samples.model import (
 from appliance.samples.processor_load import LoadSample
 from appliance.samples.throttling import Throttling
 from appliance.samples.unit_times import UnitTime
-from appliance.store import steps
-from appliance.store.arrays import insert_array, insert_array_samples, update_array
-from appliance.store.boots import insert_start_up
 from appliance.store.checksums import SEALED
 from appliance.store.connect import transaction
-from appliance.store.coolings import insert_cooling, update_cooling
-from appliance.store.events import insert_event
-from appliance.store.health import insert_temperatures
-from appliance.store.power_offs import (
+from appliance.store.tables import steps
+from appliance.store.tables.arrays import insert_array, insert_array_samples, update_array
+from appliance.store.tables.boots import insert_start_up
+from appliance.store.tables.coolings import insert_cooling, update_cooling
+from appliance.store.tables.events import insert_event
+from appliance.store.tables.health import insert_temperatures
+from appliance.store.tables.power_offs import (
     insert_power_off,
     update_power_off_back,
     update_power_off_left,
 )
-from appliance.store.processor_load import add_load
-from appliance.store.replays import ReplaySample, insert_replay
-from appliance.store.requests import insert_request
-from appliance.store.steps import insert_ranges
-from appliance.store.throttling import add_throttling
+from appliance.store.tables.processor_load import add_load
+from appliance.store.tables.replays import ReplaySample, insert_replay
+from appliance.store.tables.requests import insert_request
+from appliance.store.tables.steps import insert_ranges
+from appliance.store.tables.throttling import add_throttling
 from appliance.workloads.drive_content import DriveContent, Signature, format_content
 from tests.databases import seal
 from tests.report.database import make_boots, make_database

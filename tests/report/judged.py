@@ -16,10 +16,10 @@ from appliance.campaign.verdicts import judge_campaign
 from appliance.drives.facts.health import parse_health
 from appliance.samples.health import Counter, Health
 from appliance.samples.model import LbaRange, Result, SliceSample
-from appliance.store.conditions import find_changes, insert_conditions
 from appliance.store.connect import transaction
-from appliance.store.health import insert_health
-from appliance.store.steps import insert_ranges, insert_slices
+from appliance.store.tables.conditions import find_changes, insert_conditions
+from appliance.store.tables.health import insert_health
+from appliance.store.tables.steps import insert_ranges, insert_slices
 from appliance.verdict.evidence import Figure
 from appliance.verdict.gather import gather_evidence
 from appliance.workloads.surface.keys import SLICES

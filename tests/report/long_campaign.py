@@ -13,11 +13,11 @@ from pathlib import Path
 from appliance.campaign.verdicts import judge_campaign
 from appliance.samples.model import ActivitySample, LbaRange, TemperatureSample
 from appliance.samples.processor_load import LoadSample
-from appliance.store import steps
 from appliance.store.connect import transaction
-from appliance.store.health import insert_temperatures
-from appliance.store.processor_load import add_load
-from appliance.store.steps import insert_ranges
+from appliance.store.tables import steps
+from appliance.store.tables.health import insert_temperatures
+from appliance.store.tables.processor_load import add_load
+from appliance.store.tables.steps import insert_ranges
 from tests.databases import seal
 from tests.report.database import Disk, make_database
 from tests.report.judged import add_conditions, add_health, add_surface, make_site, read_smart

@@ -17,8 +17,8 @@ from appliance.report.blocks import find_ram_share
 from appliance.report.figures import Workload, group_workloads
 from appliance.samples.model import Result
 from appliance.samples.variants import ArrayVariant
-from appliance.store import steps as store
 from appliance.store.read.campaign import select_campaign
+from appliance.store.tables import steps as store
 from appliance.workloads.fio import report as fio
 from appliance.workloads.lottery import report as lottery
 from appliance.workloads.matrix import report as matrix

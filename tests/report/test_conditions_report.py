@@ -16,9 +16,9 @@ from appliance.drives.model import Drive
 from appliance.machine.facts import FixedFacts
 from appliance.report.conditions import find_condition_findings, make_conditions
 from appliance.report.export import export_campaign
-from appliance.store.conditions import find_changes, insert_conditions, select_conditions
-from appliance.store.merge import merge_database
+from appliance.store.maintenance.merge import merge_database
 from appliance.store.read.campaign import select_campaign
+from appliance.store.tables.conditions import find_changes, insert_conditions, select_conditions
 from tests.report.database import make_database
 
 FIXED = FixedFacts(

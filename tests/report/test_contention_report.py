@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from appliance.cli import main
-from appliance.store import steps as store
-from appliance.store.conditions import find_changes, insert_conditions
+from appliance.store.tables import steps as store
+from appliance.store.tables.conditions import find_changes, insert_conditions
 from tests.report.database import Disk, make_database
 from tests.report.judged import drive_id
 from tests.report.pages_read import export, words_of

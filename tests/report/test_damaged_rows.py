@@ -16,13 +16,13 @@ from appliance.report.export import export_campaign
 from appliance.report.verdicts import make_verdicts
 from appliance.store.checksums import CHECKED, DAMAGED, EVIDENCE, SEALED, find_damaged
 from appliance.store.connect import open_database
-from appliance.store.health import select_health
-from appliance.store.merge import merge_database
-from appliance.store.power_offs import update_power_off_back
+from appliance.store.maintenance.merge import merge_database
+from appliance.store.maintenance.repair import Mended, mend_rows
 from appliance.store.read.campaign import CampaignRows, select_campaign
 from appliance.store.read.figures import select_figures, select_samples, select_tickets
-from appliance.store.repair import Mended, mend_rows
-from appliance.store.verdicts import select_judging, select_verdicts
+from appliance.store.tables.health import select_health
+from appliance.store.tables.power_offs import update_power_off_back
+from appliance.store.tables.verdicts import select_judging, select_verdicts
 from appliance.verdict.gather import gather_evidence
 from tests.report.filled import fill_database
 from tests.report.judged import GOOD, SLOW, Lines, make_site

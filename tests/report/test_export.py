@@ -21,10 +21,8 @@ from appliance.errors import PlanError, StickError
 from appliance.report import export
 from appliance.report.export import export_campaign
 from appliance.samples.model import DirtySample
-from appliance.store.arrays import insert_array_samples
 from appliance.store.connect import open_database, open_read_only
-from appliance.store.events import insert_event
-from appliance.store.extract import extract_campaign
+from appliance.store.maintenance.extract import extract_campaign
 from appliance.store.read import workloads
 from appliance.store.read.campaign import BOOT_TIMES, ConditionRow, select_campaign
 from appliance.store.read.workloads import (
@@ -36,6 +34,8 @@ from appliance.store.read.workloads import (
     TicketRow,
 )
 from appliance.store.rows import list_columns
+from appliance.store.tables.arrays import insert_array_samples
+from appliance.store.tables.events import insert_event
 from tests.report.database import Boot, Disk, add_campaign, make_database
 from tests.report.workloads import add_workloads
 

@@ -13,8 +13,8 @@ from appliance.report.figures import group_workloads
 from appliance.report.workload_findings import find_workload_findings
 from appliance.samples.fio_output import find_percentiles, parse_fio
 from appliance.samples.model import ActivitySample
-from appliance.store import steps as store
 from appliance.store.read.campaign import select_campaign
+from appliance.store.tables import steps as store
 from tests.databases import seal
 from tests.report.database import Disk, make_database
 from tests.report.pages_read import export, find_charts, words_of

@@ -12,7 +12,7 @@ from appliance.report.export import export_campaign
 from appliance.samples.health import Counter, Health
 from appliance.samples.model import CacheState, Result, TemperatureSample
 from appliance.store.connect import transaction
-from appliance.store.health import Moment, insert_health, insert_temperatures
+from appliance.store.tables.health import Moment, insert_health, insert_temperatures
 from appliance.workloads.selftest import workload as selftest
 from tests.report.judged import drive_id
 from tests.report.pages_read import read_report

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from appliance.samples.model import Ticket
-from appliance.store import steps as store
+from appliance.store.tables import steps as store
 from tests.report.database import Disk, add_campaign, make_boots, make_database
 from tests.report.pages_read import export, words_of
 from tests.report.states import BYPASS

@@ -11,7 +11,7 @@ import pytest
 from appliance.report.ratios import compare_campaigns
 from appliance.samples.model import SliceSample
 from appliance.store.read.campaign import select_campaign
-from appliance.store.steps import insert_slices
+from appliance.store.tables.steps import insert_slices
 from tests.databases import seal
 from tests.report.database import Disk, add_campaign, make_database
 from tests.report.pages_read import export, words_of

@@ -13,12 +13,12 @@ from appliance.errors import PlanError
 from appliance.report.ratios import compare_campaigns, say_ratio
 from appliance.samples.model import Ticket
 from appliance.statistics.ratio import find_ratio
-from appliance.store import steps as store
-from appliance.store.conditions import find_changes, insert_conditions
 from appliance.store.connect import open_database
-from appliance.store.events import insert_event
-from appliance.store.merge import merge_database
+from appliance.store.maintenance.merge import merge_database
 from appliance.store.read.campaign import select_campaign, select_earlier
+from appliance.store.tables import steps as store
+from appliance.store.tables.conditions import find_changes, insert_conditions
+from appliance.store.tables.events import insert_event
 from tests.report.database import Disk, add_campaign, make_boots, make_database
 from tests.report.pages_read import export, words_of
 from tests.report.states import BALLAST, BYPASS, NOT_DROPPED, Setup

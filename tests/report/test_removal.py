@@ -12,7 +12,7 @@ from appliance.errors import StickError
 from appliance.report import removal
 from appliance.report.export import export_campaign
 from appliance.report.removal import delete_report
-from appliance.store.campaigns import CampaignRow, select_campaign
+from appliance.store.tables.campaigns import CampaignRow, select_campaign
 from tests.report.filled import fill_database
 
 

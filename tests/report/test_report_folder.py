@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from appliance.report.folder import find_report
-from appliance.store.campaigns import select_campaign
+from appliance.store.tables.campaigns import select_campaign
 
 
 def test_of_a_long_results_file_only_its_ends_are_read(

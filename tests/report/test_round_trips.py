@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from appliance.report.csv_files import render_json, render_results
 from appliance.samples.model import METRIC_UNITS, CacheState, PageCache, Result
-from appliance.store import steps as store
 from appliance.store.connect import open_database
-from appliance.store.extract import extract_campaign
-from appliance.store.merge import merge_database
+from appliance.store.maintenance.extract import extract_campaign
+from appliance.store.maintenance.merge import merge_database
 from appliance.store.read.campaign import select_campaign
+from appliance.store.tables import steps as store
 from appliance.units import printable
 from tests.databases import seal
 from tests.plan_examples import STEADY

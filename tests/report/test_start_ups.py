@@ -8,8 +8,8 @@ from pathlib import Path
 
 from appliance.report.export import export_campaign
 from appliance.samples.unit_times import UnitTime
-from appliance.store.boots import insert_start_up
 from appliance.store.connect import transaction
+from appliance.store.tables.boots import insert_start_up
 from tests.report.database import Disk, make_boots, make_database
 from tests.report.pages_read import find_charts
 

@@ -13,7 +13,7 @@ import pytest
 from appliance.samples.model import LbaRange, Result, SliceSample
 from appliance.store.read.workloads import RangeRow, SliceRow
 from appliance.store.rows import list_columns, read_rows
-from appliance.store.steps import insert_part, insert_ranges, insert_slices, select_slices
+from appliance.store.tables.steps import insert_part, insert_ranges, insert_slices, select_slices
 from tests.databases import seal
 from tests.report.database import Disk, make_database
 from tests.report.pages_read import export, find_charts, words_of

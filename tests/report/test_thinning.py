@@ -10,11 +10,11 @@ import pytest
 
 from appliance.report import export
 from appliance.report.export import export_campaign
-from appliance.store import thinning
 from appliance.store.checksums import SEALED, find_damaged
 from appliance.store.connect import open_database, transaction
+from appliance.store.maintenance import thinning
+from appliance.store.maintenance.thinning import YOUNG, thin_recordings
 from appliance.store.read import workloads
-from appliance.store.thinning import YOUNG, thin_recordings
 from tests.report.database import add_campaign, make_database
 from tests.report.workloads import add_activity, add_workloads
 

@@ -7,8 +7,8 @@ import sqlite3
 from pathlib import Path
 
 from appliance.report.export import export_campaign
-from appliance.store.conditions import find_changes, insert_conditions
-from appliance.store.verdicts import upsert_judging_problem
+from appliance.store.tables.conditions import find_changes, insert_conditions
+from appliance.store.tables.verdicts import upsert_judging_problem
 from tests.report.pages_read import read_page, words_of
 
 SERIALS = ["LAB-GOOD-1", "LAB-SLOW-1", "LAB-BAD-1", "LAB-NVME-1", "LAB-ODD\\x1b1", "LAB-NEW-1"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from appliance.samples.model import LbaRange
-from appliance.store.steps import insert_ranges
+from appliance.store.tables.steps import insert_ranges
 from tests.report.database import Disk, make_database
 from tests.report.pages_read import export, words_of
 from tests.report.states import BYPASS

@@ -16,10 +16,10 @@ from appliance.report.charts.activity import Interval, make_intervals, thin
 from appliance.report.figures import group_workloads
 from appliance.report.workload_findings import find_workload_findings
 from appliance.samples.model import ActivitySample, PageCache, Result, Ticket
-from appliance.store import steps as store
 from appliance.store.read.campaign import select_campaign
 from appliance.store.read.workloads import TicketRow
 from appliance.store.rows import list_columns
+from appliance.store.tables import steps as store
 from appliance.workloads.fio import report as fio
 from appliance.workloads.lottery import report as lottery
 from tests.report.database import Disk, make_database

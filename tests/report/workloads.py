@@ -14,8 +14,8 @@ from dataclasses import replace
 from appliance.caches.judge import hit_ratio
 from appliance.errors import Blame
 from appliance.samples.model import ActivitySample, CacheState, Result, Ticket
-from appliance.store import steps as store
 from appliance.store.connect import transaction
+from appliance.store.tables import steps as store
 from appliance.workloads.lottery.keys import LotteryPass
 from appliance.workloads.lottery.workload import judge_ticket
 from tests.report.states import BALLAST, BYPASS, COLD, NOT_DROPPED, WARM, Setup

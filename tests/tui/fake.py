@@ -16,10 +16,15 @@ from appliance.machine.language import LANGUAGES
 from appliance.phrases import N_, Phrase
 from appliance.samples.model import Result, Ticket
 from appliance.store.connect import open_database
-from appliance.store.events import keep_phrases
-from appliance.store.requests import Request, select_recent_requests, update_request
-from appliance.store.steps import ArrayCondition, insert_results, insert_tickets, select_steps
-from appliance.store.verdicts import Depth, LimitRow, Verdict, insert_verdict
+from appliance.store.tables.events import keep_phrases
+from appliance.store.tables.requests import Request, select_recent_requests, update_request
+from appliance.store.tables.steps import (
+    ArrayCondition,
+    insert_results,
+    insert_tickets,
+    select_steps,
+)
+from appliance.store.tables.verdicts import Depth, LimitRow, Verdict, insert_verdict
 from tests.tui.asked import Asked
 from tui.port import Port
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from appliance.drives.model import Drive
 from appliance.samples.model import CacheState, PageCache, Proof, Result, Ticket
-from appliance.store.steps import ArrayCondition, insert_results
+from appliance.store.tables.steps import ArrayCondition, insert_results
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, NO_SERIAL, SSHD
 

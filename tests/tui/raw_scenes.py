@@ -8,7 +8,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from appliance.samples.health import Health
-from appliance.store.health import insert_health
+from appliance.store.tables.health import insert_health
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
 from tests.tui.steps import press, shown

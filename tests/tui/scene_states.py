@@ -6,7 +6,7 @@ from dataclasses import replace
 from appliance.campaign.drives.leftover_arrays import _FOREIGN, _OURS
 from appliance.drives.model import Drive
 from appliance.phrases import N_, Phrase
-from appliance.store.pause_and_skip import update_pause_asked
+from appliance.store.tables.pause_and_skip import update_pause_asked
 from tests.tui.asked import ASKING, DISK_DETAILS, DISK_HEALTH, SILENT, WELL_ASKED, Asked
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN

@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 
 from appliance.drives.model import Drive
 from appliance.phrases import N_, Phrase
-from appliance.store.verdicts import Depth, LimitRow
+from appliance.store.tables.verdicts import Depth, LimitRow
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
 from tests.tui.steps import press, settle

@@ -7,7 +7,7 @@ from rich.color import Color
 from rich.style import Style
 from textual.pilot import Pilot
 
-from appliance.store.requests import Request
+from appliance.store.tables.requests import Request
 from tests.tui.fake import FakeEngine
 from tui.app import KaltstartApp
 from tui.page import Page

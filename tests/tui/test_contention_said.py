@@ -3,8 +3,8 @@
 
 import pytest
 
-from appliance.store.conditions import find_changes, insert_conditions
-from appliance.store.steps import insert_results
+from appliance.store.tables.conditions import find_changes, insert_conditions
+from appliance.store.tables.steps import insert_results
 from tests.report.states import BYPASS
 from tests.report.workloads import MB, make_results
 from tests.tui.fake import FakeEngine

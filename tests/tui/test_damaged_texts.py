@@ -22,14 +22,14 @@ from appliance.plan.read import parse_plan
 from appliance.report.csv_files import render_json, render_results, render_steps
 from appliance.report.pages import render_page, render_verdicts
 from appliance.report.views import make_report
-from appliance.store.boots import select_cycles
-from appliance.store.campaigns import select_campaign, select_campaign_drives
 from appliance.store.connect import open_database
-from appliance.store.health import select_health
-from appliance.store.merge import merge_database
+from appliance.store.maintenance.merge import merge_database
+from appliance.store.maintenance.repair import Mended, mend_rows
 from appliance.store.read import campaign as reading
-from appliance.store.repair import Mended, mend_rows
-from appliance.store.steps import select_steps
+from appliance.store.tables.boots import select_cycles
+from appliance.store.tables.campaigns import select_campaign, select_campaign_drives
+from appliance.store.tables.health import select_health
+from appliance.store.tables.steps import select_steps
 from appliance.workloads.drive_content import parse_content
 from tests.plan_examples import STEADY
 from tests.report.filled import fill_database

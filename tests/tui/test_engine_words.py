@@ -12,7 +12,7 @@ from appliance.drives.facts.query import Answer
 from appliance.errors import StepFailedError
 from appliance.phrases import N_, Phrase, join_phrases, list_phrases
 from appliance.service.drive_watch import compose_row
-from appliance.store.campaigns import update_campaign_state
+from appliance.store.tables.campaigns import update_campaign_state
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
 from tests.tui.scene_states import (

@@ -4,7 +4,7 @@
 import pytest
 
 from appliance.drives.model import Drive
-from appliance.store.pause_and_skip import (
+from appliance.store.tables.pause_and_skip import (
     clear_pause_asked,
     update_boots_skipped,
     update_pause_asked,

@@ -4,8 +4,9 @@
 from dataclasses import replace
 
 import pytest
-from textual._compositor import Compositor
+from textual._compositor import Compositor, LayoutUpdate
 from textual.css.stylesheet import Stylesheet
+from textual.screen import Screen
 
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
@@ -30,6 +31,23 @@ async def test_the_cursor_takes_the_details_along_and_moves_nothing_else(
         assert "Serial WD-OTHER" in text_of(pilot, "#details")
         assert "Serial WD-OTHER" in drawn(pilot)
         assert laid_out == []
+
+
+async def test_the_first_that_is_written_to_the_terminal_is_a_whole_page(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[object] = []
+    display = KaltstartApp._display
+
+    def note(app: KaltstartApp, screen: Screen[object], drawn: object) -> None:
+        if drawn is not None and app._running and not app._batch_count:
+            written.append(drawn)
+        display(app, screen, drawn)
+
+    monkeypatch.setattr(KaltstartApp, "_display", note)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+    assert isinstance(written[0], LayoutUpdate)
 
 
 async def test_the_cursor_has_only_the_lines_drawn_that_differ(

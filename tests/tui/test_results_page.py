@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.store.steps import insert_results, update_step_ended
-from appliance.store.verdicts import upsert_judging, upsert_judging_problem
+from appliance.store.tables.steps import insert_results, update_step_ended
+from appliance.store.tables.verdicts import upsert_judging, upsert_judging_problem
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.measured import FIO, SQL, add_array_steps, add_field_test, add_steps, scaled

@@ -4,8 +4,8 @@
 import pytest
 
 from appliance.drives.model import Drive
-from appliance.store.arrays import insert_array, update_array
-from appliance.store.campaigns import select_campaign_drives
+from appliance.store.tables.arrays import insert_array, update_array
+from appliance.store.tables.campaigns import select_campaign_drives
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import BOOTS_TOML, HDD, NO_SERIAL, SSHD
 from tests.tui.steps import app_of, drawn, finish, press, settle, shown, text_of

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.store.verdicts import Verdict
+from appliance.store.tables.verdicts import Verdict
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import BOOTS_TOML, HDD, NO_SERIAL, SSHD
 from tests.tui.measured import add_array_steps, add_steps

@@ -11,7 +11,7 @@ from textual.coordinate import Coordinate
 from textual.style import Style
 from textual.widgets import DataTable
 
-from appliance.store.verdicts import Depth, Verdict
+from appliance.store.tables.verdicts import Depth, Verdict
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
 from tests.tui.scenes import SCENES, play

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from appliance.samples.model import Result, SliceSample
-from appliance.store.steps import insert_slices
+from appliance.store.tables.steps import insert_slices
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.measured import state

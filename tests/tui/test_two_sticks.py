@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from appliance.report.export import export_campaign
-from appliance.store.merge import merge_database
+from appliance.store.maintenance.merge import merge_database
 from tests.report.database import Disk, add_campaign, make_boots, make_database
 from tests.report.pages_read import words_of
 from tests.report.states import BYPASS

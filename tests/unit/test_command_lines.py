@@ -11,9 +11,9 @@ from appliance.campaign import this_boot
 from appliance.campaign.this_boot import ThisBoot
 from appliance.errors import RefusedError
 from appliance.stick import partitions as stick
-from appliance.store.campaigns import insert_campaign
 from appliance.store.connect import open_database
-from appliance.store.requests import update_request
+from appliance.store.tables.campaigns import insert_campaign
+from appliance.store.tables.requests import update_request
 
 _DRIVE = "\x1b[2JWD-1\x9b5n"
 _SHOWN = "\\x1b[2JWD-1\\x9b5n"

@@ -12,7 +12,7 @@ import appliance
 from appliance.event_texts import list_fields
 from appliance.phrases import Phrase, join_phrases, list_phrases
 from appliance.store.connect import open_database
-from appliance.store.events import insert_event, keep_phrases, select_phrases
+from appliance.store.tables.events import insert_event, keep_phrases, select_phrases
 
 _SLOW = Phrase("it took {number} s to answer", number=20)
 

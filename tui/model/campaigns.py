@@ -7,8 +7,8 @@ Every text is one line, except where its name starts with `raw_` or is `toml`, o
 from dataclasses import dataclass, replace
 
 from appliance.store.read.overview import BootRow, CampaignDriveRow, CampaignRow
-from appliance.store.steps import StepRow
-from appliance.store.verdicts import VerdictRow
+from appliance.store.tables.steps import StepRow
+from appliance.store.tables.verdicts import VerdictRow
 from tui.language import _
 
 ARRAY = "array"

@@ -3,7 +3,7 @@
 
 import re
 
-from appliance.store.verdicts import VerdictRow
+from appliance.store.tables.verdicts import VerdictRow
 from tui.format import show_number
 from tui.language import N_, _
 

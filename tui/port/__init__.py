@@ -17,9 +17,9 @@ from typing import Any
 from appliance.errors import KaltstartError, StickError
 from appliance.plan.workloads import MAX_DRIVES
 from appliance.samples.diskstats import parse_stat
-from appliance.store import requests
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database, open_read_only
+from appliance.store.tables import requests
 from appliance.units import format_drive_size, slug
 from tui import language
 from tui.activity.meter import find_subjects

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.errors import StickError, UnusableDatabaseError
-from appliance.store.merge_source import count_campaigns, find_offer, select_identities
+from appliance.store.maintenance.merge_source import count_campaigns, find_offer, select_identities
 from tui.charset import one_line
 from tui.language import N_, _
 from tui.port.stored import opened

@@ -19,7 +19,7 @@ from appliance.store.read.outputs import (
     select_sample,
     select_tried_boots,
 )
-from appliance.store.steps import select_steps
+from appliance.store.tables.steps import select_steps
 from tui.charset import one_line
 from tui.format import show_number
 from tui.language import N_, _

@@ -16,17 +16,17 @@ from appliance.event_texts import find_words
 from appliance.plan.model import JUDGING_KINDS
 from appliance.plan.read import parse_plan
 from appliance.statistics.stats import find_quartiles
-from appliance.store import requests, verdicts
-from appliance.store.arrays import select_array
-from appliance.store.boots import select_cycles
-from appliance.store.campaigns import select_campaign, select_campaign_drives
 from appliance.store.connect import open_read_only
-from appliance.store.events import select_phrases
-from appliance.store.power_offs import select_power_offs
 from appliance.store.read import overview
 from appliance.store.read.durations import select_work
 from appliance.store.read.figures import select_figures, select_samples, select_tickets
-from appliance.store.steps import select_steps
+from appliance.store.tables import requests, verdicts
+from appliance.store.tables.arrays import select_array
+from appliance.store.tables.boots import select_cycles
+from appliance.store.tables.campaigns import select_campaign, select_campaign_drives
+from appliance.store.tables.events import select_phrases
+from appliance.store.tables.power_offs import select_power_offs
+from appliance.store.tables.steps import select_steps
 from appliance.units import slug
 from tui import language
 from tui.charset import one_line

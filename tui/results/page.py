@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
 from appliance.store.read.overview import BootRow
-from appliance.store.verdicts import VerdictRow
+from appliance.store.tables.verdicts import VerdictRow
 from tui import language
 from tui.charset import drawable, shorten, shorten_name
 from tui.figures.boots import draw_boots

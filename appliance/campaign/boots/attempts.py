@@ -17,7 +17,8 @@ from appliance.campaign.states import armed_cycle
 from appliance.errors import Blame, KaltstartError, RefusedError, StepFailedError
 from appliance.phrases import N_
 from appliance.plan.read import parse_plan
-from appliance.store.boots import (
+from appliance.store.connect import transaction
+from appliance.store.tables.boots import (
     BootSample,
     CycleRow,
     insert_sample,
@@ -26,14 +27,13 @@ from appliance.store.boots import (
     update_attempt_failed,
     update_disarmed,
 )
-from appliance.store.campaigns import (
+from appliance.store.tables.campaigns import (
     CampaignDriveRow,
     CampaignRow,
     select_campaign_drives,
     update_drive_failed,
 )
-from appliance.store.connect import transaction
-from appliance.store.power_offs import take_back_power_offs
+from appliance.store.tables.power_offs import take_back_power_offs
 
 
 def settle_armed(context: CampaignContext, campaign_id: int) -> None:

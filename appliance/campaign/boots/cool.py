@@ -13,11 +13,11 @@ from appliance.campaign.log import record
 from appliance.drives.model import Drive
 from appliance.errors import StepFailedError
 from appliance.phrases import N_
-from appliance.store.boots import CycleRow
-from appliance.store.campaigns import CampaignDriveRow, CampaignRow
 from appliance.store.connect import transaction
-from appliance.store.coolings import count_coolings, insert_cooling, update_cooling
-from appliance.store.replays import select_read_list
+from appliance.store.tables.boots import CycleRow
+from appliance.store.tables.campaigns import CampaignDriveRow, CampaignRow
+from appliance.store.tables.coolings import count_coolings, insert_cooling, update_cooling
+from appliance.store.tables.replays import select_read_list
 
 
 def cool(

@@ -18,15 +18,15 @@ from appliance.plan.read import parse_plan
 from appliance.progress import Progress
 from appliance.reference_os.install import install_reference_os, make_install_uuid
 from appliance.stick.partitions import Stick
-from appliance.store.boots import select_cycles
-from appliance.store.campaigns import (
+from appliance.store.connect import transaction
+from appliance.store.tables.boots import select_cycles
+from appliance.store.tables.campaigns import (
     CampaignDriveRow,
     select_campaign_drives,
     update_campaign_state,
     update_drive_failed,
     update_installed,
 )
-from appliance.store.connect import transaction
 
 
 def prepare(

@@ -20,7 +20,7 @@ from appliance.errors import StepFailedError
 from appliance.plan.model import ArrayPlan
 from appliance.reference_os.install import make_install_uuid, write_reference_os
 from appliance.stick.partitions import Stick
-from appliance.store.campaigns import CampaignDriveRow
+from appliance.store.tables.campaigns import CampaignDriveRow
 
 
 def install_on_array(

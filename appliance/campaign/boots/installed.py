@@ -21,8 +21,8 @@ from appliance.phrases import N_, Phrase
 from appliance.report_boot import BootReport
 from appliance.samples.diskstats import parse_stat
 from appliance.samples.startup import parse_startup
-from appliance.store.boots import BootSample, CycleRow, select_cycles
 from appliance.store.clock import parse_timestamp
+from appliance.store.tables.boots import BootSample, CycleRow, select_cycles
 from appliance.units import printable
 
 

@@ -63,14 +63,6 @@ from appliance.stick.partitions import (
     mount_fat,
     unmount_all,
 )
-from appliance.store.boots import BootSample, select_cycles
-from appliance.store.campaigns import (
-    CampaignDriveRow,
-    CampaignRow,
-    count_power_action,
-    select_campaign_drives,
-    select_unfinished_campaign,
-)
 from appliance.store.connect import (
     LONG_PATIENCE_S,
     LONG_WAIT_S,
@@ -78,6 +70,14 @@ from appliance.store.connect import (
     open_database,
     telling_stick_trouble,
     transaction,
+)
+from appliance.store.tables.boots import BootSample, select_cycles
+from appliance.store.tables.campaigns import (
+    CampaignDriveRow,
+    CampaignRow,
+    count_power_action,
+    select_campaign_drives,
+    select_unfinished_campaign,
 )
 from appliance.units import printable
 

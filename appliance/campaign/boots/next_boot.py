@@ -44,7 +44,9 @@ from appliance.phrases import N_, Phrase, join_phrases
 from appliance.plan.machine_rules import find_bystanders
 from appliance.plan.read import parse_plan
 from appliance.reference_os.install import entry_name, esp_partuuid
-from appliance.store.boots import (
+from appliance.store.clock import timestamp
+from appliance.store.connect import transaction
+from appliance.store.tables.boots import (
     CycleRow,
     select_cycles,
     select_first_celsius,
@@ -54,9 +56,7 @@ from appliance.store.boots import (
     update_cycle_failed,
     update_left,
 )
-from appliance.store.campaigns import CampaignDriveRow, CampaignRow, count_power_action
-from appliance.store.clock import timestamp
-from appliance.store.connect import transaction
+from appliance.store.tables.campaigns import CampaignDriveRow, CampaignRow, count_power_action
 
 DEFAULT_WAKE_MARGIN_S = 120
 """From the alarm's arming to the waking, where neither the plan nor a rehearsal says it."""

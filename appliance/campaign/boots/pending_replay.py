@@ -26,10 +26,16 @@ from appliance.campaign.log import record
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, RefusedError, StickError
 from appliance.samples.read_list import ReadList
-from appliance.store.boots import BootSample, CycleRow, insert_sample, knows_sample, select_cycle
 from appliance.store.connect import transaction
-from appliance.store.events import find_replay_begun
-from appliance.store.replays import ReplaySample, insert_replay, select_read_list
+from appliance.store.tables.boots import (
+    BootSample,
+    CycleRow,
+    insert_sample,
+    knows_sample,
+    select_cycle,
+)
+from appliance.store.tables.events import find_replay_begun
+from appliance.store.tables.replays import ReplaySample, insert_replay, select_read_list
 
 
 def sum_times(reads: ReadList, replay: ReplaySample) -> float:

@@ -19,8 +19,8 @@ from appliance.errors import StickError
 from appliance.flush import sync_path
 from appliance.record_boot import MAX_READS
 from appliance.stick.partitions import FAT, is_on_fat, writable_fat
-from appliance.store.boots import BootSample
-from appliance.store.replays import ReplaySample
+from appliance.store.tables.boots import BootSample
+from appliance.store.tables.replays import ReplaySample
 from appliance.workloads.raw_files import seal, unseal, write_durably
 
 _NAME = "kaltstart/kept-sample.json"

@@ -21,17 +21,17 @@ from appliance.campaign.start_records import describe_uncounted, note_power_acti
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, StepFailedError
 from appliance.phrases import N_, Phrase
-from appliance.store.boots import select_cycles
-from appliance.store.campaigns import (
+from appliance.store.clock import parse_timestamp, timestamp
+from appliance.store.connect import transaction
+from appliance.store.tables.boots import select_cycles
+from appliance.store.tables.campaigns import (
     CampaignRow,
     count_power_action,
     update_power_on_by,
     update_wake_margin,
 )
-from appliance.store.clock import parse_timestamp, timestamp
-from appliance.store.connect import transaction
-from appliance.store.events import is_time_set_since
-from appliance.store.wake_trials import (
+from appliance.store.tables.events import is_time_set_since
+from appliance.store.tables.wake_trials import (
     NO_ALARM,
     WakeTrialRow,
     insert_wake_trial,

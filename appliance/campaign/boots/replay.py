@@ -33,10 +33,10 @@ from appliance.phrases import N_
 from appliance.samples.diskstats import DiskStats, parse_stat
 from appliance.samples.read_list import ReadList
 from appliance.stick.partitions import RAW
-from appliance.store.boots import BootSample, CycleRow, select_cycles
-from appliance.store.campaigns import CampaignDriveRow
-from appliance.store.events import find_replay_begun
-from appliance.store.replays import ReplaySample, select_read_list
+from appliance.store.tables.boots import BootSample, CycleRow, select_cycles
+from appliance.store.tables.campaigns import CampaignDriveRow
+from appliance.store.tables.events import find_replay_begun
+from appliance.store.tables.replays import ReplaySample, select_read_list
 from appliance.workloads.raw_files import keep, seal, stick_trouble
 
 _BLOCK = Path("/sys/class/block")

@@ -17,7 +17,7 @@ from appliance.samples.kernel_errors import find_kernel_names, read_kernel_error
 from appliance.samples.startup import PROPERTIES, Startup, parse_startup
 from appliance.samples.temperature import find_sensor, read_cpu_celsius
 from appliance.samples.unit_times import UNIT_PROPERTIES, UnitTime, parse_unit_times
-from appliance.store.boots import BootSample
+from appliance.store.tables.boots import BootSample
 
 _FINISH_TIMEOUT_S = 1800
 _QUIET_S = 1.0

@@ -23,7 +23,9 @@ from appliance.phrases import N_
 from appliance.run import run
 from appliance.samples.unit_times import UNITS_PLOT
 from appliance.stick.partitions import RAW
-from appliance.store.boots import (
+from appliance.store.clock import parse_timestamp
+from appliance.store.connect import transaction
+from appliance.store.tables.boots import (
     BootSample,
     CycleRow,
     insert_sample,
@@ -31,10 +33,8 @@ from appliance.store.boots import (
     select_cycles,
     update_cold_proof,
 )
-from appliance.store.campaigns import CampaignDriveRow, CampaignRow
-from appliance.store.clock import parse_timestamp
-from appliance.store.connect import transaction
-from appliance.store.replays import ReplaySample, insert_replay
+from appliance.store.tables.campaigns import CampaignDriveRow, CampaignRow
+from appliance.store.tables.replays import ReplaySample, insert_replay
 from appliance.units import printable
 from appliance.workloads.raw_files import write_durably
 

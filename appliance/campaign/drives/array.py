@@ -31,14 +31,14 @@ from appliance.phrases import N_
 from appliance.plan.model import ArrayPlan
 from appliance.progress import Progress
 from appliance.stick.partitions import Stick
-from appliance.store.arrays import (
+from appliance.store.connect import transaction
+from appliance.store.tables.arrays import (
     ArrayRow,
     insert_array,
     select_array,
     update_array,
 )
-from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
-from appliance.store.connect import transaction
+from appliance.store.tables.campaigns import CampaignDriveRow, select_campaign_drives
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from appliance.drives.model import Drive
 from appliance.errors import RefusedError, StepFailedError
 from appliance.plan.model import ArrayPlan
 from appliance.run import run
-from appliance.store.arrays import select_array
-from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
+from appliance.store.tables.arrays import select_array
+from appliance.store.tables.campaigns import CampaignDriveRow, select_campaign_drives
 
 
 @dataclass(frozen=True, slots=True)

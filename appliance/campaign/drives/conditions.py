@@ -23,15 +23,15 @@ from appliance.drives.model import Drive
 from appliance.errors import RefusedError
 from appliance.machine import memory_errors
 from appliance.machine.facts import FixedFacts
-from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
-from appliance.store.conditions import (
+from appliance.store.connect import transaction
+from appliance.store.read.evidence import select_health_texts
+from appliance.store.tables.campaigns import CampaignDriveRow, select_campaign_drives
+from appliance.store.tables.conditions import (
     Change,
     find_changes,
     insert_conditions,
     select_conditions,
 )
-from appliance.store.connect import transaction
-from appliance.store.read.evidence import select_health_texts
 
 _SYS, _PROC = Path("/sys"), Path("/proc")
 _SETTINGS = "reading its settings"

@@ -24,7 +24,7 @@ from appliance.errors import RefusedError, StepFailedError
 from appliance.phrases import N_
 from appliance.progress import Progress, ignore_progress
 from appliance.reference_os.install import esp_partuuid, root_partuuid
-from appliance.store.campaigns import CampaignDriveRow
+from appliance.store.tables.campaigns import CampaignDriveRow
 from appliance.units import printable
 
 _DRIVE_WAIT_S = 20

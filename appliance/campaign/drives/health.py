@@ -24,10 +24,10 @@ from appliance.errors import KaltstartError
 from appliance.phrases import N_
 from appliance.run import run
 from appliance.samples.health import Health
-from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
 from appliance.store.clock import parse_timestamp, timestamp
 from appliance.store.connect import transaction
-from appliance.store.health import HealthRow, Moment, insert_health, select_health
+from appliance.store.tables.campaigns import CampaignDriveRow, select_campaign_drives
+from appliance.store.tables.health import HealthRow, Moment, insert_health, select_health
 from appliance.units import printable
 
 DEADLINE_S = 60

@@ -19,9 +19,13 @@ from appliance.errors import KaltstartError, RefusedError, StepFailedError
 from appliance.phrases import N_, Phrase
 from appliance.progress import Progress, ignore_progress
 from appliance.stick.partitions import Stick
-from appliance.store.arrays import ArrayRow, select_leftover_arrays, update_array
-from appliance.store.campaigns import CampaignDriveRow, select_campaign, select_campaign_drives
 from appliance.store.connect import transaction
+from appliance.store.tables.arrays import ArrayRow, select_leftover_arrays, update_array
+from appliance.store.tables.campaigns import (
+    CampaignDriveRow,
+    select_campaign,
+    select_campaign_drives,
+)
 from appliance.units import printable
 
 _MEMBER = "bcache"

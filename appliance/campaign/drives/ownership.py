@@ -33,9 +33,9 @@ from appliance.phrases import N_, Phrase
 from appliance.progress import ignore_progress
 from appliance.reference_os.install import root_partuuid
 from appliance.run import StillRunningError
-from appliance.store.campaigns import CampaignDriveRow, update_marks, update_uninstalled
 from appliance.store.connect import transaction
-from appliance.store.steps import delete_file_system, select_file_system
+from appliance.store.tables.campaigns import CampaignDriveRow, update_marks, update_uninstalled
+from appliance.store.tables.steps import delete_file_system, select_file_system
 from appliance.workloads.drive_content import (
     DriveContent,
     describe_change,

@@ -21,8 +21,8 @@ from appliance.plan.model import Plan
 from appliance.progress import ignore_progress
 from appliance.reference_os.install import SLOTS, root_partuuid
 from appliance.run import StillRunningError
-from appliance.store.arrays import knows_set
-from appliance.store.campaigns import knows_cut, knows_mark, knows_table
+from appliance.store.tables.arrays import knows_set
+from appliance.store.tables.campaigns import knows_cut, knows_mark, knows_table
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,16 +19,16 @@ from appliance.campaign.log import record, record_step
 from appliance.campaign.requests.saved_plans import delete_plan, keep_plan
 from appliance.errors import KaltstartError, PlanError, RefusedError
 from appliance.phrases import N_, Phrase
-from appliance.store.boots import update_to_warm
-from appliance.store.campaigns import (
+from appliance.store.connect import transaction
+from appliance.store.tables.boots import update_to_warm
+from appliance.store.tables.campaigns import (
     CampaignDriveRow,
     select_campaign,
     select_campaign_drives,
     select_unfinished_campaign,
     update_power_on_by,
 )
-from appliance.store.connect import transaction
-from appliance.store.pause_and_skip import (
+from appliance.store.tables.pause_and_skip import (
     DrivePause,
     clear_pause_asked,
     is_pause_asked,
@@ -38,14 +38,14 @@ from appliance.store.pause_and_skip import (
     update_pause_asked,
     update_step_skipped,
 )
-from appliance.store.requests import (
+from appliance.store.tables.requests import (
     Kind,
     Request,
     select_new_requests,
     select_request,
     update_request,
 )
-from appliance.store.steps import StepRow, select_parts, select_steps
+from appliance.store.tables.steps import StepRow, select_parts, select_steps
 
 if TYPE_CHECKING:
     # A measured boot answers requests, too: it reads as little as it can from the drive under test.

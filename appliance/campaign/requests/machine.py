@@ -36,8 +36,8 @@ from appliance.phrases import N_, Phrase
 from appliance.run import run
 from appliance.stick.partitions import DATA, FAT, Stick
 from appliance.store.connect import SCHEMA_VERSION
-from appliance.store.events import select_campaign_at_work
-from appliance.store.wake_trials import WakeTrialRow, select_known_trial
+from appliance.store.tables.events import select_campaign_at_work
+from appliance.store.tables.wake_trials import WakeTrialRow, select_known_trial
 from appliance.sysfs import read_text
 
 _VERSIONS = Path("/usr/share/kaltstart/versions")

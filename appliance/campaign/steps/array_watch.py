@@ -26,7 +26,7 @@ from appliance.run import run_watched
 from appliance.samples.diskstats import DiskStats, parse_stat
 from appliance.samples.model import CacheState, Result
 from appliance.samples.variants import ArrayVariant, CacheMode
-from appliance.store.steps import ArrayCondition
+from appliance.store.tables.steps import ArrayCondition
 from appliance.sysfs import read_text
 from appliance.workloads.base import MemberCounters
 

@@ -40,17 +40,17 @@ from appliance.samples.activity import peak_bytes
 from appliance.samples.diskstats import DiskStats, parse_stat
 from appliance.samples.model import DISCARDED, CacheState, Result
 from appliance.samples.variants import parse_variant
-from appliance.store.campaigns import select_campaign_drives
 from appliance.store.connect import transaction
-from appliance.store.pause_and_skip import (
+from appliance.store.read.figures import select_figures
+from appliance.store.tables.campaigns import select_campaign_drives
+from appliance.store.tables.pause_and_skip import (
     DrivePause,
     is_pause_asked,
     is_skipped,
     select_paused_drives,
 )
-from appliance.store.power_offs import select_power_offs
-from appliance.store.read.figures import select_figures
-from appliance.store.steps import (
+from appliance.store.tables.power_offs import select_power_offs
+from appliance.store.tables.steps import (
     StepRow,
     insert_part,
     insert_ranges,

@@ -32,9 +32,9 @@ from appliance.plan.workloads import FileSystem
 from appliance.run import StillRunningError
 from appliance.samples.diskstats import DiskStats
 from appliance.stick.partitions import RAW, Stick
-from appliance.store.campaigns import CampaignDriveRow
 from appliance.store.connect import transaction
-from appliance.store.steps import (
+from appliance.store.tables.campaigns import CampaignDriveRow
+from appliance.store.tables.steps import (
     StepRow,
     select_file_system,
     select_parts,

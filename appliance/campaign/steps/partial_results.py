@@ -14,8 +14,8 @@ from appliance.drives.identity_query import ExchangedError
 from appliance.errors import Blame, RefusedError, StepFailedError, StickError
 from appliance.samples.model import Result
 from appliance.store.connect import transaction
-from appliance.store.pause_and_skip import is_skipped
-from appliance.store.steps import StepRow, insert_ranges, update_step_ended
+from appliance.store.tables.pause_and_skip import is_skipped
+from appliance.store.tables.steps import StepRow, insert_ranges, update_step_ended
 from appliance.units import printable
 from appliance.workloads.base import Bench, Leftover, Workload
 

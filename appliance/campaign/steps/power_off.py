@@ -21,9 +21,9 @@ from appliance.drives.model import Drive
 from appliance.drives.suppress_flush import FlushSwitches, hush
 from appliance.errors import KaltstartError, StepFailedError
 from appliance.phrases import N_, Phrase
-from appliance.store.campaigns import CampaignRow, count_power_action
 from appliance.store.connect import transaction
-from appliance.store.power_offs import (
+from appliance.store.tables.campaigns import CampaignRow, count_power_action
+from appliance.store.tables.power_offs import (
     Manner,
     PowerOffRow,
     count_power_offs_since,
@@ -33,7 +33,7 @@ from appliance.store.power_offs import (
     update_power_off_back,
     update_power_off_left,
 )
-from appliance.store.steps import StepRow
+from appliance.store.tables.steps import StepRow
 
 _WAKE_MARGIN_S = 60
 """From the alarm's arming to the waking, where the plan and a rehearsal say nothing: power goes a

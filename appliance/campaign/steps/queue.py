@@ -33,10 +33,10 @@ from appliance.errors import KaltstartError, RefusedError, StepFailedError
 from appliance.plan.model import Plan
 from appliance.plan.read import parse_plan
 from appliance.stick.partitions import Stick
-from appliance.store.arrays import select_array
-from appliance.store.campaigns import select_campaign_drives
-from appliance.store.pause_and_skip import select_paused_drives
-from appliance.store.steps import (
+from appliance.store.tables.arrays import select_array
+from appliance.store.tables.campaigns import select_campaign_drives
+from appliance.store.tables.pause_and_skip import select_paused_drives
+from appliance.store.tables.steps import (
     StepRow,
     select_parts,
     select_steps,

@@ -15,17 +15,17 @@ from appliance.samples.activity import ActivityRecorder
 from appliance.samples.processor_load import LoadRecorder
 from appliance.samples.recorder import DirtyRecorder
 from appliance.samples.temperature import find_sensor
-from appliance.store.arrays import insert_array_samples
-from appliance.store.campaigns import select_campaign_drives
-from appliance.store.health import (
+from appliance.store.tables.arrays import insert_array_samples
+from appliance.store.tables.campaigns import select_campaign_drives
+from appliance.store.tables.health import (
     HealthRow,
     insert_temperatures,
     select_health,
     select_last_celsius,
 )
-from appliance.store.processor_load import add_load
-from appliance.store.steps import StepRow, insert_activity, select_activity_end_s
-from appliance.store.throttling import add_throttling
+from appliance.store.tables.processor_load import add_load
+from appliance.store.tables.steps import StepRow, insert_activity, select_activity_end_s
+from appliance.store.tables.throttling import add_throttling
 
 _SENSORS = "looking at the sensors"
 _ASKING = "asking how hot it is"

@@ -28,7 +28,7 @@ from appliance.campaign.steps.attempt import (
 )
 from appliance.errors import KaltstartError, RefusedError, StickError
 from appliance.store.connect import impatient
-from appliance.store.pause_and_skip import is_pause_asked, is_skipped, select_paused_drives
+from appliance.store.tables.pause_and_skip import is_pause_asked, is_skipped, select_paused_drives
 
 _LOOK_S = 0.25
 

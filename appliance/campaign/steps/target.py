@@ -25,9 +25,9 @@ from appliance.errors import RefusedError
 from appliance.plan.model import ArrayPlan
 from appliance.progress import Progress
 from appliance.stick.partitions import Stick
-from appliance.store.arrays import ArrayRow, select_array
-from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
-from appliance.store.steps import StepRow
+from appliance.store.tables.arrays import ArrayRow, select_array
+from appliance.store.tables.campaigns import CampaignDriveRow, select_campaign_drives
+from appliance.store.tables.steps import StepRow
 from appliance.workloads.base import Bench
 
 _BLOCK = Path("/sys/class/block")

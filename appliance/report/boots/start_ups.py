@@ -24,8 +24,8 @@ from appliance.report.charts.svg import (
 )
 from appliance.report.series import Series
 from appliance.samples.unit_times import UnitTime
-from appliance.store.boots import parse_units
 from appliance.store.read.campaign import BootRow, StartUpRow
+from appliance.store.tables.boots import parse_units
 from appliance.units import format_seconds
 
 _DASH = format_seconds(None)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading the database: a frozen row per table or view, and all SELECTs for them."""
+"""What reports, verdicts and the interface read: a frozen row per view or join, and its SELECT."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from appliance.errors import PlanError
-from appliance.store import campaigns
 from appliance.store.checksums import CHECKED, DAMAGED, SEALED, Damaged, find_damaged, list_keys
-from appliance.store.health import HealthRow, select_health
 from appliance.store.read.workloads import WorkloadRows, select_workloads
 from appliance.store.rows import Cell, Record, read_records, read_rows
-from appliance.store.verdicts import (
+from appliance.store.tables import campaigns
+from appliance.store.tables.health import HealthRow, select_health
+from appliance.store.tables.verdicts import (
     JudgingRow,
     LimitRow,
     VerdictRow,

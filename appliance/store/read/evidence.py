@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from appliance.samples.variants import Variant, parse_variant
 from appliance.store.rows import has_row, read_rows, read_value
-from appliance.store.steps import StepRow, select_steps
+from appliance.store.tables.steps import StepRow, select_steps
 
 _DRIVES = """
     SELECT d.id AS drive_id, d.identity, cd.released_model AS model, cd.transport, cd.rotational,

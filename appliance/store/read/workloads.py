@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from appliance.samples.model import ActivitySample, DirtySample, LbaRange, SliceSample, Ticket
 from appliance.store.checksums import DAMAGED, Damaged, list_keys
 from appliance.store.rows import list_columns, read_rows
-from appliance.store.steps import StepRow
-from appliance.store.throttling import ThrottlingRow
+from appliance.store.tables.steps import StepRow
+from appliance.store.tables.throttling import ThrottlingRow
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

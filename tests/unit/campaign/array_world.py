@@ -24,8 +24,8 @@ from appliance.plan.model import ArrayPlan
 from appliance.progress import Progress
 from appliance.run import Finished
 from appliance.samples.variants import CacheMode
-from appliance.store.arrays import ArrayRow, insert_array, select_array, update_array
 from appliance.store.connect import open_database
+from appliance.store.tables.arrays import ArrayRow, insert_array, select_array, update_array
 from appliance.workloads.drive_content import DriveContent, Signature
 from tests.unit.campaign.steps.step_machine import Machine, lottery
 from tests.unit.campaign.world import HDD, SSD, World

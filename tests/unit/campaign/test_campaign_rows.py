@@ -8,7 +8,9 @@ from dataclasses import replace
 import pytest
 
 from appliance.campaign.start import describe
-from appliance.store.boots import (
+from appliance.store.clock import parse_timestamp, timestamp
+from appliance.store.connect import open_database
+from appliance.store.tables.boots import (
     BootSample,
     insert_sample,
     update_armed,
@@ -18,7 +20,7 @@ from appliance.store.boots import (
     update_disarmed,
     update_left,
 )
-from appliance.store.campaigns import (
+from appliance.store.tables.campaigns import (
     insert_drive,
     knows_plan,
     select_campaign,
@@ -28,9 +30,7 @@ from appliance.store.campaigns import (
     update_drive_failed,
     update_max_power_actions,
 )
-from appliance.store.clock import parse_timestamp, timestamp
-from appliance.store.connect import open_database
-from appliance.store.events import insert_event
+from appliance.store.tables.events import insert_event
 from tests.unit.campaign.world import HDD, SSD, World
 
 SAMPLE = BootSample("boot-1", 26.5, None, None, 2, 6, 12.5, 6, None, 300 << 20, 9000, None)

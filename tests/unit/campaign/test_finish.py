@@ -13,7 +13,7 @@ from appliance.campaign.finish import delete_report, finish, write_report
 from appliance.campaign.log import record
 from appliance.errors import RefusedError, StickError
 from appliance.report.folder import held
-from appliance.store.campaigns import select_unreported_campaign
+from appliance.store.tables.campaigns import select_unreported_campaign
 from appliance.units import format_size
 from tests.unit.campaign.world import World
 

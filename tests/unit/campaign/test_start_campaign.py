@@ -17,9 +17,13 @@ from appliance.drives.serial_number import BRIDGE
 from appliance.errors import PlanError, RefusedError
 from appliance.reference_os.install import SLOTS
 from appliance.run import StillRunningError
-from appliance.store.campaigns import knows_plan, select_campaign_drives, update_campaign_state
 from appliance.store.connect import open_database
-from appliance.store.steps import select_steps
+from appliance.store.tables.campaigns import (
+    knows_plan,
+    select_campaign_drives,
+    update_campaign_state,
+)
+from appliance.store.tables.steps import select_steps
 from appliance.workloads.drive_content import DriveContent, Signature, parse_content
 from tests.unit.campaign.world import HDD, SSD, STICK, World, installed
 

@@ -25,19 +25,19 @@ from appliance.service import engine, stick_plan
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
 from appliance.stick.partitions import Stick
-from appliance.store.arrays import insert_array
-from appliance.store.campaigns import (
+from appliance.store.clock import timestamp
+from appliance.store.connect import open_database
+from appliance.store.read.overview import select_events
+from appliance.store.tables.arrays import insert_array
+from appliance.store.tables.campaigns import (
     count_power_action,
     knows_plan,
     select_unfinished_campaign,
     select_unreported_campaign,
     update_campaign_state,
 )
-from appliance.store.clock import timestamp
-from appliance.store.connect import open_database
-from appliance.store.events import insert_event
-from appliance.store.read.overview import select_events
-from appliance.store.steps import upsert_file_system
+from appliance.store.tables.events import insert_event
+from appliance.store.tables.steps import upsert_file_system
 from tests.unit.campaign.world import HDD, SSD, STICK, OffError, World, install_uuid, installed
 
 _PLAN = """\

@@ -11,7 +11,7 @@ import pytest
 from appliance.campaign import start
 from appliance.campaign.start import RefusedForReasonsError, start_campaign
 from appliance.store.connect import open_database
-from appliance.store.replays import select_read_list
+from appliance.store.tables.replays import select_read_list
 from tests.unit.campaign.world import HDD, SSD, STICK, World
 
 PLAN = """\

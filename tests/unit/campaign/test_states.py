@@ -12,7 +12,7 @@ from appliance.campaign.states import (
     next_cycle,
     plan_cycles,
 )
-from appliance.store.boots import CycleRow
+from appliance.store.tables.boots import CycleRow
 
 CYCLE = CycleRow(
     id=1,

@@ -24,12 +24,12 @@ from appliance.samples.model import (
     TemperatureSample,
     Ticket,
 )
-from appliance.store import steps as store
-from appliance.store import thinning
-from appliance.store.events import insert_event
-from appliance.store.health import insert_temperatures
+from appliance.store.maintenance import thinning
 from appliance.store.read.workloads import MAX_ACTIVITY, stream_activity
-from appliance.store.steps import insert_slices
+from appliance.store.tables import steps as store
+from appliance.store.tables.events import insert_event
+from appliance.store.tables.health import insert_temperatures
+from appliance.store.tables.steps import insert_slices
 from tests.report.database import Disk, make_database
 from tests.report.states import BYPASS
 from tests.report.workloads import DRIVES, add_step, add_workloads

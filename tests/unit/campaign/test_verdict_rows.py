@@ -11,7 +11,7 @@ import pytest
 
 from appliance.campaign import verdicts
 from appliance.campaign.verdicts import judge_again, judge_campaign
-from appliance.store.verdicts import select_judging, select_limits, select_verdicts
+from appliance.store.tables.verdicts import select_judging, select_limits, select_verdicts
 from tests.report.database import make_database
 from tests.report.judged import (
     BAD,

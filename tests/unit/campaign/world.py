@@ -32,8 +32,9 @@ from appliance.errors import KaltstartError, RefusedError, StepFailedError
 from appliance.reference_os.install import esp_partuuid, root_partuuid, session_partuuid
 from appliance.report_boot import BootReport
 from appliance.stick.partitions import Stick
-from appliance.store.boots import CycleRow, insert_cycle, select_cycles
-from appliance.store.campaigns import (
+from appliance.store.connect import open_database, open_read_only, transaction
+from appliance.store.tables.boots import CycleRow, insert_cycle, select_cycles
+from appliance.store.tables.campaigns import (
     CampaignDriveRow,
     CampaignRow,
     insert_campaign,
@@ -44,7 +45,6 @@ from appliance.store.campaigns import (
     update_campaign_state,
     update_installed,
 )
-from appliance.store.connect import open_database, open_read_only, transaction
 from appliance.workloads.drive_content import DriveContent, Signature, make_content
 from appliance.workloads.drive_ends import DriveEnds
 

@@ -15,8 +15,8 @@ import pytest
 from appliance.cli import engine, main
 from appliance.stick import partitions
 from appliance.store.connect import open_database
-from appliance.store.requests import select_new_requests, update_request
-from appliance.store.verdicts import delete_verdicts
+from appliance.store.tables.requests import select_new_requests, update_request
+from appliance.store.tables.verdicts import delete_verdicts
 from tests.databases import seal
 from tests.report.database import add_campaign
 from tests.report.filled import fill_database

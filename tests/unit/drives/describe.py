@@ -10,7 +10,7 @@ from appliance.drives.facts.query import Answer
 from appliance.drives.model import Drive, DriveDetails
 from appliance.drives.safety import may_offer, may_write
 from appliance.samples.health import Health
-from appliance.store.health import HealthRow, Moment
+from appliance.store.tables.health import HealthRow, Moment
 from appliance.units import format_drive_size, printable
 from appliance.verdict.evidence import Evidence
 from appliance.verdict.gather_health import find_unread_health, read_health

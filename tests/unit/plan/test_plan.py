@@ -12,6 +12,7 @@ import pytest
 from referencing import Registry, Resource
 
 from appliance.errors import KaltstartError, PlanError, RefusedError
+from appliance.kinds import KINDS
 from appliance.plan.model import Boot, Campaign, Plan, PlannedDrive, plan_schema
 from appliance.plan.read import (
     MAX_PLAN_BYTES,
@@ -358,10 +359,13 @@ def test_the_manual_has_every_key_of_the_schema() -> None:
         "### `[boot]`": schema["$defs"]["BootTable"],
         "### `[array]`": schema["$defs"]["ArrayTable"],
     }
-    workloads = [table for table in schema["$defs"].values() if "on" in table["properties"]]
-    assert len(workloads) >= 10
-    for table in workloads:
-        kind = table["properties"]["kind"]["const"]
+    workloads = {
+        table["properties"]["kind"]["const"]: table
+        for table in schema["$defs"].values()
+        if "on" in table["properties"]
+    }
+    assert workloads.keys() == set(KINDS)
+    for kind, table in workloads.items():
         common = {key: table["properties"].pop(key) for key in ("kind", "on", "seed")}
         sections[f'### `kind = "{kind}"`'] = table
         sections["### `[[workload]]`"] = {"properties": common}

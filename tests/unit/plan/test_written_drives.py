@@ -18,9 +18,9 @@ from appliance.plan.model import Plan
 from appliance.plan.read import PlanRefusedError, parse_plan
 from appliance.plan.workloads import ARRAY
 from appliance.plan.writes import does_table_write
-from appliance.store.boots import CycleRow
-from appliance.store.campaigns import CampaignDriveRow
-from appliance.store.steps import StepRow
+from appliance.store.tables.boots import CycleRow
+from appliance.store.tables.campaigns import CampaignDriveRow
+from appliance.store.tables.steps import StepRow
 from tests.plan_examples import (
     MEMBERS,
     STEADY,

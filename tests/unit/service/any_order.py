@@ -48,8 +48,8 @@ from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
 from appliance.store import connect
 from appliance.store.connect import open_database
-from appliance.store.replays import ReplaySample
-from appliance.store.requests import insert_request
+from appliance.store.tables.replays import ReplaySample
+from appliance.store.tables.requests import insert_request
 from appliance.workloads.base import ArrayControl, Bench, PartResult, Workload
 from appliance.workloads.verify.keys import VerifyPlan
 from tests.unit.campaign.world import STICK, World, WorldPower

@@ -11,7 +11,7 @@ import pytest
 
 from appliance.campaign.status import Status
 from appliance.service.screen import Screen
-from appliance.store.pause_and_skip import clear_pause_asked, update_pause_asked
+from appliance.store.tables.pause_and_skip import clear_pause_asked, update_pause_asked
 from tests.unit.campaign.world import World
 
 _FIRST, _SECOND = "tui/starting-tty1", "tui/starting-ttyS0"

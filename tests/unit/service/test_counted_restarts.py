@@ -18,8 +18,8 @@ from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database
-from appliance.store.requests import insert_request, select_new_requests
-from appliance.store.steps import insert_step
+from appliance.store.tables.requests import insert_request, select_new_requests
+from appliance.store.tables.steps import insert_step
 from tests.unit.campaign.world import HDD, STICK, OffError, World
 
 _ROOT = Path(__file__).parents[3]

@@ -15,9 +15,9 @@ from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
 from appliance.service.import_campaigns import describe_counts
 from appliance.store.connect import open_database
-from appliance.store.merge import MergeCounts
+from appliance.store.maintenance.merge import MergeCounts
 from appliance.store.read.overview import select_events
-from appliance.store.requests import (
+from appliance.store.tables.requests import (
     Request,
     insert_request,
     select_new_requests,

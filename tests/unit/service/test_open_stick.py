@@ -22,9 +22,9 @@ from appliance.stick import fat
 from appliance.stick.partitions import Stick, hold_alone
 from appliance.store.checksums import DAMAGED
 from appliance.store.connect import open_database
-from appliance.store.copies import find_copies, keep_copy, newest_event
+from appliance.store.maintenance.copies import find_copies, keep_copy, newest_event
 from appliance.store.read.overview import select_events
-from appliance.store.steps import insert_step
+from appliance.store.tables.steps import insert_step
 from tests.databases import seal, spoil_page
 from tests.report.database import make_database
 from tests.unit.campaign.world import STICK, World

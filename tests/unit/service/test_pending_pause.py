@@ -17,7 +17,7 @@ from appliance.service import engine, stick_plan
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance, serve
 from appliance.store.connect import open_database, transaction
-from appliance.store.events import insert_event
+from appliance.store.tables.events import insert_event
 from tests.unit.campaign.world import HDD, STICK, World
 
 

@@ -13,7 +13,7 @@ from appliance.service import engine
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
 from appliance.store.connect import open_database
-from appliance.store.requests import Request, insert_request, select_request
+from appliance.store.tables.requests import Request, insert_request, select_request
 from tests.unit.campaign.world import HDD, STICK, OffError, World
 
 _AUTOSTART = f"""\

@@ -18,10 +18,10 @@ from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
 from appliance.service.stick_plan import check_stick_plan_again, find_stick_plan
 from appliance.stick import fat
-from appliance.store.campaigns import knows_plan
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database
-from appliance.store.requests import insert_request, select_new_requests, select_request
+from appliance.store.tables.campaigns import knows_plan
+from appliance.store.tables.requests import insert_request, select_new_requests, select_request
 from tests.unit.campaign.world import HDD, SSD, STICK, World
 
 _PLAN = """\

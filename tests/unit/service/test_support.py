@@ -12,7 +12,7 @@ from appliance.run import Finished
 from appliance.service import support
 from appliance.service.support import keep_crash, write_bundle
 from appliance.store.connect import open_database
-from appliance.store.events import insert_event
+from appliance.store.tables.events import insert_event
 
 _LOG = "[    1.234567] kaltstart kernel: a line\n"
 

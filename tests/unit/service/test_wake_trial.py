@@ -10,7 +10,7 @@ from appliance.service import engine
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
 from appliance.store.connect import open_database
-from appliance.store.wake_trials import (
+from appliance.store.tables.wake_trials import (
     insert_wake_trial,
     select_trial_under_way,
     select_wake_trial,

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from appliance.store.boots import update_cold_proof
 from appliance.store.checksums import DAMAGED, discard_damaged, find_damaged
 from appliance.store.connect import open_database
 from appliance.store.read.campaign import select_campaign
+from appliance.store.tables.boots import update_cold_proof
 from tests.databases import seal
 from tests.report.database import make_database
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import UnusableDatabaseError
-from appliance.store import merge_source
 from appliance.store.connect import SCHEMA_VERSION, open_database
-from appliance.store.merge_source import find_offer
+from appliance.store.maintenance import merge_source
+from appliance.store.maintenance.merge_source import find_offer
 from appliance.store.schema import APPLICATION_ID
 from appliance.store.schema_size import count_used_bytes, exceeds_schema
 

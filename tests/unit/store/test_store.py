@@ -378,6 +378,7 @@ def test_a_reader_that_stands_still_is_told_and_is_no_bug(
 
 
 _SQL = re.compile(r"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM)\s+[a-z*(]", re.ASCII)
+_EXECUTES = {"execute", "executemany", "executescript"}
 _NO_DATABASE_OF_OURS = ("workloads", "sql")
 """The workload's own is on the drive under test."""
 
@@ -390,6 +391,8 @@ def test_sql_stands_in_the_store_alone() -> None:
             for node in ast.walk(ast.parse(path.read_text())):
                 text = node.value if isinstance(node, ast.Constant) else ""
                 assert not (isinstance(text, str) and _SQL.match(text)), path
+                called = node.attr if isinstance(node, ast.Attribute) else ""
+                assert called not in _EXECUTES, path
 
 
 def test_an_older_sqlite_of_a_laptop_can_read_it() -> None:

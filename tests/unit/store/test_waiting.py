@@ -15,8 +15,8 @@ import pytest
 from appliance.errors import StickError
 from appliance.store import connect
 from appliance.store.connect import impatient, open_database, transaction
-from appliance.store.copies import check_whole
-from appliance.store.extract import extract_campaign
+from appliance.store.maintenance.copies import check_whole
+from appliance.store.maintenance.extract import extract_campaign
 
 _EVENT = (
     "INSERT INTO event (boot_id, at, monotonic_s, level, event, detail)"

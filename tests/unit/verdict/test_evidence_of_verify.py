@@ -11,11 +11,11 @@ import pytest
 from appliance.machine.memory_errors import UNCORRECTED
 from appliance.report.conditions import find_condition_findings
 from appliance.samples.model import LbaRange, Result
-from appliance.store.conditions import Change, insert_conditions
-from appliance.store.power_offs import insert_power_off, update_power_off_back
 from appliance.store.read.campaign import select_campaign
-from appliance.store.steps import insert_ranges
-from appliance.store.verdicts import LimitRow
+from appliance.store.tables.conditions import Change, insert_conditions
+from appliance.store.tables.power_offs import insert_power_off, update_power_off_back
+from appliance.store.tables.steps import insert_ranges
+from appliance.store.tables.verdicts import LimitRow
 from appliance.verdict.evidence import Figure
 from appliance.verdict.gather import gather_evidence
 from appliance.verdict.judge import judge

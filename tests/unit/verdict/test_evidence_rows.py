@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from appliance.samples.model import CacheState, LbaRange, Result
-from appliance.store.campaigns import update_drive_failed
-from appliance.store.steps import insert_ranges
+from appliance.store.tables.campaigns import update_drive_failed
+from appliance.store.tables.steps import insert_ranges
 from appliance.verdict.evidence import Figure
 from appliance.verdict.gather import gather_evidence
 from appliance.verdict.judge import judge

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from appliance.samples.health import Counter
-from appliance.store.health import HealthRow, Moment
+from appliance.store.tables.health import HealthRow, Moment
 from appliance.verdict.evidence import Figure
 from appliance.verdict.gather_health import read_health
 from appliance.verdict.judge import Judged, judge

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.store.verdicts import LimitRow
+from appliance.store.tables.verdicts import LimitRow
 from appliance.verdict.evidence import Bound, Doubt, Evidence, Figure
 from appliance.verdict.judge import Judged, judge
 from appliance.verdict.limits import LIMITS, show_figure, show_sizes

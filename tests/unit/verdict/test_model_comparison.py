@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from appliance.store.verdicts import LimitRow
+from appliance.store.tables.verdicts import LimitRow
 from appliance.verdict.evidence import Evidence, Figure
 from appliance.verdict.judge import judge
 from appliance.verdict.limits import LIMITS

@@ -14,7 +14,7 @@ from appliance.samples.model import Result
 from appliance.samples.throttling import Throttling
 from appliance.store.connect import transaction
 from appliance.store.read.campaign import select_campaign
-from appliance.store.throttling import add_throttling
+from appliance.store.tables.throttling import add_throttling
 from tests.report.judged import BYPASS, drive_id, figures_of, make_rows
 from tests.report.workloads import add_results, add_step, end_step
 

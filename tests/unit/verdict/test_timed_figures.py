@@ -14,9 +14,9 @@ from appliance.drives.block_settings import BlockSettings
 from appliance.machine.facts import FixedFacts
 from appliance.samples.model import Result
 from appliance.samples.processor_load import LoadSample
-from appliance.store.conditions import find_changes, insert_conditions, select_conditions
-from appliance.store.processor_load import add_load
-from appliance.store.verdicts import LimitRow
+from appliance.store.tables.conditions import find_changes, insert_conditions, select_conditions
+from appliance.store.tables.processor_load import add_load
+from appliance.store.tables.verdicts import LimitRow
 from appliance.verdict.gather import gather_evidence
 from appliance.verdict.judge import Judged, judge
 from appliance.verdict.policy_file import parse_policy

@@ -12,7 +12,7 @@ from appliance.drives.model import Drive
 from appliance.errors import StepFailedError
 from appliance.plan.model import ArrayPlan
 from appliance.reference_os.install import root_partuuid
-from appliance.store.arrays import insert_array, update_array
+from appliance.store.tables.arrays import insert_array, update_array
 from tests.unit.campaign.world import HDD, SSD, World, install_uuid
 
 ARRAY_PLAN = """

@@ -8,7 +8,7 @@ import pytest
 
 from appliance.arrays.model import array_set_uuid
 from appliance.campaign.boots.next_boot import Outcome, start_next_boot
-from appliance.store.arrays import insert_array, update_array
+from appliance.store.tables.arrays import insert_array, update_array
 from tests.unit.campaign.world import HDD, SSD, World, installed
 
 SET = array_set_uuid(1)

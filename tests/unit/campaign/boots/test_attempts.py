@@ -6,8 +6,8 @@ import pytest
 from appliance.campaign.boots.attempts import settle_armed
 from appliance.campaign.boots.next_boot import start_next_boot
 from appliance.campaign.context import pause
-from appliance.store.boots import update_armed
 from appliance.store.connect import transaction
+from appliance.store.tables.boots import update_armed
 from appliance.verdict.gather import gather_evidence
 from appliance.verdict.judge import judge
 from appliance.verdict.policy_file import parse_policy

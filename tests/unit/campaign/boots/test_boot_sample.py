@@ -16,8 +16,8 @@ from appliance.drives.model import Drive
 from appliance.errors import StepFailedError
 from appliance.run import Finished
 from appliance.samples.unit_times import UnitTime
-from appliance.store.boots import BootSample
 from appliance.store.checksums import find_damaged
+from appliance.store.tables.boots import BootSample
 from tests.unit.campaign.world import HDD, World, start_measured
 
 SAMPLE = BootSample(

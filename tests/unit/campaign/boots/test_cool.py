@@ -12,7 +12,7 @@ from appliance.errors import StepFailedError
 from appliance.progress import Progress
 from appliance.samples.read_list import make_list
 from appliance.store.checksums import find_damaged
-from appliance.store.replays import insert_read_list
+from appliance.store.tables.replays import insert_read_list
 from tests.databases import seal
 from tests.unit.campaign.world import HDD, World
 

@@ -18,7 +18,7 @@ from appliance.errors import KaltstartError, RefusedError, StepFailedError, Stic
 from appliance.plan.model import ArrayPlan
 from appliance.progress import Progress
 from appliance.reference_os.install import root_partuuid
-from appliance.store.campaigns import CampaignDriveRow
+from appliance.store.tables.campaigns import CampaignDriveRow
 from appliance.workloads.drive_content import Signature, parse_content
 from tests.unit.campaign.world import HDD, SSD, STICK, World, install_uuid
 

@@ -17,12 +17,12 @@ from appliance.campaign.log import record
 from appliance.errors import RefusedError, StepFailedError, StickError, UnreadableProgramError
 from appliance.samples.startup import Startup
 from appliance.stick.partitions import MIN_FREE_BYTES, Stick
-from appliance.store.campaigns import update_power_on_by
 from appliance.store.clock import parse_timestamp, timestamp
 from appliance.store.connect import open_database
-from appliance.store.copies import find_copies
-from appliance.store.pause_and_skip import update_pause_asked
-from appliance.store.requests import insert_request, select_new_requests
+from appliance.store.maintenance.copies import find_copies
+from appliance.store.tables.campaigns import update_power_on_by
+from appliance.store.tables.pause_and_skip import update_pause_asked
+from appliance.store.tables.requests import insert_request, select_new_requests
 from tests.unit.campaign.world import SSD, World, installed, start_measured
 
 # Whether it was due

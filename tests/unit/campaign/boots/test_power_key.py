@@ -20,8 +20,8 @@ from appliance.errors import StickError
 from appliance.service import drive_guard, engine
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
-from appliance.store import boots as cycles
 from appliance.store.connect import open_database
+from appliance.store.tables import boots as cycles
 from tests.unit.campaign.world import HDD, STICK, OffError, World
 
 _SPACE, _POWER = 57, 116

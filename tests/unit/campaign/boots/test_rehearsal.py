@@ -14,8 +14,8 @@ from appliance.campaign.requests.handlers import Asked, carry_out
 from appliance.campaign.resume import resume_campaign
 from appliance.errors import PlanError, RefusedError, StepFailedError
 from appliance.store.clock import parse_timestamp, timestamp
-from appliance.store.requests import insert_request, select_request
-from appliance.store.wake_trials import (
+from appliance.store.tables.requests import insert_request, select_request
+from appliance.store.tables.wake_trials import (
     WakeTrialRow,
     select_known_trial,
     select_trial_under_way,

@@ -15,7 +15,7 @@ from appliance.campaign.boots.replay import find_due_replay, measure_replay, rea
 from appliance.errors import StepFailedError, StickError
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.read_list import ReadExtent, ReadList, make_list
-from appliance.store.replays import insert_read_list
+from appliance.store.tables.replays import insert_read_list
 from appliance.workloads.raw_files import unseal
 from tests.unit.campaign.world import HDD, OffError, World, arm_and_start_anew
 

@@ -17,9 +17,9 @@ from appliance.campaign.states import max_power_actions
 from appliance.drives.unlock import Unlocked
 from appliance.errors import RefusedError
 from appliance.report.views import make_report
-from appliance.store.boots import BootSample, insert_sample
 from appliance.store.connect import open_database, transaction
 from appliance.store.read.campaign import select_campaign as select_reported
+from appliance.store.tables.boots import BootSample, insert_sample
 from appliance.verdict.evidence import Figure
 from appliance.verdict.gather import gather_evidence
 from tests.unit.campaign.requests.asking import answer_to, ask

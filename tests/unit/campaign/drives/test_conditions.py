@@ -12,7 +12,7 @@ from appliance.campaign.drives.conditions import store_conditions, store_memory_
 from appliance.drives.facts.health import parse_health
 from appliance.machine.facts import FixedFacts, read_fixed
 from appliance.store.connect import open_database, transaction
-from appliance.store.health import insert_health
+from appliance.store.tables.health import insert_health
 from tests.unit.campaign.world import HDD, SSD, World
 
 SMART = Path(__file__).parents[3] / "fixtures" / "smart"

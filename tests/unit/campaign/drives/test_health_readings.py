@@ -14,7 +14,7 @@ from appliance.campaign.drives.health import add_hours_doubt, store_health
 from appliance.errors import StepFailedError
 from appliance.run import Finished
 from appliance.samples.health import Counter, Health
-from appliance.store.health import HealthRow, select_health
+from appliance.store.tables.health import HealthRow, select_health
 from tests.unit.campaign.world import HDD, SSD, World
 
 SMART = Path(__file__).parents[3] / "fixtures" / "smart" / "nvme-1035.json"

@@ -17,9 +17,9 @@ from appliance.campaign.drives.leftover_arrays import (
 )
 from appliance.drives.model import Drive
 from appliance.errors import RefusedError, StepFailedError
-from appliance.store.arrays import insert_array, update_array
-from appliance.store.campaigns import update_campaign_state
 from appliance.store.connect import open_database
+from appliance.store.tables.arrays import insert_array, update_array
+from appliance.store.tables.campaigns import update_campaign_state
 from tests.unit.campaign.array_world import (
     OTHER,
     ArrayMachine,

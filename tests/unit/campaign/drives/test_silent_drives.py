@@ -27,9 +27,9 @@ from appliance.progress import ignore_progress
 from appliance.samples.health import Health
 from appliance.samples.model import LbaRange, Result
 from appliance.service.drive_guard import MachineDrives
-from appliance.store.campaigns import CampaignDriveRow
-from appliance.store.conditions import select_conditions
-from appliance.store.health import select_health
+from appliance.store.tables.campaigns import CampaignDriveRow
+from appliance.store.tables.conditions import select_conditions
+from appliance.store.tables.health import select_health
 from appliance.workloads.base import Leftover
 from appliance.workloads.verify.keys import VerifyPlan
 from tests.unit.campaign.boots.test_install import PLAN

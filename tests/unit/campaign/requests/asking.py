@@ -11,7 +11,7 @@ import pytest
 from appliance.campaign.status import Status
 from appliance.service.screen import Screen
 from appliance.store.connect import open_database, transaction
-from appliance.store.requests import (
+from appliance.store.tables.requests import (
     Request,
     insert_request,
     select_request,

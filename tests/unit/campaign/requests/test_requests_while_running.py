@@ -15,8 +15,8 @@ from appliance.campaign.steps.queue import has_planned_steps
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
 from appliance.store.connect import open_database
-from appliance.store.pause_and_skip import is_pause_asked
-from appliance.store.requests import Kind
+from appliance.store.tables.pause_and_skip import is_pause_asked
+from appliance.store.tables.requests import Kind
 from tests.unit.campaign.requests.asking import (
     answer_to,
     ask,

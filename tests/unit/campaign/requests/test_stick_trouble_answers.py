@@ -16,7 +16,7 @@ from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
 from appliance.store.connect import open_database
 from appliance.store.read.overview import select_events
-from appliance.store.requests import (
+from appliance.store.tables.requests import (
     Request,
     insert_request,
     select_new_requests,

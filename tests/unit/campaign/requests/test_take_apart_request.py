@@ -13,7 +13,7 @@ from appliance.errors import StepFailedError, StickError
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
 from appliance.store.connect import open_database
-from appliance.store.requests import Request, insert_request, select_request
+from appliance.store.tables.requests import Request, insert_request, select_request
 from tests.unit.campaign.array_world import ArrayMachine, leave_behind, make_array_machine
 from tests.unit.campaign.world import STICK, World
 

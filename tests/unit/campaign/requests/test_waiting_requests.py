@@ -12,7 +12,7 @@ from appliance.service import engine
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
 from appliance.store.connect import open_database
-from appliance.store.requests import insert_request, select_recent_requests, update_request
+from appliance.store.tables.requests import insert_request, select_recent_requests, update_request
 from tests.unit.campaign.world import HDD, STICK, World
 
 _PLAN = """\

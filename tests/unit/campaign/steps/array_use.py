@@ -11,8 +11,8 @@ from appliance.campaign.drives.array import OpenArray, open_array, take_apart_ar
 from appliance.campaign.steps.attempt import StoppedByPersonError
 from appliance.errors import StepFailedError
 from appliance.progress import Progress, ignore_progress
-from appliance.store.arrays import select_array
 from appliance.store.connect import open_database
+from appliance.store.tables.arrays import select_array
 from tests.unit.campaign.array_world import ArrayMachine
 from tests.unit.campaign.world import STICK
 from tests.unit.drive_calls import SameThread

@@ -32,7 +32,7 @@ from appliance.progress import Progress
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.model import CacheState, LbaRange, Result, SliceSample, Ticket
 from appliance.store.connect import open_database, transaction
-from appliance.store.steps import StepRow, insert_step, select_steps
+from appliance.store.tables.steps import StepRow, insert_step, select_steps
 from appliance.workloads.base import Bench, Leftover, PartResult
 from appliance.workloads.lottery.keys import LotteryPlan
 from tests.unit.campaign.world import STICK, World

@@ -14,7 +14,7 @@ from appliance.campaign.steps.queue import has_steps_left
 from appliance.drives.model import Drive
 from appliance.errors import RefusedError, StepFailedError
 from appliance.store.connect import open_database, transaction
-from appliance.store.pause_and_skip import DrivePause, update_drive_paused
+from appliance.store.tables.pause_and_skip import DrivePause, update_drive_paused
 from tests.unit.campaign.array_world import (
     OTHER,
     ArrayMachine,

@@ -14,7 +14,7 @@ from appliance.drives.unlock import Unlocked
 from appliance.errors import StepFailedError
 from appliance.progress import Progress
 from appliance.samples.variants import CacheMode
-from appliance.store.steps import ArrayCondition
+from appliance.store.tables.steps import ArrayCondition
 from tests.unit.campaign.array_world import NAME, ArrayMachine, make_array_machine
 from tests.unit.campaign.world import HDD, SSD, World
 from tests.unit.plan.array_plan import ARRAY_PLAN

@@ -9,8 +9,8 @@ import pytest
 
 from appliance.campaign.steps.attempt import StoppedByPersonError
 from appliance.errors import RefusedError
-from appliance.store.campaigns import update_marks
 from appliance.store.connect import open_database
+from appliance.store.tables.campaigns import update_marks
 from tests.unit.campaign.array_world import ArrayMachine, make_array_machine
 from tests.unit.campaign.steps.array_use import INTERRUPTIONS, interrupt, mark, part, use
 from tests.unit.campaign.world import HDD, SSD, World

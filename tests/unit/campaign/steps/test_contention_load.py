@@ -8,7 +8,7 @@ import pytest
 from appliance.campaign.steps.attempt import PausedByPersonError
 from appliance.errors import StepFailedError
 from appliance.store.connect import open_database, transaction
-from appliance.store.pause_and_skip import update_drive_paused
+from appliance.store.tables.pause_and_skip import update_drive_paused
 from appliance.workloads.contention.keys import ContentionPlan
 from tests.unit.campaign.steps.step_machine import Machine
 from tests.unit.campaign.world import HDD, SSD, World

@@ -4,7 +4,7 @@
 import pytest
 
 from appliance.campaign.steps.attempt import count_earlier
-from appliance.store.steps import StepRow
+from appliance.store.tables.steps import StepRow
 
 _DISK, _FLASH, _OTHER, _ARRAY = 1, 2, 3, None
 _MEMBERS = frozenset({_DISK, _FLASH})

@@ -11,7 +11,7 @@ from appliance.drives.facts.temperature import Heat, parse_heat
 from appliance.samples.health import Health
 from appliance.samples.throttling import Throttling
 from appliance.store.connect import open_database, transaction
-from appliance.store.health import insert_health
+from appliance.store.tables.health import insert_health
 from tests.unit.campaign.steps.step_machine import Machine, lottery
 from tests.unit.campaign.world import HDD, SSD, World
 

@@ -12,8 +12,8 @@ import pytest
 from appliance.campaign.start import describe
 from appliance.campaign.steps.part_store import LONG_S, MOST_PARTS, SHARED_S, PartStore
 from appliance.errors import StickError
-from appliance.store.campaigns import insert_drive
 from appliance.store.connect import open_database
+from appliance.store.tables.campaigns import insert_drive
 from tests.unit.campaign.world import HDD, World
 
 

@@ -10,7 +10,7 @@ from appliance.campaign.requests.handlers import Asked, carry_out
 from appliance.campaign.steps.attempt import SkippedByPersonError, StoppedByPersonError
 from appliance.errors import RefusedError, StepFailedError
 from appliance.samples.model import LbaRange, Result
-from appliance.store.requests import (
+from appliance.store.tables.requests import (
     select_new_requests,
 )
 from appliance.workloads.base import Leftover

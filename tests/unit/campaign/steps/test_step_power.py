@@ -21,7 +21,7 @@ from appliance.drives.model import Drive
 from appliance.errors import StepFailedError, StickError
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database
-from appliance.store.pause_and_skip import update_pause_asked
+from appliance.store.tables.pause_and_skip import update_pause_asked
 from tests.unit.campaign.steps.step_machine import Machine
 from tests.unit.campaign.world import HDD, SSD, OffError, World
 

@@ -20,8 +20,8 @@ from appliance.run import StillRunningError
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.model import CacheState, Result
 from appliance.store.connect import open_database
-from appliance.store.copies import find_copies
-from appliance.store.steps import insert_results
+from appliance.store.maintenance.copies import find_copies
+from appliance.store.tables.steps import insert_results
 from appliance.workloads.base import Bench, PartResult
 from appliance.workloads.drive_content import DriveContent, Signature, format_content
 from appliance.workloads.fio.keys import PRECONDITION, FioVariant

@@ -29,7 +29,7 @@ from appliance.plan.workloads import WorkloadPlan
 from appliance.run import StillRunningError
 from appliance.service.screen import Screen
 from appliance.store.connect import open_database, transaction
-from appliance.store.pause_and_skip import (
+from appliance.store.tables.pause_and_skip import (
     DrivePause,
     clear_drives_paused,
     clear_pause_asked,

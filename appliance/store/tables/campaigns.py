@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from appliance.errors import Blame
 from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
-from appliance.store.events import keep_phrases
 from appliance.store.rows import (
     as_record,
     has_row,
@@ -17,6 +16,7 @@ from appliance.store.rows import (
     read_rows,
     read_value,
 )
+from appliance.store.tables.events import keep_phrases
 
 
 @dataclass(frozen=True, slots=True)

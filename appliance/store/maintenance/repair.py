@@ -32,7 +32,7 @@ from appliance.store.connect import (
     transaction,
     write_header,
 )
-from appliance.store.copies import opened_copies
+from appliance.store.maintenance.copies import opened_copies
 from appliance.store.rows import insert_row
 
 _ROUNDS = 8

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from appliance.store.connect import open_database
-from appliance.store.copies import keep_copy
-from tests.unit.store.copied import say
+from appliance.store.maintenance.copies import keep_copy
+from tests.unit.store.maintenance.copied import say
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import StickError, UnusableDatabaseError
-from appliance.store import merge_source
-from appliance.store.arrays import insert_array, select_array, update_array
 from appliance.store.connect import open_database
-from appliance.store.merge import MergeCounts, merge_database
+from appliance.store.maintenance import merge_source
+from appliance.store.maintenance.merge import MergeCounts, merge_database
+from appliance.store.tables.arrays import insert_array, select_array, update_array
 from tests.databases import make_foreign, make_newer
 from tests.report.database import LAB, Boot, Disk, add_campaign, make_database
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from appliance.store import merge
 from appliance.store.connect import open_database, open_read_only
-from appliance.store.merge import merge_database
+from appliance.store.maintenance import merge
+from appliance.store.maintenance.merge import merge_database
 from tests.report.database import make_database
 
 NOT_MERGED = {"request", "wake_trial"}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.store.copies import newest_event
-from appliance.store.events import insert_event
+from appliance.store.maintenance.copies import newest_event
+from appliance.store.tables.events import insert_event
 
 
 def say(connection: sqlite3.Connection, event: str) -> None:

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 import pytest
 
 from appliance.errors import StickError
-from appliance.store import copies
 from appliance.store.connect import (
     copy_all,
     open_database,
@@ -21,7 +20,8 @@ from appliance.store.connect import (
     telling_stick_trouble,
     transaction,
 )
-from appliance.store.copies import (
+from appliance.store.maintenance import copies
+from appliance.store.maintenance.copies import (
     check_whole,
     find_better,
     find_copies,
@@ -31,7 +31,7 @@ from appliance.store.copies import (
 )
 from tests.databases import seal, spoil_page
 from tests.report.database import make_database
-from tests.unit.store.copied import misnumber, read_events, say
+from tests.unit.store.maintenance.copied import misnumber, read_events, say
 
 
 def _turn(path: Path, text: str, *, at: int = 1, bit: int = 7) -> None:

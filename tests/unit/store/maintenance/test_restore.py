@@ -13,12 +13,12 @@ import pytest
 from appliance import cli
 from appliance.errors import StickError
 from appliance.stick import partitions as stick
-from appliance.store import restore
 from appliance.store.connect import open_database
-from appliance.store.copies import check_whole, find_copies, keep_copy
-from appliance.store.restore import restore_copy
+from appliance.store.maintenance import restore
+from appliance.store.maintenance.copies import check_whole, find_copies, keep_copy
+from appliance.store.maintenance.restore import restore_copy
 from tests.report.database import make_database
-from tests.unit.store.copied import misnumber, read_events, say
+from tests.unit.store.maintenance.copied import misnumber, read_events, say
 
 
 def _spoil(path: Path) -> None:

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from appliance.samples.model import DirtySample
-from appliance.store.arrays import (
+from appliance.store.connect import open_database
+from appliance.store.tables.arrays import (
     insert_array,
     insert_array_samples,
     select_array,
     select_leftover_arrays,
     update_array,
 )
-from appliance.store.campaigns import NewDrive, insert_campaign, insert_drive
-from appliance.store.connect import open_database
-from appliance.store.steps import insert_step
+from appliance.store.tables.campaigns import NewDrive, insert_campaign, insert_drive
+from appliance.store.tables.steps import insert_step
 
 
 @pytest.fixture

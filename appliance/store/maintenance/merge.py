@@ -12,11 +12,16 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.store.arrays import knows_set
 from appliance.store.checksums import SEALED, discard_damaged, find_damaged
 from appliance.store.connect import transaction
-from appliance.store.merge_source import compare, load, select_identities, telling_unusable
+from appliance.store.maintenance.merge_source import (
+    compare,
+    load,
+    select_identities,
+    telling_unusable,
+)
 from appliance.store.rows import insert_row
+from appliance.store.tables.arrays import knows_set
 
 type _Ids = dict[str, dict[int, int]]
 """Per table, the id here for each id there."""

@@ -13,9 +13,9 @@ import pytest
 from appliance.errors import StickError
 from appliance.store.checksums import DAMAGED, find_damaged
 from appliance.store.connect import open_database
-from appliance.store.copies import check_whole, find_copies, keep_copy
+from appliance.store.maintenance.copies import check_whole, find_copies, keep_copy
+from appliance.store.maintenance.repair import Mended, mend_rows
 from appliance.store.read.campaign import select_campaign
-from appliance.store.repair import Mended, mend_rows
 from tests.databases import seal, spoil_page
 from tests.report.database import make_database
 

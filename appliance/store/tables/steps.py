@@ -9,7 +9,6 @@ from appliance.errors import Blame
 from appliance.samples.model import ActivitySample, LbaRange, Result, SliceSample, Ticket
 from appliance.store.checksums import insert_sealed, sealing
 from appliance.store.clock import timestamp
-from appliance.store.events import keep_phrases
 from appliance.store.rows import (
     as_record,
     insert_row,
@@ -18,6 +17,7 @@ from appliance.store.rows import (
     read_rows,
     read_value,
 )
+from appliance.store.tables.events import keep_phrases
 
 _CACHE_COLUMNS = ("page_cache", "proof_reason", "ballast_bytes", "drive_state", "began_cold")
 

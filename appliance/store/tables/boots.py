@@ -10,7 +10,6 @@ from appliance.errors import Blame
 from appliance.samples.unit_times import UnitTime
 from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
-from appliance.store.events import keep_phrases
 from appliance.store.rows import (
     as_record,
     has_row,
@@ -20,6 +19,7 @@ from appliance.store.rows import (
     read_rows,
     read_value,
 )
+from appliance.store.tables.events import keep_phrases
 
 _TIMES = (
     "boot_s", "firmware_s", "loader_s", "kernel_s", "initrd_s", "userspace_s", "session_s",

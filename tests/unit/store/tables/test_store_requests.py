@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from appliance.store.campaigns import NewDrive, insert_drive
 from appliance.store.connect import open_database
-from appliance.store.events import insert_event
 from appliance.store.read.overview import (
     select_boots,
     select_campaign_drives,
     select_campaigns,
     select_events,
 )
-from appliance.store.requests import (
+from appliance.store.tables.campaigns import NewDrive, insert_drive
+from appliance.store.tables.events import insert_event
+from appliance.store.tables.requests import (
     insert_request,
     select_new_requests,
     select_recent_requests,

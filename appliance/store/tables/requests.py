@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import Any, Self
 
 from appliance.phrases import N_
-from appliance.store.events import keep_phrases
 from appliance.store.rows import insert_row, read_row, read_rows
+from appliance.store.tables.events import keep_phrases
 
 _COLUMNS = "id, kind, payload, state, answer, exit_code"
 

@@ -8,7 +8,7 @@ from appliance.caches.cooling import Cooling
 from appliance.phrases import N_
 from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
-from appliance.store.events import keep_phrases
+from appliance.store.tables.events import keep_phrases
 
 _UNFINISHED = N_("the cooling was not finished")
 

@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A database with only one campaign, to pass on with its report."""
+"""Databases to pass on with reports: of one campaign, or of all."""
 
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 from appliance.store.connect import copy_all
-from appliance.store.merge import TABLES
+from appliance.store.maintenance.merge import TABLES
+
+
+def copy_database(connection: sqlite3.Connection, target: Path) -> None:
+    """Write `target`: the whole database without its free pages, not synced yet.
+
+    There must be no such file. Raises sqlite3.Error. Never changes the database it reads.
+    """
+    # SQLite does not sync what it wrote here (sqlite.org/lang_vacuum.html).
+    connection.execute("VACUUM INTO ?", (str(target),))
 
 
 def extract_campaign(
@@ -28,7 +37,7 @@ def extract_campaign(
             copy.execute("BEGIN")
             _keep_only(copy, campaign_id)
             copy.execute("COMMIT")
-            copy.execute("VACUUM INTO ?", (str(target),))
+            copy_database(copy, target)
     finally:
         scratch.unlink(missing_ok=True)
 

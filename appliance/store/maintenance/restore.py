@@ -12,7 +12,7 @@ from pathlib import Path
 from appliance.errors import StickError
 from appliance.flush import sync_path
 from appliance.store.connect import DAMAGED_FILE, GuardedConnection, decode_text, find_header
-from appliance.store.copies import check_whole, find_better, find_copies, find_newest
+from appliance.store.maintenance.copies import check_whole, find_better, find_copies, find_newest
 from appliance.store.schema import APPLICATION_ID
 
 _PIECE_BYTES = 1 << 20
