@@ -4,6 +4,7 @@
 from dataclasses import replace
 
 import pytest
+from rich.console import RenderableType
 from textual._compositor import Compositor, LayoutUpdate
 from textual.css.stylesheet import Stylesheet
 from textual.screen import Screen
@@ -39,7 +40,7 @@ async def test_the_first_that_is_written_to_the_terminal_is_a_whole_page(
     written: list[object] = []
     display = KaltstartApp._display
 
-    def note(app: KaltstartApp, screen: Screen[object], drawn: object) -> None:
+    def note(app: KaltstartApp, screen: Screen[object], drawn: RenderableType | None) -> None:
         if drawn is not None and app._running and not app._batch_count:
             written.append(drawn)
         display(app, screen, drawn)
