@@ -12,10 +12,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from appliance.errors import KaltstartError, StickError
-from appliance.plan.workloads import MAX_DRIVES
 from appliance.samples.diskstats import parse_stat
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database, open_read_only
@@ -36,25 +35,34 @@ from tui.model.more_settings import MoreSettings
 from tui.model.raw import RawOutput, RawPiece
 from tui.model.snapshot import Snapshot
 from tui.model.templates import Outline
-from tui.port.databases import FoundDatabase, Offered, list_databases, read_offer
 from tui.port.drives import parse_drives
-from tui.port.form_of_plan import find_lost, outline_plan
-from tui.port.keys import read_more_settings
-from tui.port.plans import SavedPlan, estimate_plan, list_plans, read_kept_plan, release_in
 from tui.port.raw import RawOutputs
 from tui.port.run_files import READY, find_run_folder, find_terminal, name_alive, name_starting
 from tui.port.session import PageState, PageStateFile, read_manual
 from tui.port.status import parse_status
-from tui.port.stored import StoredReader, find_written
+from tui.port.stored import StoredReader
 from tui.port.watch import Watched, read_stamp
 from tui.times.step_times import StepTime
 
-__all__ = ["LATER", "REQUEST_LABELS", "KaltstartError", "PageState", "Port"]
+if TYPE_CHECKING:
+    from tui.port.databases import FoundDatabase, Offered
+    from tui.port.plans import SavedPlan
+
+__all__ = ["DEFERRED", "REQUEST_LABELS", "KaltstartError", "PageState", "Port"]
 
 REQUEST_LABELS = {kind.value: kind.label for kind in requests.Kind}
 """What people call a kind of request, to be translated where it is drawn."""
 
-DEFERRED = ("tui.port.compose", "tui.port.contention", "tui.port.side_ratios")
+DEFERRED = (
+    "tui.port.compose",
+    "tui.port.contention",
+    "tui.port.databases",
+    "tui.port.form_of_plan",
+    "tui.port.keys",
+    "tui.port.plans",
+    "tui.port.releases",
+    "tui.port.side_ratios",
+)
 """What no page needs before a key is pressed; with much of the engine, or the report's rules,
 behind it."""
 
@@ -248,11 +256,15 @@ class Port:
 
     def estimate_plan(self, toml: str) -> tuple[StepTime, ...]:
         """The same for a plan without mistakes, on the drives that are here."""
+        from tui.port.plans import estimate_plan  # noqa: PLC0415  # see DEFERRED
+
         found = self._drives.value
         return estimate_plan(self.database, toml, found.drives if found else ())
 
     def find_written(self, campaign_id: int) -> tuple[str, ...]:
         """What a paused campaign still writes to, by raw identities. Raises KaltstartError."""
+        from tui.port.releases import find_written  # noqa: PLC0415  # see DEFERRED
+
         return find_written(self.database, campaign_id)
 
     def read_side_ratios(self, campaign_id: int) -> tuple[SideRatio, ...]:
@@ -281,32 +293,46 @@ class Port:
         """A piece of one of them. Raises KaltstartError."""
         return self._raw.read(output, first_byte)
 
-    def list_databases(self) -> tuple[FoundDatabase, ...]:
+    def list_databases(self) -> "tuple[FoundDatabase, ...]":
         """What may be databases of other sticks on KALTSTART. Raises KaltstartError."""
+        from tui.port.databases import list_databases  # noqa: PLC0415  # see DEFERRED
+
         return list_databases(self.run / "fat")
 
-    def read_offer(self, raw_name: str) -> Offered:
+    def read_offer(self, raw_name: str) -> "Offered":
         """What one of them has for this stick. Raises KaltstartError."""
+        from tui.port.databases import read_offer  # noqa: PLC0415  # see DEFERRED
+
         return read_offer(self.run / "fat", raw_name, own=self.database)
 
     def list_plans(self) -> tuple[str, ...]:
         """The plans kept on the stick, by the names of their files."""
+        from tui.port.plans import list_plans  # noqa: PLC0415  # see DEFERRED
+
         return list_plans(self.run / "fat/plans")
 
-    def read_kept_plan(self, name: str) -> SavedPlan:
+    def read_kept_plan(self, name: str) -> "SavedPlan":
         """One of them, with all that is wrong with it."""
+        from tui.port.plans import read_kept_plan  # noqa: PLC0415  # see DEFERRED
+
         return read_kept_plan(self.run / "fat/plans", name)
 
     def outline_plan(self, toml: str, drives: Sequence[DriveRow]) -> Outline:
         """A kept plan without mistakes as the form takes it."""
+        from tui.port.form_of_plan import outline_plan  # noqa: PLC0415  # see DEFERRED
+
         return outline_plan(toml, drives)
 
     def find_lost(self, toml: str, composed: ComposedCampaign) -> tuple[str, ...]:
         """What the form has lost of a kept plan. Raises KaltstartError."""
+        from tui.port.form_of_plan import find_lost  # noqa: PLC0415  # see DEFERRED
+
         return find_lost(toml, self.compose_plan(composed, released=False))
 
     def release_in(self, toml: str, identities: tuple[str, ...]) -> str:
         """A kept plan with these drives released."""
+        from tui.port.plans import release_in  # noqa: PLC0415  # see DEFERRED
+
         return release_in(toml, identities)
 
     def name_plan(self, name: str) -> str:
@@ -315,10 +341,14 @@ class Port:
 
     def further(self) -> MoreSettings:
         """What of a plan no row of the form sets, at its defaults."""
+        from tui.port.keys import read_more_settings  # noqa: PLC0415  # see DEFERRED
+
         return MoreSettings(read_more_settings(), {})
 
     def max_drives(self) -> int:
         """How many drives a plan takes."""
+        from appliance.plan.workloads import MAX_DRIVES  # noqa: PLC0415  # see DEFERRED
+
         return MAX_DRIVES
 
 

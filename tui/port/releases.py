@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which drives a composed campaign writes to, by the engine's own rule: each must be released."""
+"""Which drives a campaign writes to, by the engine's own rule: each must be released."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
+from appliance.campaign.remaining_writes import CampaignRows, written_drives
+from appliance.errors import KaltstartError
+from appliance.plan.read import parse_plan
 from appliance.plan.writes import (
     TESTED_ROLES,
     Work,
@@ -10,14 +14,21 @@ from appliance.plan.writes import (
     find_causes,
     list_works,
 )
+from appliance.store.tables.arrays import select_array
+from appliance.store.tables.boots import select_cycles
+from appliance.store.tables.campaigns import select_campaign, select_campaign_drives
+from appliance.store.tables.steps import select_steps
+from tui.language import _
 from tui.model.draft import ComposedCampaign, FurtherTables, PlanTable
 from tui.model.drives import DriveRow
 from tui.model.roles import Role
+from tui.port.stored import opened
 
 __all__ = [
     "Work",
     "does_table_write",
     "find_released",
+    "find_written",
     "is_written",
     "list_composed",
     "starts_installed",
@@ -68,3 +79,23 @@ def _read_places(table: PlanTable) -> tuple[object, ...] | None:
     if not on:
         return None
     return on if isinstance(on, tuple) else (on,)
+
+
+def find_written(database: Path, campaign_id: int) -> tuple[str, ...]:
+    """The identities of its drives that something is still written to, raw, in their order.
+
+    All that are released where its plan cannot be read. Raises KaltstartError.
+    """
+    with opened(database, _("the campaign cannot be read: {reason}")) as connection:
+        campaign = select_campaign(connection, campaign_id)
+        rows = CampaignRows(
+            drives=select_campaign_drives(connection, campaign_id),
+            steps=select_steps(connection, campaign_id),
+            cycles=select_cycles(connection, campaign_id),
+            has_array=select_array(connection, campaign_id) is not None,
+        )
+    try:
+        plan = parse_plan(campaign.plan_toml if campaign else "")
+    except KaltstartError:
+        plan = None
+    return tuple(each.identity for each in written_drives(rows, plan))

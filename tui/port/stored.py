@@ -10,20 +10,15 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from appliance.campaign.remaining_writes import CampaignRows, written_drives
-from appliance.errors import KaltstartError, StickError
+from appliance.errors import StickError
 from appliance.event_texts import find_words
-from appliance.plan.model import JUDGING_KINDS
-from appliance.plan.read import parse_plan
 from appliance.statistics.stats import find_quartiles
 from appliance.store.connect import open_read_only
 from appliance.store.read import overview
 from appliance.store.read.durations import select_work
 from appliance.store.read.figures import select_figures, select_samples, select_tickets
 from appliance.store.tables import requests, verdicts
-from appliance.store.tables.arrays import select_array
-from appliance.store.tables.boots import select_cycles
-from appliance.store.tables.campaigns import select_campaign, select_campaign_drives
+from appliance.store.tables.campaigns import select_campaign
 from appliance.store.tables.events import select_phrases
 from appliance.store.tables.power_offs import select_power_offs
 from appliance.store.tables.steps import select_steps
@@ -72,26 +67,6 @@ def opened(database: Path, told: str) -> Iterator[sqlite3.Connection]:
             yield connection
     except sqlite3.Error as error:
         raise StickError(told.format(reason=error)) from error
-
-
-def find_written(database: Path, campaign_id: int) -> tuple[str, ...]:
-    """The identities of its drives that something is still written to, raw, in their order.
-
-    All that are released where its plan cannot be read. Raises KaltstartError.
-    """
-    with opened(database, _("the campaign cannot be read: {reason}")) as connection:
-        campaign = select_campaign(connection, campaign_id)
-        rows = CampaignRows(
-            drives=select_campaign_drives(connection, campaign_id),
-            steps=select_steps(connection, campaign_id),
-            cycles=select_cycles(connection, campaign_id),
-            has_array=select_array(connection, campaign_id) is not None,
-        )
-    try:
-        plan = parse_plan(campaign.plan_toml if campaign else "")
-    except KaltstartError:
-        plan = None
-    return tuple(each.identity for each in written_drives(rows, plan))
 
 
 class StoredReader:
@@ -201,6 +176,8 @@ class StoredReader:
         verdicts_on_it: tuple[verdicts.VerdictRow, ...],
         judging: verdicts.JudgingRow | None,
     ) -> Campaign:
+        from appliance.plan.model import JUDGING_KINDS  # noqa: PLC0415 - not while the interface starts
+
         booted = (
             CampaignDrive(
                 **asdict(_draw(drive)),
