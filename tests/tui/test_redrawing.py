@@ -16,6 +16,7 @@ from tui.app import KaltstartApp
 from tui.drives.page import DrivesPage
 from tui.model.snapshot import Snapshot
 from tui.widgets.line import Line
+from tui.widgets.table import Table
 
 _TWO = (HDD, replace(HDD, path="/dev/sdb", serial="WD-OTHER"))
 
@@ -91,6 +92,18 @@ async def test_what_was_written_while_a_line_was_hidden_is_seen_when_it_is_not(
         await pilot.pause()
         assert "after" in drawn(pilot)
         assert "before" not in drawn(pilot)
+
+
+async def test_a_table_that_was_emptied_shows_no_row(engine: FakeEngine) -> None:
+    engine.show_drives(*_TWO)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert "WD-OTHER" in drawn(pilot)
+        pilot.app.screen.query_one(Table).clear()
+        await pilot.pause()
+        pilot.app.screen.query_one("#details", Line).show("")
+        await pilot.pause()
+        assert "WD-OTHER" not in drawn(pilot)
 
 
 async def test_details_that_need_more_lines_or_fewer_have_their_place(engine: FakeEngine) -> None:

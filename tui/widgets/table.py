@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A table of lines with a cursor."""
 
-from typing import override
+from typing import Self, override
 
 from rich.text import Text
 from textual.geometry import Region
@@ -34,6 +34,11 @@ class Table(DataTable[Text]):
         """
         self._drawn.clear()
         self.refresh()
+
+    @override
+    def clear(self, columns: bool = False) -> Self:
+        self._drawn.clear()
+        return super().clear(columns)
 
     @override
     def render_lines(self, crop: Region) -> list[Strip]:
