@@ -134,7 +134,9 @@ def _wrap(lines: Sequence[str], width: int) -> list[str]:
     return [
         part
         for line in map(drawable, lines)
-        for part in ([line] if len(line) <= width else textwrap.wrap(line, width))
+        for part in (
+            [line] if len(line) <= width else textwrap.wrap(line, width, break_on_hyphens=False)
+        )
     ]
 
 

@@ -24,6 +24,9 @@ class Keyboard(LinuxDriver):
         is_key = isinstance(message, events.Key)
         if is_key:
             priority.come_forward()
-        super().process_message(message)
-        if is_key:
-            say_pressed()
+        try:
+            super().process_message(message)
+        finally:
+            # Also where the app is about to end: during a countdown the engine looks for it.
+            if is_key:
+                say_pressed()
