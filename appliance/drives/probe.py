@@ -75,7 +75,7 @@ def find_settled_drives() -> tuple[Drive, ...]:
 
 @contextmanager
 def noted_as_locked(path: str) -> Iterator[None]:
-    """Whoever enters it holds the lock of the disk at `path`, which udev waits for."""
+    """For as long as the caller holds the lock of the disk at `path`, which udev waits for."""
     _udev.locked.add(path)
     try:
         yield

@@ -52,7 +52,7 @@ def find_unread_health(rows: Sequence[HealthRow]) -> str:
 
 
 def _read_assessment(before: HealthRow | None, after: HealthRow | None, *, why: str) -> Figure:
-    """The latest that has a result: a drive that falls silent takes nothing back."""
+    """The latest that has a result: it still holds if the drive stops responding later."""
     if after is not None and after.passed is not None:
         return Figure(float(not after.passed), after.reason)
     if before is not None and before.passed is not None:
