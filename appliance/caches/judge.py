@@ -27,7 +27,7 @@ WARM_SHARE = 0.01
 class Setup(TypedDict, total=False):
     """What was set up before accesses, and what is known of the drive."""
 
-    wished: Required[PageCache]
+    requested: Required[PageCache]
     proven_before: Required[bool]
     """Whether it was proven that the cache was so: a drop or warm-up by cachestat, O_DIRECT by
     alignment, a bound by its control group."""
@@ -53,26 +53,26 @@ def judge_reads(
     *, app_read_bytes: int, device_read_bytes: int, **setup: Unpack[Setup]
 ) -> CacheState:
     """The state that reads met."""
-    wished = met = setup["wished"]
+    requested = met = setup["requested"]
     problem = ""
     served = f"the device served {device_read_bytes} of {app_read_bytes} bytes read"
     if app_read_bytes <= 0:
         problem = "nothing was read"
     elif device_read_bytes < 0:
         problem = "the device's counters went backwards"
-    elif wished != "bypass" and device_read_bytes <= app_read_bytes * WARM_SHARE:
+    elif requested != "bypass" and device_read_bytes <= app_read_bytes * WARM_SHARE:
         met = "warm"
-        if wished != "warm":
-            problem = f"{_wished(wished)}, but RAM answered: {served}"
-    elif wished == "warm":
+        if requested != "warm":
+            problem = f"{_describe_request(requested)}, but RAM answered: {served}"
+    elif requested == "warm":
         met = "partial"
-        problem = f"a warm cache was wished for, but {served}"
-    elif wished == "cold" and device_read_bytes < app_read_bytes * COLD_SHARE:
+        problem = f"a warm cache was requested, but {served}"
+    elif requested == "cold" and device_read_bytes < app_read_bytes * COLD_SHARE:
         met = "partial"
-        problem = f"a cold cache was wished for, but RAM answered a part: {served}"
-    elif wished == "cold" and may_hide_ram(app_read_bytes, device_read_bytes):
+        problem = f"a cold cache was requested, but RAM answered a part: {served}"
+    elif requested == "cold" and may_hide_ram(app_read_bytes, device_read_bytes):
         problem = f"read-ahead may hide what RAM answered: {served}"
-    elif wished == "bypass" and device_read_bytes < app_read_bytes * BYPASS_SHARE:
+    elif requested == "bypass" and device_read_bytes < app_read_bytes * BYPASS_SHARE:
         met = "partial"
         problem = f"the cache was to be bypassed, but something else answered: {served}"
     return _state(met, problem=problem, counted=served, **setup)
@@ -86,7 +86,7 @@ def judge_writes(
     Through the page cache every write meets RAM first; what counts is that by the end of the timed
     part the device had it all.
     """
-    wished = met = setup["wished"]
+    requested = met = setup["requested"]
     problem = ""
     given = f"the device was given {device_write_bytes} of {app_write_bytes} bytes written"
     if app_write_bytes <= 0:
@@ -97,15 +97,17 @@ def judge_writes(
         met = "partial"
         problem = (
             f"the cache was to be bypassed, but {given}"
-            if wished == "bypass"
+            if requested == "bypass"
             else f"RAM kept or merged a part: {given}"
         )
     return _state(met, problem=problem, counted=given, **setup)
 
 
-def _wished(wished: PageCache) -> str:
+def _describe_request(requested: PageCache) -> str:
     return (
-        "the cache was to be bounded" if wished == "bounded" else f"a {wished} cache was wished for"
+        "the cache was to be bounded"
+        if requested == "bounded"
+        else f"a {requested} cache was requested"
     )
 
 
@@ -115,7 +117,7 @@ def _state(met: PageCache, *, problem: str, counted: str, **setup: Unpack[Setup]
     proven = proven_before and not problem and met != "partial"
     words = [problem, reason] if problem else [reason, counted]
     began_cold: BeganCold = ""
-    if setup["wished"] == "cold":
+    if setup["requested"] == "cold":
         began_cold = "proven" if proven_before else "unproven"
     return CacheState(
         page_cache=met,

@@ -341,7 +341,7 @@ CREATE TABLE part (
 
 -- A figure. None is without the state of the page cache that its I/O met, and what proves it.
 -- began_cold: whether no page was in RAM at the first access, though RAM answered later ones;
--- empty where no cold page cache was wished for. beside: how many other drives were being tested
+-- empty where no cold page cache was requested. beside: how many other drives were being tested
 -- meanwhile.
 CREATE TABLE result (
     id INTEGER PRIMARY KEY,

@@ -16,9 +16,9 @@ _BYTES = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A state of the page cache as it was wished for, and how that is known."""
+    """A state of the page cache as it was requested, and how that is known."""
 
-    wished: PageCache
+    requested: PageCache
     proven: bool
     reason: str
     ballast_bytes: int = 0
@@ -27,7 +27,7 @@ class Setup:
     def read(self, app: float = _BYTES, served: float | None = None) -> CacheState:
         """What reading `app` bytes met, of which the device served that many: all unless given."""
         return judge_reads(
-            wished=self.wished,
+            requested=self.requested,
             proven_before=self.proven,
             reason=self.reason,
             app_read_bytes=int(app),
@@ -39,7 +39,7 @@ class Setup:
     def write(self) -> CacheState:
         """What writing met, of which the device was given everything."""
         return judge_writes(
-            wished=self.wished,
+            requested=self.requested,
             proven_before=self.proven,
             reason=self.reason,
             app_write_bytes=_BYTES,

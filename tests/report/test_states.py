@@ -9,11 +9,11 @@ import pytest
 from appliance.caches.judge import judge_reads
 from appliance.samples.model import PageCache
 
-_WISHES: tuple[PageCache, ...] = ("cold", "warm", "bypass", "bounded")
+_REQUESTED: tuple[PageCache, ...] = ("cold", "warm", "bypass", "bounded")
 
 
 def _find_impossible(connection: sqlite3.Connection) -> list[str]:
-    """Figures whose state no wish and no proof gives for the bytes that are stored beside it."""
+    """Figures whose state no request and no proof gives for the bytes that are stored beside it."""
     rows = connection.execute(
         "SELECT step_id, variant, metric, value, page_cache, page_cache_proof, began_cold"
         " FROM result ORDER BY step_id, variant, page_cache, page_cache_proof, began_cold"
@@ -27,13 +27,13 @@ def _find_impossible(connection: sqlite3.Connection) -> list[str]:
             continue
         possible = [
             judge_reads(
-                wished=wished,
+                requested=requested,
                 proven_before=proven,
                 reason="",
                 app_read_bytes=int(values["app_read_bytes"]),
                 device_read_bytes=int(values["device_read_bytes"]),
             )
-            for wished in _WISHES
+            for requested in _REQUESTED
             for proven in (True, False)
         ]
         if stored not in [[each.page_cache, each.proof, each.began_cold] for each in possible]:

@@ -323,7 +323,7 @@ def test_each_line_has_its_caches(workloads: Path) -> None:
     assert re.search(r"cold proven \d 2 % 3 GiB first step on it", words)
     for reason in (
         "O_DIRECT; the device served 1000000000 of 1000000000 bytes read",
-        "a cold cache was wished for, but RAM answered a part: the device served 70000000 of",
+        "a cold cache was requested, but RAM answered a part: the device served 70000000 of",
         "1 of 3 files and devices kept pages in RAM: /mnt/fio.dat",
         "cachestat: no page of 3 files and devices in RAM",
     ):

@@ -78,7 +78,7 @@ class ContentionWorkload(Workload):
             busiest = find_busiest(ticks, parse_ticks(sysfs.read_text(_STAT)))
             busy = load.busy if load else 0
         cache = judge_reads(
-            wished="bypass",
+            requested="bypass",
             proven_before=True,
             reason="read past the page cache with O_DIRECT",
             app_read_bytes=read_bytes,

@@ -232,7 +232,11 @@ class FioWorkload(Workload):
         return _Measured(
             run,
             judge(
-                run, wished=plan.page_cache, proven_before=proven, reason=reason, drive_state=state
+                run,
+                requested=plan.page_cache,
+                proven_before=proven,
+                reason=reason,
+                drive_state=state,
             ),
         )
 

@@ -156,7 +156,7 @@ def _warm_up_of(mode: CacheMode) -> FioVariant:
 
 def _judge(run: FioRun, drive_state: str) -> CacheState:
     return judge(
-        run, wished="bypass", proven_before=True, reason="O_DIRECT", drive_state=drive_state
+        run, requested="bypass", proven_before=True, reason="O_DIRECT", drive_state=drive_state
     )
 
 

@@ -56,7 +56,7 @@ class FlushWorkload(Workload):
         remove_scratch(target)
         device_write_bytes = after.write_bytes - before.write_bytes
         cache = judge_writes(
-            wished="bypass",
+            requested="bypass",
             proven_before=True,
             reason="each block was written with O_DIRECT and flushed with fdatasync",
             app_write_bytes=self._plan.data_bytes,

@@ -30,7 +30,7 @@ from appliance.workloads.lottery.passes import Pulse, Reader, make_reader
 from appliance.workloads.raw_files import keep, read_list
 
 _BEGUN = "passes-begun.json"
-_WISHED: dict[LotteryPass, PageCache] = {
+_REQUESTED: dict[LotteryPass, PageCache] = {
     "cold": "cold",
     "warm": "warm",
     "direct": "bypass",
@@ -249,7 +249,7 @@ class _Rows:
             words.append(f"trained {served / sum(files.values()):.3g} times")
         words.append(AFTER_INTERRUPTED * self._is_again)
         return judge_reads(
-            wished=_WISHED[self._part.kind],
+            requested=_REQUESTED[self._part.kind],
             proven_before=self._proven,
             reason=self._reason,
             app_read_bytes=app,

@@ -141,7 +141,7 @@ class MatrixWorkload(Workload):
             bench, remarks = rest_array(bench)
             notes += remarks
         capped = self._explain_cap(cell.size)
-        wished, proven, reason = self._set_cache(bench, target, size_bytes, cell)
+        requested, proven, reason = self._set_cache(bench, target, size_bytes, cell)
         job = FioJob(
             name=part,
             options=_options(operation, size_bytes=size_bytes, record=record),
@@ -158,7 +158,7 @@ class MatrixWorkload(Workload):
             self._remember_written(bench, size_bytes)
         state = judge(
             run,
-            wished=wished,
+            requested=requested,
             proven_before=proven,
             reason=reason,
             ballast_bytes=self._ballast_bytes,

@@ -97,7 +97,7 @@ class SqlWorkload(Workload):
                 "asked for again"
             )
         cache = judge_reads(
-            wished="cold",
+            requested="cold",
             proven_before=dropped.proven,
             reason=f"{dropped.reason}; what is asked for again comes from SQLite's own cache "
             f"({CACHE_BYTES} bytes) or the page cache ({free_bytes} bytes of RAM left free)",

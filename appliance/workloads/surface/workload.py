@@ -310,7 +310,7 @@ def _broken(bench: Bench) -> CacheState:
 
 def _judge(bench: Bench, read_bytes: int, device_read_bytes: int) -> CacheState:
     return judge_reads(
-        wished="bypass",
+        requested="bypass",
         proven_before=True,
         reason=_REASON,
         app_read_bytes=read_bytes,

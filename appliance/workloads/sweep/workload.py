@@ -128,7 +128,7 @@ class SweepWorkload(Workload):
         run = run_fio(bench, job, label=part)
         state = judge(
             run,
-            wished="bypass",
+            requested="bypass",
             proven_before=True,
             reason="O_DIRECT",
             drive_state=self._state(bench, cell),
@@ -166,7 +166,7 @@ class SweepWorkload(Workload):
                 raise StepFailedError(run.problem)
             state = judge(
                 run,
-                wished="bypass",
+                requested="bypass",
                 proven_before=True,
                 reason="O_DIRECT",
                 drive_state=f"{bench.drive_state}; read {number} of this set{again}",

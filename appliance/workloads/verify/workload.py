@@ -270,7 +270,7 @@ class VerifyWorkload(Workload):
             )
         device_bytes = bench.read_counters().write_bytes - before
         state = judge_writes(
-            wished="bypass",
+            requested="bypass",
             proven_before=True,
             reason=f"{_DIRECT}, flushed",
             app_write_bytes=found.done_bytes,
@@ -311,7 +311,7 @@ class VerifyWorkload(Workload):
             )
         device_bytes = bench.read_counters().read_bytes - before
         state = judge_reads(
-            wished="bypass",
+            requested="bypass",
             proven_before=True,
             reason=_DIRECT,
             app_read_bytes=found.done_bytes,

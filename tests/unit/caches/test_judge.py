@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the I/O met: every wish against every kind of count."""
+"""What the I/O met: every request against every kind of count."""
 
 import pytest
 
@@ -9,9 +9,11 @@ from appliance.samples.model import CacheState, PageCache
 MB = 1_000_000
 
 
-def read(wished: PageCache, device: int, *, app: int = 100 * MB, proven: bool = True) -> CacheState:
+def read(
+    requested: PageCache, device: int, *, app: int = 100 * MB, proven: bool = True
+) -> CacheState:
     return judge_reads(
-        wished=wished,
+        requested=requested,
         proven_before=proven,
         reason="as set up",
         app_read_bytes=app,
@@ -21,9 +23,9 @@ def read(wished: PageCache, device: int, *, app: int = 100 * MB, proven: bool = 
     )
 
 
-def written(wished: PageCache, device: int, *, app: int = 100 * MB) -> CacheState:
+def written(requested: PageCache, device: int, *, app: int = 100 * MB) -> CacheState:
     return judge_writes(
-        wished=wished,
+        requested=requested,
         proven_before=True,
         reason="as set up",
         app_write_bytes=app,
@@ -34,7 +36,7 @@ def written(wished: PageCache, device: int, *, app: int = 100 * MB) -> CacheStat
 
 
 @pytest.mark.parametrize(
-    ("wished", "device_mb", "met", "proof"),
+    ("requested", "device_mb", "met", "proof"),
     [
         ("cold", 100, "cold", "proven"),
         ("cold", 95, "cold", "proven"),
@@ -61,8 +63,8 @@ def written(wished: PageCache, device: int, *, app: int = 100 * MB) -> CacheStat
         ("partial", 0, "warm", "unproven"),
     ],
 )
-def test_reads(wished: PageCache, device_mb: int, met: PageCache, proof: str) -> None:
-    state = read(wished, device_mb * MB)
+def test_reads(requested: PageCache, device_mb: int, met: PageCache, proof: str) -> None:
+    state = read(requested, device_mb * MB)
     assert (state.page_cache, state.proof) == (met, proof)
     assert "as set up" in state.proof_reason
     assert f"the device served {device_mb * MB} of {100 * MB} bytes read" in state.proof_reason
@@ -74,22 +76,22 @@ def test_a_small_file_may_be_read_ahead() -> None:
     assert read("cold", 6144 + (1 << 20) + 1, app=4096).proof == "unproven"
 
 
-@pytest.mark.parametrize("wished", ["cold", "warm", "bypass", "bounded"])
-def test_what_was_not_proven_before_is_never_proven_after(wished: PageCache) -> None:
-    device = 0 if wished == "warm" else 100 * MB
-    state = read(wished, device, proven=False)
-    assert (state.page_cache, state.proof) == (wished, "unproven")
+@pytest.mark.parametrize("requested", ["cold", "warm", "bypass", "bounded"])
+def test_what_was_not_proven_before_is_never_proven_after(requested: PageCache) -> None:
+    device = 0 if requested == "warm" else 100 * MB
+    state = read(requested, device, proven=False)
+    assert (state.page_cache, state.proof) == (requested, "unproven")
     assert state.proof_reason.startswith("as set up; the device served")
 
 
-@pytest.mark.parametrize("wished", ["cold", "partial", "warm", "bypass", "bounded"])
-def test_reading_nothing_proves_nothing(wished: PageCache) -> None:
+@pytest.mark.parametrize("requested", ["cold", "partial", "warm", "bypass", "bounded"])
+def test_reading_nothing_proves_nothing(requested: PageCache) -> None:
     for device in (0, MB):
-        state = read(wished, device, app=0)
-        assert (state.page_cache, state.proof) == (wished, "unproven")
+        state = read(requested, device, app=0)
+        assert (state.page_cache, state.proof) == (requested, "unproven")
         assert state.proof_reason == "nothing was read; as set up"
-    state = written(wished, 0, app=0)
-    assert (state.page_cache, state.proof) == (wished, "unproven")
+    state = written(requested, 0, app=0)
+    assert (state.page_cache, state.proof) == (requested, "unproven")
     assert state.proof_reason == "nothing was written; as set up"
 
 
@@ -99,19 +101,19 @@ def test_counters_that_went_backwards_prove_nothing() -> None:
     assert written("bypass", -1).proof == "unproven"
 
 
-def test_a_contradiction_says_what_was_wished_for() -> None:
+def test_a_contradiction_says_what_was_requested() -> None:
     assert read("cold", 50 * MB).proof_reason.startswith(
-        "a cold cache was wished for, but RAM answered a part: "
+        "a cold cache was requested, but RAM answered a part: "
     )
-    assert read("cold", 0).proof_reason.startswith("a cold cache was wished for, but RAM answered:")
+    assert read("cold", 0).proof_reason.startswith("a cold cache was requested, but RAM answered:")
     assert read("cold", 300 * MB).proof_reason.startswith("read-ahead may hide what RAM answered: ")
-    assert read("warm", 50 * MB).proof_reason.startswith("a warm cache was wished for, but the dev")
+    assert read("warm", 50 * MB).proof_reason.startswith("a warm cache was requested, but the dev")
     assert read("bypass", 50 * MB).proof_reason.startswith("the cache was to be bypassed, but some")
     assert read("bounded", 0).proof_reason.startswith("the cache was to be bounded, but RAM answ")
 
 
 @pytest.mark.parametrize(
-    ("wished", "device_mb", "met", "proof"),
+    ("requested", "device_mb", "met", "proof"),
     [
         ("cold", 100, "cold", "proven"),
         ("cold", 98, "partial", "unproven"),
@@ -124,8 +126,8 @@ def test_a_contradiction_says_what_was_wished_for() -> None:
         ("partial", 100, "partial", "unproven"),
     ],
 )
-def test_writes(wished: PageCache, device_mb: int, met: PageCache, proof: str) -> None:
-    state = written(wished, device_mb * MB)
+def test_writes(requested: PageCache, device_mb: int, met: PageCache, proof: str) -> None:
+    state = written(requested, device_mb * MB)
     assert (state.page_cache, state.proof) == (met, proof)
     assert f"the device was given {device_mb * MB} of {100 * MB} bytes" in state.proof_reason
     assert (state.ballast_bytes, state.drive_state) == (7, "fresh")
@@ -145,10 +147,10 @@ def test_what_ram_answers_later_does_not_change_how_the_reads_began(device_mb: i
     assert read("cold", device_mb * MB, proven=False).began_cold == "unproven"
 
 
-@pytest.mark.parametrize("wished", ["warm", "bypass", "bounded", "partial"])
-def test_only_what_was_to_begin_cold_has_begun_so(wished: PageCache) -> None:
-    assert read(wished, 100 * MB).began_cold == ""
-    assert written(wished, 100 * MB).began_cold == ""
+@pytest.mark.parametrize("requested", ["warm", "bypass", "bounded", "partial"])
+def test_only_what_was_to_begin_cold_has_begun_so(requested: PageCache) -> None:
+    assert read(requested, 100 * MB).began_cold == ""
+    assert written(requested, 100 * MB).began_cold == ""
 
 
 def test_writes_begin_cold_where_a_drop_was_proven() -> None:

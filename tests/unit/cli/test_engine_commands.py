@@ -59,7 +59,7 @@ def _answer(database: Path, code: int = 0) -> list[tuple[str, dict[str, object]]
     with closing(open_database(database)) as connection:
         asked = select_new_requests(connection)
         for request in asked:
-            update_request(connection, request.id, "accepted", "as you wish", code)
+            update_request(connection, request.id, "accepted", "as requested", code)
     return [(request.kind, request.read_payload()) for request in asked]
 
 

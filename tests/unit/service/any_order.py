@@ -98,7 +98,7 @@ class AnyOrder:
     bcache: Bcache = field(init=False)
     happened: set[str] = field(default_factory=set)
     """Kinds of what has happened."""
-    wish: str = ""
+    request: str = ""
     """What the person asks for once the engine waits."""
     _gap: int = 0
     _place: str = ""
@@ -384,9 +384,9 @@ class AnyOrder:
         self.world.now_s += seconds
         self.tick("sleep")
         self._polls += 1
-        if self.wish and self._polls == 3:
-            wish, self.wish = self.wish, ""
-            self._happen(wish)
+        if self.request and self._polls == 3:
+            request, self.request = self.request, ""
+            self._happen(request)
         if self._polls > _IDLE_POLLS:
             if self._is_power_pressed:
                 self.faults.append("the power key is not heard")

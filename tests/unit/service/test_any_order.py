@@ -201,7 +201,7 @@ def run_to_its_end(order: AnyOrder) -> None:
 
     At the end the machine is started again, where nothing begins that is not new.
     """
-    order.wish = "start"
+    order.request = "start"
     ended: list[str] = []
     for starts in count():
         end, states = order.start(), order.states()
@@ -214,7 +214,7 @@ def run_to_its_end(order: AnyOrder) -> None:
                 return
             ended = states
         else:
-            order.wish = "resume" if states else "start"
+            order.request = "resume" if states else "start"
         for each in order.media.disks:
             each.is_here = each.serial != "D"
 

@@ -40,13 +40,13 @@ def ask(world: World, kind: str, **payload: object) -> int:
     return ask_all(world, (kind, payload))
 
 
-def ask_all(world: World, *wishes: tuple[str, dict[str, object]]) -> int:
+def ask_all(world: World, *requests: tuple[str, dict[str, object]]) -> int:
     """The same for several that are stored together; returns the number of the last."""
     connection = open_database(world.path)
     with transaction(connection):
         numbers = [
             insert_request(connection, kind, payload, at=_AT, boot_id="b")
-            for kind, payload in wishes
+            for kind, payload in requests
         ]
     connection.close()
     return numbers[-1]

@@ -81,7 +81,7 @@ def test_a_drive_that_served_little_was_not_read_cold(lab: FioBench) -> None:
     assert figures(found.results, "seq-read")["hit_ratio"] == 0.75
     assert found.results[0].cache.page_cache == "partial"
     assert found.results[0].cache.proof == "unproven"
-    assert found.notes[0].startswith("page cache unproven: a cold cache was wished for")
+    assert found.notes[0].startswith("page cache unproven: a cold cache was requested")
 
 
 def test_a_drop_that_left_pages_is_never_called_proven(
