@@ -4,7 +4,7 @@
 import sqlite3
 
 from appliance.campaign.host import Host
-from appliance.campaign.log import Diary, record
+from appliance.campaign.log import EventLog, record
 from appliance.store.maintenance.copies import is_copy_due, keep_copy
 from appliance.store.tables.events import select_newest_detail
 
@@ -16,7 +16,7 @@ def copy_database(connection: sqlite3.Connection, host: Host, *, is_end: bool = 
     except (sqlite3.Error, OSError) as error:
         said = str(error)
     if said and said != select_newest_detail(connection, "no-copy"):
-        record(Diary(connection, host), "no-copy", what=said, level="warning")
+        record(EventLog(connection, host), "no-copy", what=said, level="warning")
 
 
 def copy_when_due(connection: sqlite3.Connection, host: Host) -> None:

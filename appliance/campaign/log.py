@@ -15,8 +15,8 @@ from appliance.store.tables.steps import StepRow
 from appliance.units import printable
 
 
-class Place(Protocol):
-    """Where something happens: what knows the machine and its database."""
+class EventContext(Protocol):
+    """What an event needs: the machine and its database."""
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -28,15 +28,15 @@ class Place(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Diary:
-    """Such a place and no more."""
+class EventLog:
+    """Such a context and no more: for events outside a campaign."""
 
     connection: sqlite3.Connection
     host: Host
 
 
 def record(
-    place: Place,
+    context: EventContext,
     event: str,
     *,
     campaign_id: int | None = None,
@@ -45,10 +45,10 @@ def record(
 ) -> None:
     """One line in the campaign's event log, with what `EVENT_TEXTS` puts into its sentence."""
     insert_event(
-        place.connection,
+        context.connection,
         campaign_id=campaign_id,
-        boot_id=place.host.this_boot.boot_id,
-        monotonic_s=place.host.clock.monotonic_s(),
+        boot_id=context.host.this_boot.boot_id,
+        monotonic_s=context.host.clock.monotonic_s(),
         level=level,
         event=event,
         detail=printable(tell(event, fields)),
@@ -57,11 +57,11 @@ def record(
 
 
 def record_step(
-    place: Place, step: StepRow, event: str, *, level: str = "info", **fields: object
+    context: EventContext, step: StepRow, event: str, *, level: str = "info", **fields: object
 ) -> None:
     """The same of a step, which its sentence begins with."""
     record(
-        place,
+        context,
         event,
         campaign_id=step.campaign_id,
         level=level,
@@ -71,8 +71,8 @@ def record_step(
     )
 
 
-def refuse(place: Place, reasons: tuple[str, ...]) -> None:
+def refuse(context: EventContext, reasons: tuple[str, ...]) -> None:
     """Say no, one console line per reason."""
     for reason in reasons:
-        place.host.announce("refused", reason=reason)
-        record(place, "refused", what=reason, level="error")
+        context.host.announce("refused", reason=reason)
+        record(context, "refused", what=reason, level="error")

@@ -12,7 +12,7 @@ from itertools import count
 
 from appliance.campaign.database_copy import copy_database
 from appliance.campaign.host import Host
-from appliance.campaign.log import Diary, record
+from appliance.campaign.log import EventLog, record
 from appliance.campaign.status import Status, write_status
 from appliance.errors import KaltstartError, StickError
 from appliance.flush import sync_path
@@ -110,13 +110,13 @@ def _open_database(
         _let_interface_store()
         with _telling_unreadable():
             check(connection)
-            diary = Diary(connection, host)
-            mend_rows(connection, note=partial(_note_mended, diary))
+            log = EventLog(connection, host)
+            mend_rows(connection, note=partial(_note_mended, log))
             if repaired:
-                record(diary, "data-repaired", what=repaired, level="warning")
+                record(log, "data-repaired", what=repaired, level="warning")
             for note in mended:
-                record(diary, "kaltstart-mended", what=note, level="warning")
-            _set_strays_aside(diary)
+                record(log, "kaltstart-mended", what=note, level="warning")
+            _set_strays_aside(log)
             copy_database(connection, host)
     except BaseException:
         connection.close()
@@ -124,13 +124,13 @@ def _open_database(
     return connection
 
 
-def _set_strays_aside(diary: Diary) -> None:
+def _set_strays_aside(log: EventLog) -> None:
     """Move what the database knows no boot or step of out of `raw/`. Raises StickError.
 
     Where a copy took the database's place, or a new one was made, numbers are given again: a step
     would go on with what another one remembers of another drive, and a boot have its chart.
     """
-    known = select_raw_folders(diary.connection)
+    known = select_raw_folders(log.connection)
     try:
         strays = [
             path
@@ -151,7 +151,7 @@ def _set_strays_aside(diary: Diary) -> None:
             f"what is left of other steps in {RAW} cannot be moved: {error.strerror}",
             hint="check that the stick is plugged in firmly and not full, and restart the machine",
         ) from error
-    record(diary, "raw-set-aside", count=len(strays), folder=folder.name, level="warning")
+    record(log, "raw-set-aside", count=len(strays), folder=folder.name, level="warning")
 
 
 def _let_interface_store() -> None:
@@ -185,13 +185,13 @@ def _telling_unreadable() -> Iterator[None]:
         raise StickError(f"the database cannot be read: {error}", hint=RESTORE_HINT) from error
 
 
-def _note_mended(diary: Diary, mended: Sequence[Mended]) -> None:
+def _note_mended(log: EventLog, mended: Sequence[Mended]) -> None:
     # Verdicts are withheld by what the log says is lost: all of that.
     lost = [row for row in mended if row.event == "sample-lost"]
     others = [row for row in mended if row.event != "sample-lost"]
     for row in (*lost, *others[:_MAX_TOLD]):
         record(
-            diary,
+            log,
             row.event,
             what=row.detail,
             campaign_id=row.campaign_id,
@@ -199,7 +199,7 @@ def _note_mended(diary: Diary, mended: Sequence[Mended]) -> None:
         )
     if len(others) > _MAX_TOLD:
         count = len(others) - _MAX_TOLD
-        record(diary, "sample-damaged", count=count, level="error")
+        record(log, "sample-damaged", count=count, level="error")
 
 
 def _restore_seed() -> tuple[str, ...]:

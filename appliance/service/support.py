@@ -84,7 +84,7 @@ def _gather() -> Iterator[tuple[str, str]]:
     """Names of files, and their content."""
     yield "journal.txt", f"Kaltstart {VERSION}\n{_read_log(_journal(_JOURNAL_LINES))}"
     yield "kernel.txt", _read_log(["dmesg"])
-    yield "diary.txt", _read_diary()
+    yield "events.txt", _read_events()
     with suppress(OSError):
         crashes = _find_crashes()
         for path in (*(RUN / name for name in _STATES), *crashes):
@@ -103,12 +103,12 @@ def _read_log(command: list[str]) -> str:
         return f"{error}\n"
 
 
-def _read_diary() -> str:
+def _read_events() -> str:
     try:
         with closing(open_read_only(DATABASE)) as connection:
             lines = select_newest_events(connection, limit=_EVENTS)
     except Exception as error:  # noqa: BLE001 # a damaged database is why this file is needed
-        return f"the diary cannot be read: {error}\n"
+        return f"the events cannot be read: {error}\n"
     return "".join(f"{line}\n" for line in lines)
 
 

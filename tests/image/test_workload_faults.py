@@ -98,7 +98,7 @@ def test_cuts_cost_no_stored_part_and_an_error_marks_its_row(out: Path) -> None:
 def _check_steps(database: sqlite3.Connection) -> None:
     steps = database.execute("SELECT * FROM step ORDER BY position").fetchall()
     assert [step["state"] for step in steps] == ["done"] * 5
-    # Attempts count from the last finished part, so the diary is asked, not the row.
+    # Attempts count from the last finished part, so the event log is read, not the row.
     again = database.execute(
         "SELECT count(*) FROM events WHERE event = 'step-start' AND detail LIKE '%: attempt 2'"
     ).fetchone()[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The diary's sentences: each event that the engine records has one for its fields."""
+"""The event log's sentences: each event that the engine records has one for its fields."""
 
 import ast
 from collections.abc import Iterator

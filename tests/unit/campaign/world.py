@@ -305,7 +305,7 @@ class World:
             return [dict(row) for row in rows]
 
     def events(self) -> list[tuple[str, str]]:
-        """The diary: event and detail."""
+        """The event log: event and detail."""
         with self.looking() as connection:
             return [
                 (row["event"], row["detail"])

@@ -176,7 +176,7 @@ def test_a_campaign_that_lay_still_for_long_waits_for_a_person(
 def test_a_step_whose_parts_were_stored_until_power_went_did_not_lie_still(
     appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is in the diary between a step's start and its end."""
+    """Nothing is in the event log between a step's start and its end."""
     seen: list[tuple[bool, int]] = []
     monkeypatch.setattr(Appliance, "_advance", _see(world, seen))
     _note_event(world, "step-start", days_ago=9, boot_id="boot-a")

@@ -108,7 +108,7 @@ def test_the_log_of_this_start_is_written_to_kaltstart(stick: Path) -> None:
     texts = {path.name: path.read_text() for path in folder.iterdir()}
     assert texts["journal.txt"].endswith(_LOG)
     assert texts["kernel.txt"] == "dmesg failed with code 1\n"
-    assert [line.split(" ", maxsplit=1)[1] for line in texts["diary.txt"].splitlines()] == [
+    assert [line.split(" ", maxsplit=1)[1] for line in texts["events.txt"].splitlines()] == [
         "boot-1 +12.3 s warning guarded: D-1 was writable",
         "boot-1 +12.3 s warning guarded: D-2 was writable",
     ]
@@ -120,7 +120,7 @@ def test_the_log_of_this_start_is_written_to_kaltstart(stick: Path) -> None:
 def test_a_damaged_database_does_not_keep_the_log(stick: Path) -> None:
     (stick / "data/kaltstart.sqlite").write_bytes(b"not a database" * 1000)
     folder = write_bundle()
-    assert (folder / "diary.txt").read_text().startswith("the diary cannot be read: ")
+    assert (folder / "events.txt").read_text().startswith("the events cannot be read: ")
     assert (folder / "journal.txt").exists()
 
 

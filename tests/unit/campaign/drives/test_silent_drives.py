@@ -87,7 +87,7 @@ def test_a_bare_drive_that_hangs_while_it_is_cleared(machine: Machine, hang: Han
     machine.run()
     assert _states(machine) == ["failed", "done", "failed", "done"]
     assert "(clearing the drive)" in machine.steps()[0].reason
-    # What was about to be done to it is in the diary, and that it was done is not.
+    # What was about to be done to it is in the event log, and that it was done is not.
     hang.let_go()
     assert [detail for event, detail in machine.world.events() if event == "clearing"] == [
         *("lottery on LAB-SSD-1: wipe /dev/sdb",) * 2

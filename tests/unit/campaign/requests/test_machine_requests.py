@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from appliance.campaign.context import CampaignContext
-from appliance.campaign.log import Diary, record
+from appliance.campaign.log import EventLog, record
 from appliance.campaign.requests import machine as machine_module
 from appliance.campaign.requests.machine import Machine
 from appliance.campaign.silent_drives import SilentDrives
@@ -209,8 +209,8 @@ def work(context: CampaignContext, *, state: str, boot_id: str) -> None:
         (state,),
     )
     this_boot = replace(context.this_boot, boot_id=boot_id)
-    place = Diary(context.connection, replace(context.host, this_boot=this_boot))
-    record(place, "campaign-resumed", campaign_id=7)
+    log = EventLog(context.connection, replace(context.host, this_boot=this_boot))
+    record(log, "campaign-resumed", campaign_id=7)
 
 
 def test_the_time_is_not_set_while_a_campaign_goes_by_it(

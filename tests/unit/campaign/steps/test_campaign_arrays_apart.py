@@ -173,7 +173,7 @@ def test_an_array_in_the_making_stays_so_until_it_is_apart(machine: ArrayMachine
     assert {each[1][row.set_uuid] for each in machine.seen} == {"making"}
 
 
-def test_what_was_lost_on_the_way_is_in_the_diary(machine: ArrayMachine) -> None:
+def test_what_was_lost_on_the_way_is_in_the_event_log(machine: ArrayMachine) -> None:
     machine.foreign = {SSD.path}
 
     def stop(text: str, _done: int, _total: int) -> None:

@@ -174,7 +174,7 @@ def test_a_copy_whose_last_number_is_spoilt_does_not_hold_more(database: Path) -
 
 
 def test_what_was_set_back_does_not_replace_what_holds_more(database: Path) -> None:
-    """A person has put an older state in its place, and the diary has gone on from there."""
+    """A person has put an older state in its place, and the event log has gone on from there."""
     copies = find_copies(database)
     older = copies[0].read_bytes()
     with closing(open_database(database)) as connection:
