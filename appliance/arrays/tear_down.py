@@ -17,7 +17,7 @@ from appliance.progress import Progress
 from appliance.units import printable
 
 
-def take_apart(
+def dismantle(
     backing: Unlocked | None, cache: Unlocked | None, *, set_uuid: str, tell: Progress
 ) -> tuple[str, ...]:
     """Leave no superblock of the array on the drives that are there; None for one that is not.
@@ -49,7 +49,7 @@ def take_apart(
             remarks.append("its cache drive failed while the array ran: it was not attached again")
         elif cache is not None and _is_whole_cache(ours.get(cache.path)):
             try:
-                _part(backing, cache, set_uuid=set_uuid, tell=tell)
+                _detach_cache(backing, cache, set_uuid=set_uuid, tell=tell)
             except StepFailedError as error:
                 remarks.append(f"the cache could not be detached in order: {error.message}")
         elif ours[backing.path].state == "dirty":
@@ -65,7 +65,7 @@ def _is_whole_cache(found: Superblock | None) -> bool:
     return found is not None and found.kind == "cache" and found.whole
 
 
-def _part(backing: Unlocked, cache: Unlocked, *, set_uuid: str, tell: Progress) -> None:
+def _detach_cache(backing: Unlocked, cache: Unlocked, *, set_uuid: str, tell: Progress) -> None:
     names = (backing.drive.name, cache.drive.name)
     with releasing(names, set_uuid=set_uuid):
         array = bring_up(backing, cache, set_uuid=set_uuid, tell=tell)

@@ -33,8 +33,8 @@ from appliance.campaign.drives.conditions import store_conditions, store_memory_
 from appliance.campaign.drives.find import noted_identity
 from appliance.campaign.drives.health import store_health
 from appliance.campaign.drives.leftover_arrays import (
+    dismantle_leftover,
     forget_overwritten_arrays,
-    take_apart_left_behind,
 )
 from appliance.campaign.drives.traces import find_unknown_campaign
 from appliance.campaign.drives.work import side_work
@@ -853,14 +853,14 @@ class Appliance:
         leave(self.context, self.host.power.power_off)
         self.host.power.wait_for_the_end()
 
-    def take_apart(self, set_uuid: str) -> None:
+    def dismantle(self, set_uuid: str) -> None:
         """An array that was left behind."""
         self.screen.show("running", N_("Dismantling the array"), campaign_id=None)
         progress = self.screen.step_progress()
         place = StepPosition(1, 1, "array", "array")
         try:
             with self.drives.quiet(self.context.tell):
-                said = take_apart_left_behind(
+                said = dismantle_leftover(
                     self.context,
                     set_uuid,
                     stick=self.stick,

@@ -308,7 +308,7 @@ def test_boots_of_the_array_are_named_after_it(array_report: Path) -> None:
 
 def test_an_array_that_was_left_is_told(hybrid: sqlite3.Connection, tmp_path: Path) -> None:
     hybrid.execute("UPDATE array_made SET state = 'parting', reason = 'the SSD is gone'")
-    assert "not taken apart completely: the SSD is gone" in words_of(export(hybrid, tmp_path))
+    assert "not dismantled completely: the SSD is gone" in words_of(export(hybrid, tmp_path))
 
 
 def test_settings_are_those_of_the_plan(array_report: Path) -> None:

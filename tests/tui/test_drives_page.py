@@ -238,7 +238,7 @@ async def test_hostile_texts_are_shown_escaped_and_never_as_markup(engine: FakeE
         assert not set(screen) - ALLOWED - {"\n"}
 
 
-async def test_an_array_left_behind_is_taken_apart_after_a_question(engine: FakeEngine) -> None:
+async def test_an_array_left_behind_is_dismantled_after_a_question(engine: FakeEngine) -> None:
     show_left_behind(engine)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
@@ -297,13 +297,13 @@ async def test_a_foreign_array_is_explained_and_left_alone(engine: FakeEngine) -
         await settle(pilot)
         assert "that was not made here" in text_of(pilot, "#details")
         assert "dismantle" not in text_of(pilot, "#keys")
-        assert not pilot.app.screen.query_one("#take-apart").display
+        assert not pilot.app.screen.query_one("#dismantle").display
         await press(pilot, "t")
         assert text_of(pilot, "#message").startswith("Kaltstart did not make this array")
         assert engine.requests() == []
 
 
-async def test_nothing_is_taken_apart_in_a_campaign_or_without_an_array(
+async def test_nothing_is_dismantled_in_a_campaign_or_without_an_array(
     engine: FakeEngine,
 ) -> None:
     engine.show_drives(SSHD, HDD, arrays={HDD: OURS})
@@ -315,7 +315,7 @@ async def test_nothing_is_taken_apart_in_a_campaign_or_without_an_array(
         await settle(pilot)
         await press(pilot, "1", "down", "t")
         assert text_of(pilot, "#message") == "A campaign is running: stop it first (page 3)."
-        assert not pilot.app.screen.query_one("#take-apart").display
+        assert not pilot.app.screen.query_one("#dismantle").display
         engine.say(phase="refused")
         await settle(pilot)
         await press(pilot, "t")

@@ -73,7 +73,7 @@ class DrivesPage(Page):
         Binding("u", "show_unlisted", show=False),
         Binding("b", "locate", show=False),
         Binding("i", "inspect", show=False),
-        Binding("t", "take_apart", show=False),
+        Binding("t", "dismantle", show=False),
     ]
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class DrivesPage(Page):
                 yield Line(id="next")
             with Vertical(id="about", classes="panel"):
                 yield Line(id="details")
-                yield Choice("", id="take-apart")
+                yield Choice("", id="dismantle")
 
     @override
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
@@ -111,7 +111,7 @@ class DrivesPage(Page):
             keys.append((_("Enter") if _has_no_work(snapshot) else "i", _("inspect all")))
         if snapshot.unlisted or not all(drive.has_capacity for drive in snapshot.drives):
             keys.append(("u", _("not listed")))
-        return [*keys, ("t", _("dismantle"))] if self._may_take_apart(snapshot) else keys
+        return [*keys, ("t", _("dismantle"))] if self._may_dismantle(snapshot) else keys
 
     @override
     def show(self, snapshot: Snapshot) -> None:
@@ -256,9 +256,9 @@ class DrivesPage(Page):
     def on_choice_pressed(self, event: Choice.Pressed) -> None:
         """The only one is that for an array."""
         event.stop()
-        self.action_take_apart()
+        self.action_dismantle()
 
-    def action_take_apart(self) -> None:
+    def action_dismantle(self) -> None:
         """Dismantle the array that the drive under the cursor belongs to, after a question."""
         drive, snapshot = self._selected(), self.kaltstart.snapshot
         member = drive.array if drive else None
@@ -268,12 +268,12 @@ class DrivesPage(Page):
             self.kaltstart.say(_("Kaltstart did not make this array and does not dismantle it."))
         elif snapshot.busy:
             self.kaltstart.say(_("A campaign is running: stop it first (page 3)."))
-        elif not self._may_take_apart(snapshot):
+        elif not self._may_dismantle(snapshot):
             self.kaltstart.say(_("Nothing can be done now: see above."))
         else:
-            self.kaltstart.run_once("take-apart", self._take_apart(member, snapshot.drives))
+            self.kaltstart.run_once("take-apart", self._dismantle(member, snapshot.drives))
 
-    async def _take_apart(self, member: ArrayMember, drives: Sequence[DriveRow]) -> None:
+    async def _dismantle(self, member: ArrayMember, drives: Sequence[DriveRow]) -> None:
         text = describe_parting(member, drives)
         choices = (("take-apart", _("Dismantle")),)
         title = _(" Dismantle the array ")
@@ -281,7 +281,7 @@ class DrivesPage(Page):
         if answer is not None:
             await self.kaltstart.ask_engine(answer, {"set_uuid": member.raw_set_uuid})
 
-    def _may_take_apart(self, snapshot: Snapshot) -> bool:
+    def _may_dismantle(self, snapshot: Snapshot) -> bool:
         drive = self._selected()
         is_ours = drive is not None and drive.array is not None and drive.array.ours
         is_ready = snapshot.status is not None and snapshot.status.phase != "refused"
@@ -360,9 +360,9 @@ class DrivesPage(Page):
 
     def _show_details(self) -> None:
         drive, snapshot = self._selected(), self.kaltstart.snapshot
-        details, button = self.query_one("#details", Line), self.query_one("#take-apart", Choice)
+        details, button = self.query_one("#details", Line), self.query_one("#dismantle", Choice)
         button.relabel(_("Dismantle the array"))
-        button.display = self._may_take_apart(snapshot)
+        button.display = self._may_dismantle(snapshot)
         entitle(self.query_one("#about"), _("Details"))
         if drive is None:
             is_none = not (snapshot.looking or snapshot.drives or snapshot.unlisted)

@@ -15,7 +15,7 @@ from appliance.arrays.make import make_array
 from appliance.arrays.model import Array, array_set_uuid
 from appliance.arrays.running import assembled, release_arrays
 from appliance.arrays.superblock import has_signature
-from appliance.arrays.tear_down import take_apart
+from appliance.arrays.tear_down import dismantle
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives.find import await_drive, find_released_drive, noted_identity
 from appliance.campaign.drives.ownership import DriveMarks, check_drive_marks, forget_marks
@@ -110,7 +110,7 @@ def open_array(
         if not may_make:
             raise RefusedError("the array this step began on is no longer there")
         if row is not None:
-            take_apart_array(context, row, stick=stick, hand=hand)
+            dismantle_array(context, row, stick=stick, hand=hand)
             members = select_members(context, campaign_id)  # with what was left on them
     with ExitStack() as stack:
         unlock = partial(_unlock, context, stack=stack, stick=stick, hand=hand)
@@ -187,7 +187,7 @@ def _make(
     return set_uuid
 
 
-def take_apart_array(
+def dismantle_array(
     context: CampaignContext, row: ArrayRow, *, stick: Stick, hand: DriveThread
 ) -> None:
     """Dismantle the array, whatever state it is in, and wipe its superblocks.
@@ -281,7 +281,7 @@ def _part(
             if member.role in found
         }
         part = partial(
-            take_apart,
+            dismantle,
             targets.get("backing"),
             targets.get("cache"),
             set_uuid=set_uuid,

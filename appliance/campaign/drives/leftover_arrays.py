@@ -9,7 +9,7 @@ from functools import partial
 
 from appliance.arrays.superblock import read_superblock
 from appliance.campaign.context import CampaignContext
-from appliance.campaign.drives.array import find_members, take_apart_array
+from appliance.campaign.drives.array import dismantle_array, find_members
 from appliance.campaign.drives.find import find_released_drive
 from appliance.campaign.drives.work import SHORT_S, drive_work, side_work
 from appliance.campaign.host import Host, ReadSuperblock
@@ -187,7 +187,7 @@ def _answers(path: str) -> bool:
         os.close(fd)
 
 
-def take_apart_left_behind(
+def dismantle_leftover(
     context: CampaignContext, set_uuid: str, *, stick: Stick, tell: Progress
 ) -> str:
     """Dismantle an array that a campaign of this stick made; return what became of it.
@@ -203,8 +203,8 @@ def take_apart_left_behind(
     row = rows[set_uuid]
     members = find_members(context, row.campaign_id, tell=tell)
     with drive_work(context, row.campaign_id, members, tell=tell) as hand:
-        take_apart_array(context, row, stick=stick, hand=hand)
+        dismantle_array(context, row, stick=stick, hand=hand)
     left = {row.set_uuid: row for row in select_leftover_arrays(context.connection)}
     if set_uuid in left:
-        return f"taken apart as far as its drives are here: {left[set_uuid].reason}"
+        return f"dismantled as far as its drives are present: {left[set_uuid].reason}"
     return "the array is dismantled"

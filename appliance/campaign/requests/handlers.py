@@ -87,7 +87,7 @@ class Engine(Protocol):
     def delete_report(self, campaign_id: int) -> str:
         """From KALTSTART; the answer."""
 
-    def take_apart(self, set_uuid: str) -> None:
+    def dismantle(self, set_uuid: str) -> None:
         """An array that was left behind."""
 
     def locate(self, device: str, identity: str, accept: Accept) -> None:
@@ -458,9 +458,9 @@ def _delete_plan(_: Asked, *, file_name: str) -> str:
     return f"{delete_plan(file_name)} is gone"
 
 
-def _take_apart(asked: Asked, *, set_uuid: str) -> None:
+def _dismantle(asked: Asked, *, set_uuid: str) -> None:
     asked.accept(N_("dismantling the array"))
-    asked.engine.take_apart(set_uuid)
+    asked.engine.dismantle(set_uuid)
 
 
 def _locate(asked: Asked, *, device: str, identity: str) -> None:
@@ -508,7 +508,7 @@ HANDLERS: dict[str, Handler] = {
     Kind.MERGE: Handler(_merge),
     Kind.KEEP_PLAN: Handler(_keep_plan, writes_files=True),
     Kind.DELETE_PLAN: Handler(_delete_plan, writes_files=True),
-    Kind.TAKE_APART: Handler(_take_apart),
+    Kind.DISMANTLE: Handler(_dismantle),
     Kind.LOCATE: Handler(_locate),
     Kind.SET_TIME: Handler(_set_time),
     Kind.SET_KEYBOARD: Handler(_set_keyboard),

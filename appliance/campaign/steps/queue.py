@@ -11,7 +11,7 @@ from itertools import groupby
 
 from appliance.campaign.context import CampaignContext, load_campaign
 from appliance.campaign.database_copy import copy_when_due
-from appliance.campaign.drives.array import find_members, take_apart_array
+from appliance.campaign.drives.array import dismantle_array, find_members
 from appliance.campaign.drives.work import drive_work
 from appliance.campaign.log import record, record_step
 from appliance.campaign.steps.at_once import Company, count_at_once
@@ -309,7 +309,7 @@ def _leave_no_array(
     try:
         members = find_members(context, campaign_id, tell=tell)
         with drive_work(context, campaign_id, members, tell=tell) as hand:
-            take_apart_array(context, row, stick=stick, hand=hand)
+            dismantle_array(context, row, stick=stick, hand=hand)
     except (StepFailedError, RefusedError) as error:
         record(context, "array-left", what=str(error), campaign_id=campaign_id, level="error")
         context.host.announce("step-failed", id=campaign_id, kind="array", reason=error.message)

@@ -10,10 +10,10 @@ from typing import Protocol
 
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives.array import (
+    dismantle_array,
     find_member,
     open_array,
     select_members,
-    take_apart_array,
 )
 from appliance.campaign.drives.find import await_drive, find_released_drive
 from appliance.campaign.silent_drives import Member
@@ -112,7 +112,7 @@ class DriveSubject:
     def opened(self, hand: DriveThread) -> Iterator[OpenSubject]:
         """Out of the campaign's array first, if it is one of its drives."""
         if (array := self._array) is not None:
-            take_apart_array(self.context, array, stick=self.stick, hand=hand)
+            dismantle_array(self.context, array, stick=self.stick, hand=hand)
             self.find(hand.tell)
         drive = self._live
         yield OpenSubject(

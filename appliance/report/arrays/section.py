@@ -47,9 +47,9 @@ _AFTER_RESTART = (
 _ABSENT = {"block": "the larger logical block of the two drives"}
 _STATES = {
     "making": "not made completely",
-    "made": "made and not taken apart",
-    "parting": "not taken apart completely",
-    "apart": "taken apart",
+    "made": "made and not dismantled",
+    "parting": "not dismantled completely",
+    "apart": "dismantled",
 }
 
 

@@ -37,7 +37,7 @@ class Kind(StrEnum):
     MERGE = ("merge", N_("Importing"))
     KEEP_PLAN = ("keep-plan", N_("Saving the plan"))
     DELETE_PLAN = ("delete-plan", N_("Deleting the plan"))
-    TAKE_APART = ("take-apart", N_("Dismantling"))
+    DISMANTLE = ("take-apart", N_("Dismantling"))
     LOCATE = ("locate", N_("Light"))
     SET_TIME = ("set-time", N_("Setting the time"))
     SET_KEYBOARD = ("set-keyboard", N_("Keyboard"))

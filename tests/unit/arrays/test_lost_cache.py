@@ -15,7 +15,7 @@ from appliance.arrays.running import assembled, mark_lost_cache
 from appliance.arrays.settings import hurried
 from appliance.arrays.state import check_cache, has_cache
 from appliance.arrays.superblock import Superblock
-from appliance.arrays.tear_down import take_apart
+from appliance.arrays.tear_down import dismantle
 from appliance.arrays.write_back import wait_clean, write_back_all
 from appliance.drives.serial_number import BRIDGE
 from appliance.errors import RefusedError, StepFailedError
@@ -212,14 +212,14 @@ def test_a_lost_cache_is_never_taken_up_again(
     assert made == []
 
 
-def test_a_lost_cache_is_not_attached_to_be_taken_apart(
+def test_a_lost_cache_is_not_attached_to_be_dismantled(
     fake: FakeKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (fake.folder / "block").rename(fake.folder / "not registered")
     carry(monkeypatch, backing_superblock("lost"), CACHE_SUPERBLOCK)
     cleared: list[str] = []
     monkeypatch.setattr(tear_down, "clear_member", lambda each: cleared.append(each.path))
-    remarks = take_apart(BACKING, CACHE, set_uuid=SET_UUID, tell=silent)
+    remarks = dismantle(BACKING, CACHE, set_uuid=SET_UUID, tell=silent)
     assert remarks == ("its cache drive failed while the array ran: it was not attached again",)
     assert cleared == [BACKING.path, CACHE.path]
 

@@ -166,7 +166,7 @@ class ArrayMachine(Machine):
             self.log.append("let-go")
             self._strike("let go")
 
-    def take_apart(
+    def dismantle(
         self,
         backing: SimpleNamespace | None,
         cache: SimpleNamespace | None,
@@ -176,7 +176,7 @@ class ArrayMachine(Machine):
     ) -> tuple[str, ...]:
         """Clear one after the other; leave what is not the array's."""
         members = [each for each in (backing, cache) if each]
-        self._note(" ".join(["take-apart", *(each.path for each in members)]))
+        self._note(" ".join(["dismantle", *(each.path for each in members)]))
         tell("clearing", 0, 0)
         remarks = []
         for member in members:
@@ -274,7 +274,7 @@ class ArrayMachine(Machine):
         for target, name, replacement in (
             (arrays, "make_array", self.make_array),
             (arrays, "assembled", self.assembled),
-            (arrays, "take_apart", self.take_apart),
+            (arrays, "dismantle", self.dismantle),
             (arrays, "release_arrays", lambda **_: None),
             (arrays, "has_signature", self._is_signed),
             (arrays, "make_table_uuid", self._make_table_uuid),

@@ -11,9 +11,9 @@ from appliance.arrays.model import array_set_uuid, label_of
 from appliance.arrays.superblock import Superblock
 from appliance.campaign.drives.leftover_arrays import (
     ArrayMember,
+    dismantle_leftover,
     find_array_members,
     forget_overwritten_arrays,
-    take_apart_left_behind,
 )
 from appliance.drives.model import Drive
 from appliance.errors import RefusedError, StepFailedError
@@ -246,20 +246,20 @@ def test_an_array_is_not_forgotten_for_another_disk_in_its_dock(
 # Dismantled on request
 
 
-def take_apart(machine: ArrayMachine, set_uuid: str) -> str:
+def dismantle(machine: ArrayMachine, set_uuid: str) -> str:
     """As a person asks for it."""
     context = machine.world.context()
     try:
-        return take_apart_left_behind(context, set_uuid, stick=STICK, tell=lambda *_: None)
+        return dismantle_leftover(context, set_uuid, stick=STICK, tell=lambda *_: None)
     finally:
         context.connection.close()
 
 
-def test_an_array_of_ours_is_taken_apart(machine: ArrayMachine) -> None:
-    assert take_apart(machine, SET_UUID) == "the array is dismantled"
+def test_an_array_of_ours_is_dismantled(machine: ArrayMachine) -> None:
+    assert dismantle(machine, SET_UUID) == "the array is dismantled"
     assert (machine.carried, machine.state()) == ({}, "none")
     with pytest.raises(RefusedError, match="left an array"):
-        take_apart(machine, SET_UUID)
+        dismantle(machine, SET_UUID)
 
 
 def test_an_unknown_array_is_never_touched(machine: ArrayMachine) -> None:
@@ -267,23 +267,25 @@ def test_an_unknown_array_is_never_touched(machine: ArrayMachine) -> None:
     before = dict(machine.carried)
     for unknown in (machine.carried[OTHER.path], "", "x\x1b[2J"):
         with pytest.raises(RefusedError, match="no campaign of this stick") as refused:
-            take_apart(machine, unknown)
+            dismantle(machine, unknown)
         assert "\x1b" not in str(refused.value)
     assert (machine.carried, machine.log, machine.state()) == (before, [], "made")
 
 
 def test_what_cannot_be_cleared_for_want_of_a_drive_is_said(machine: ArrayMachine) -> None:
     machine.world.drives = machine.world.drives[1:]
-    said = take_apart(machine, SET_UUID)
-    assert said.startswith("taken apart as far as its drives are here: no drive with serial number")
+    said = dismantle(machine, SET_UUID)
+    assert said.startswith(
+        "dismantled as far as its drives are present: no drive with serial number"
+    )
     assert machine.carried == {HDD.path: SET_UUID}
     assert machine.state() == "parting"
 
 
-def test_one_of_two_arrays_is_taken_apart(machine: ArrayMachine) -> None:
+def test_one_of_two_arrays_is_dismantled(machine: ArrayMachine) -> None:
     second = array_set_uuid(1)
     connection = open_database(machine.world.path)
     insert_array(connection, campaign_id=1, backing_drive_id=1, cache_drive_id=2, set_uuid=second)
     connection.close()
-    assert take_apart(machine, SET_UUID) == "the array is dismantled"
+    assert dismantle(machine, SET_UUID) == "the array is dismantled"
     assert machine.states() == {SET_UUID: "apart", second: "making"}

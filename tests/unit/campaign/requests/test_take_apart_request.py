@@ -49,7 +49,7 @@ def ask(appliance: Appliance, payload: dict[str, Any]) -> Request:
     return answered
 
 
-def test_an_array_of_ours_is_taken_apart(appliance: Appliance, machine: ArrayMachine) -> None:
+def test_an_array_of_ours_is_dismantled(appliance: Appliance, machine: ArrayMachine) -> None:
     answered = ask(appliance, {"set_uuid": SET_UUID})
     assert (answered.state, answered.exit_code) == ("accepted", 0)
     assert machine.states() == {SET_UUID: "apart"}

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from appliance.arrays.model import ArrayStuckError
-from appliance.campaign.drives.array import OpenArray, open_array, take_apart_array
+from appliance.campaign.drives.array import OpenArray, dismantle_array, open_array
 from appliance.campaign.steps.attempt import StoppedByPersonError
 from appliance.errors import StepFailedError
 from appliance.progress import Progress, ignore_progress
@@ -48,12 +48,12 @@ def use(machine: ArrayMachine, tell: Progress = ignore_progress) -> str:
 
 
 def part(machine: ArrayMachine, tell: Progress = ignore_progress) -> None:
-    """Take the campaign's array apart."""
+    """Dismantle the campaign's array."""
     context = machine.world.context()
     row = select_array(context.connection, 1)
     assert row is not None
     try:
-        take_apart_array(context, row, stick=STICK, hand=SameThread(tell))
+        dismantle_array(context, row, stick=STICK, hand=SameThread(tell))
     finally:
         context.connection.close()
 

@@ -132,7 +132,7 @@ def has_left(machine: ArrayMachine) -> bool:
         context.connection.close()
 
 
-def test_the_array_is_made_measured_and_taken_apart(machine: ArrayMachine) -> None:
+def test_the_array_is_made_measured_and_dismantled(machine: ArrayMachine) -> None:
     machine.add_steps(ARRAY)
     machine.run()
     assert machine.log == [
@@ -151,7 +151,7 @@ def test_the_array_is_made_measured_and_taken_apart(machine: ArrayMachine) -> No
         "lock /dev/sda",
         "unlock /dev/sda",
         "unlock /dev/sdb",
-        "take-apart /dev/sda /dev/sdb",
+        "dismantle /dev/sda /dev/sdb",
         "lock /dev/sdb",
         "lock /dev/sda",
     ]
@@ -229,18 +229,18 @@ def test_a_partly_stored_step_of_a_lost_cache_fails(machine: ArrayMachine) -> No
     assert machine.did("make-array") == ["make-array /dev/sda /dev/sdb"]
 
 
-def test_the_array_is_apart_before_one_of_its_drives_is_measured_alone(
+def test_the_array_is_dismantled_before_one_of_its_drives_is_measured_alone(
     machine: ArrayMachine,
 ) -> None:
     machine.add_steps(ARRAY, SSD, OTHER, HDD)
     machine.run()
     assert {step.state for step in machine.steps()} == {"done"}
-    assert machine.did("make-array", "assemble", "let-go", "take-apart", "prepare") == [
+    assert machine.did("make-array", "assemble", "let-go", "dismantle", "prepare") == [
         "make-array /dev/sda /dev/sdb",
         "assemble",
         "prepare /dev/bcache0 in ext4",
         "let-go",
-        "take-apart /dev/sda /dev/sdb",
+        "dismantle /dev/sda /dev/sdb",
         "prepare /dev/sdb in ext4",
         "prepare /dev/sdd in ext4",
         "prepare /dev/sda in ext4",
@@ -251,7 +251,7 @@ def test_a_drive_that_is_no_part_of_it_leaves_the_array_be(machine: ArrayMachine
     machine.plans = (lottery(), lottery())
     machine.add_steps(ARRAY, OTHER)
     machine.run()
-    assert machine.did("make-array", "make", "assemble", "take-apart", "prepare") == [
+    assert machine.did("make-array", "make", "assemble", "dismantle", "prepare") == [
         "make-array /dev/sda /dev/sdb",
         "assemble",
         "make ext4",
@@ -261,7 +261,7 @@ def test_a_drive_that_is_no_part_of_it_leaves_the_array_be(machine: ArrayMachine
         "assemble",
         "prepare /dev/bcache0 in ext4",  # upon the file system of the first
         "prepare /dev/sdd in ext4",
-        "take-apart /dev/sda /dev/sdb",
+        "dismantle /dev/sda /dev/sdb",
     ]
 
 
@@ -270,21 +270,21 @@ def test_places_that_take_turns_each_get_what_is_theirs(machine: ArrayMachine) -
     machine.add_steps(SSD, ARRAY)
     machine.run()
     assert {step.state for step in machine.steps()} == {"done"}
-    assert machine.did("make-array", "make", "take-apart") == [
+    assert machine.did("make-array", "make", "dismantle") == [
         "make ext4",
         "make-array /dev/sda /dev/sdb",
         "make ext4",
-        "take-apart /dev/sda /dev/sdb",
+        "dismantle /dev/sda /dev/sdb",
         "make ext4",
         "make-array /dev/sda /dev/sdb",
         "make ext4",
-        "take-apart /dev/sda /dev/sdb",
+        "dismantle /dev/sda /dev/sdb",
     ]
     assert list(machine.states().values()) == ["apart", "apart"]
 
 
 def test_another_disk_in_the_place_of_a_member_is_never_overwritten(machine: ArrayMachine) -> None:
-    """Taking apart would forget what shows that it is another one."""
+    """Dismantling would forget what shows that it is another one."""
     machine.add_steps(ARRAY, SSD)
     machine.during["two"] = lambda: machine.foreign.add(SSD.path)
     machine.trouble["let go"] = KeyboardInterrupt()
@@ -311,7 +311,7 @@ def test_an_emptied_cache_drive_without_a_superblock_is_no_other_disk(
     assert machine.steps()[1].state == "done"
 
 
-def test_an_array_that_cannot_be_taken_apart_is_said_and_left(machine: ArrayMachine) -> None:
+def test_an_array_that_cannot_be_dismantled_is_said_and_left(machine: ArrayMachine) -> None:
     machine.add_steps(ARRAY)
     machine.trouble["part"] = StepFailedError("the drive\x1b[2J does not answer")
     machine.run()
@@ -423,16 +423,16 @@ def test_a_new_step_makes_anew_what_a_failed_one_left_half_made(machine: ArrayMa
     machine.trouble["make"] = StepFailedError("make-bcache failed")
     machine.run()
     assert [step.state for step in machine.steps()] == ["failed", "done"]
-    assert machine.did("make-array", "take-apart") == [
+    assert machine.did("make-array", "dismantle") == [
         "make-array /dev/sda /dev/sdb",
-        "take-apart /dev/sda /dev/sdb",
+        "dismantle /dev/sda /dev/sdb",
         "make-array /dev/sda /dev/sdb",
-        "take-apart /dev/sda /dev/sdb",
+        "dismantle /dev/sda /dev/sdb",
     ]
 
 
 def test_an_array_that_is_still_there_is_work_left(machine: ArrayMachine) -> None:
-    """Every step is done, and a person stopped the taking apart."""
+    """Every step is done, and a person stopped the dismantling."""
     machine.add_steps(ARRAY)
     machine.trouble["part"] = StoppedByPersonError()
     with pytest.raises(StoppedByPersonError):

@@ -38,7 +38,7 @@ def test_what_may_be_on_the_drives_is_committed_before_they_are_written(
         "lock /dev/sda",
     ]
     part(machine)
-    assert machine.seen[1] == ("take-apart", {set_uuid: "parting"}, {"LAB-HDD-2"})
+    assert machine.seen[1] == ("dismantle", {set_uuid: "parting"}, {"LAB-HDD-2"})
     assert machine.states() == {set_uuid: "apart"}
     assert machine.carried == {}
     assert [(fields["set"], fields["state"]) for _, fields in machine.world.lines] == [
@@ -59,7 +59,7 @@ def test_an_array_that_is_made_is_assembled_and_not_made_again(machine: ArrayMac
 
 
 @pytest.mark.parametrize("interruption", INTERRUPTIONS, ids=repr)
-def test_making_that_was_cut_short_is_taken_apart_and_begun_anew(
+def test_making_that_was_cut_short_is_dismantled_and_begun_anew(
     machine: ArrayMachine, interruption: BaseException
 ) -> None:
     machine.trouble["make"] = interruption
@@ -68,9 +68,9 @@ def test_making_that_was_cut_short_is_taken_apart_and_begun_anew(
     assert machine.state() == "making"
     assert machine.carried.keys() == {SSD.path}
     second = use(machine)
-    assert machine.did("make-array", "take-apart") == [
+    assert machine.did("make-array", "dismantle") == [
         "make-array /dev/sda /dev/sdb",
-        "take-apart /dev/sda /dev/sdb",
+        "dismantle /dev/sda /dev/sdb",
         "make-array /dev/sda /dev/sdb",
     ]
     first = next(iter(machine.states()))
@@ -92,10 +92,10 @@ def test_an_array_in_use_outlives_every_interruption(
     assert machine.states() == {first: "made"}
     assert machine.marked() == {"LAB-HDD-1", "LAB-HDD-2"}
     assert use(machine) == first
-    assert len(machine.did("make-array", "take-apart")) == 1
+    assert len(machine.did("make-array", "dismantle")) == 1
 
 
-@pytest.mark.parametrize("point", ["make-array", "take-apart"])
+@pytest.mark.parametrize("point", ["make-array", "dismantle"])
 def test_a_stop_at_any_word_leaves_a_state_to_go_on_from(machine: ArrayMachine, point: str) -> None:
     """A person presses a key just before the first write."""
 
@@ -103,14 +103,14 @@ def test_a_stop_at_any_word_leaves_a_state_to_go_on_from(machine: ArrayMachine, 
         if text.startswith("clearing"):
             raise StoppedByPersonError
 
-    if point == "take-apart":
+    if point == "dismantle":
         use(machine)
         with pytest.raises(StoppedByPersonError):
             part(machine, tell)
     else:
         with pytest.raises(StoppedByPersonError):
             use(machine, tell)
-    assert machine.state() == ("parting" if point == "take-apart" else "making")
+    assert machine.state() == ("parting" if point == "dismantle" else "making")
     use(machine)
     assert machine.state() == "made"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What taking the campaign's array apart commits, and what it leaves alone."""
+"""What dismantling the campaign's array commits, and what it leaves alone."""
 
 from contextlib import nullcontext
 from dataclasses import replace
@@ -23,7 +23,7 @@ def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ar
 
 
 @pytest.mark.parametrize("interruption", INTERRUPTIONS, ids=repr)
-def test_taking_apart_that_was_cut_short_is_done_again(
+def test_dismantling_that_was_cut_short_is_done_again(
     machine: ArrayMachine, interruption: BaseException
 ) -> None:
     first = use(machine)
@@ -39,7 +39,7 @@ def test_taking_apart_that_was_cut_short_is_done_again(
     assert machine.states() == {first: "apart", second: "made"}
 
 
-def test_what_is_there_is_taken_apart_and_what_is_missing_is_said(machine: ArrayMachine) -> None:
+def test_what_is_there_is_dismantled_and_what_is_missing_is_said(machine: ArrayMachine) -> None:
     set_uuid = use(machine)
     hdd, ssd, other = machine.world.drives
     machine.world.drives = (hdd, other)
@@ -60,7 +60,7 @@ def test_what_is_there_is_taken_apart_and_what_is_missing_is_said(machine: Array
     assert machine.rows("SELECT reason FROM array_made") == [("",)]
 
 
-def test_without_any_of_its_drives_nothing_can_be_taken_apart(machine: ArrayMachine) -> None:
+def test_without_any_of_its_drives_nothing_can_be_dismantled(machine: ArrayMachine) -> None:
     set_uuid = use(machine)
     machine.world.drives = machine.world.drives[2:]
     with pytest.raises(RefusedError, match="LAB-HDD-1"):
@@ -150,7 +150,7 @@ def test_a_member_that_carries_nothing_is_no_other_disk(machine: ArrayMachine) -
     assert machine.states() == {set_uuid: "apart"}
 
 
-def test_an_array_in_the_making_stays_so_until_it_is_apart(machine: ArrayMachine) -> None:
+def test_an_array_in_the_making_stays_so_until_it_is_dismantled(machine: ArrayMachine) -> None:
     """Until then its drives may carry what was on them before, which has lost its marks."""
     machine.foreign = {HDD.path, SSD.path}
 
@@ -220,7 +220,7 @@ def test_a_disk_that_was_used_or_changed_since_is_made_no_part_of_an_array(
     _swap(machine, doubt=doubt)
     with pytest.raises(RefusedError):
         use(machine)
-    assert not machine.did("make-array", "take-apart")
+    assert not machine.did("make-array", "dismantle")
     assert HDD.path in machine.foreign
 
 
@@ -254,7 +254,7 @@ def test_a_blank_disk_in_doubt_in_the_place_of_one_that_was_blank_is_refused(
     assert len(machine.did("make-array")) == 1
 
 
-def test_an_array_in_the_making_of_an_earlier_version_is_taken_apart(
+def test_an_array_in_the_making_of_an_earlier_version_is_dismantled(
     machine: ArrayMachine,
 ) -> None:
     """It noted nothing of what was on the drives."""

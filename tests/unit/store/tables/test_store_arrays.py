@@ -65,7 +65,9 @@ def insert(connection: sqlite3.Connection, set_uuid: str, campaign_id: int = 1) 
     )
 
 
-def test_an_array_is_there_from_making_until_it_is_apart(connection: sqlite3.Connection) -> None:
+def test_an_array_is_there_from_making_until_it_is_dismantled(
+    connection: sqlite3.Connection,
+) -> None:
     assert select_array(connection, 1) is None
     insert(connection, "a")
     row = select_array(connection, 1)
