@@ -39,7 +39,7 @@ def compose_plan(
     array: Mapping[str, object] | None = None,
     typed: Mapping[str, str] | None = None,
     workloads: Sequence[Mapping[str, object]] = (),
-    further: Mapping[str, Mapping[str, object]] | None = None,
+    more_settings: Mapping[str, Mapping[str, object]] | None = None,
     labels: Mapping[str, str] | None = None,
     release_key: str = "erase",
 ) -> str:
@@ -52,18 +52,18 @@ def compose_plan(
     that `parse_plan` refuses a slip; a drive that is not in it is only read. Without `typed` every
     drive is released.
     `release_key` is start where the drives' own systems are started.
-    A drive whose number may be another's too is named by model and size as well. `further` has
-    other keys of `campaign`, `boot` and `array`, by table; `labels` are by identity.
+    A drive whose number may be another's too is named by model and size as well. `more_settings`
+    has other keys of `campaign`, `boot` and `array`, by table; `labels` are by identity.
     Raises RefusedError for a drive that no plan can name.
     """
-    roles, further, labels = roles or {}, further or {}, labels or {}
+    roles, more_settings, labels = roles or {}, more_settings or {}, labels or {}
     lines = [
         "version = 1",
         "",
         "[campaign]",
         f"name = {quote(name)}",
         f"on_finish = {quote(on_finish)}",
-        *_show_pairs(further.get("campaign", {})),
+        *_show_pairs(more_settings.get("campaign", {})),
     ]
     for drive in drives:
         if not _can_be_named(drive.identity):
@@ -87,9 +87,9 @@ def compose_plan(
         if label := labels.get(drive.identity):
             lines.append(f"label = {quote(label)}")
     if boot is not None:
-        lines += ["", "[boot]", *_show_pairs({**boot, **further.get("boot", {})})]
+        lines += ["", "[boot]", *_show_pairs({**boot, **more_settings.get("boot", {})})]
     if array is not None:
-        lines += ["", "[array]", *_show_pairs({**array, **further.get("array", {})})]
+        lines += ["", "[array]", *_show_pairs({**array, **more_settings.get("array", {})})]
     for workload in workloads:
         lines += ["", "[[workload]]", *_show_pairs(workload)]
     return "\n".join(lines) + "\n"

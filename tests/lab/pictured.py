@@ -85,7 +85,7 @@ SCENES = (
     Scene("plan-compose", ("n",), ("Escape",)),
     Scene("plan-compose-array", ("n", "a", "Down", "a"), rest_s=4),
     Scene("plan-array", ("Tab", "Tab", "Enter"), ("Escape", "Escape"), rest_s=4),
-    Scene("plan-further", ("n", "F5"), ("Escape",), rest_s=4),
+    Scene("plan-more-settings", ("n", "F5"), ("Escape",), rest_s=4),
     # Over the name and boot timing, which is left out, to the first of the other tests.
     Scene(
         "plan-keys", ("Tab", "Tab", "Space", "Tab", "Space", "F6"), ("Escape", "Escape"), rest_s=4

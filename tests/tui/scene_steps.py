@@ -147,7 +147,7 @@ async def look_at_array_mistakes(pilot: Pilot[Any], engine: FakeEngine) -> None:
     await press(pilot, "enter")
 
 
-async def set_further(pilot: Pilot[Any], engine: FakeEngine) -> None:
+async def set_more_settings(pilot: Pilot[Any], engine: FakeEngine) -> None:
     """Mistakes in two of the further settings, looked at; without an array."""
     await press(pilot, "2", "n", "space", "f5", "space", "tab")
     await type_text(pilot, "hot")
@@ -160,8 +160,8 @@ async def set_further(pilot: Pilot[Any], engine: FakeEngine) -> None:
     await finish(pilot, "check")
 
 
-async def look_at_further_mistakes(pilot: Pilot[Any], engine: FakeEngine) -> None:
-    await set_further(pilot, engine)
+async def look_at_more_settings_mistakes(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await set_more_settings(pilot, engine)
     await press(pilot, "f5")
 
 

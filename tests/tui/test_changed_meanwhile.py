@@ -15,7 +15,7 @@ from tui.app import KaltstartApp
 from tui.model.draft import ComposedCampaign, Mistake
 from tui.plan.all_keys import KeysDialog
 from tui.plan.compose import ComposeDialog
-from tui.plan.more_settings import FurtherDialog
+from tui.plan.more_settings import MoreSettingsDialog
 from tui.plan.page import PlanPage
 from tui.plan.workload_row import WorkloadRow
 from tui.widgets.dialog import CHANGED
@@ -96,7 +96,7 @@ async def test_what_is_typed_while_keys_are_checked_is_not_lost(
         assert form.query_one("#row-fio", WorkloadRow).read()["runtime"] == 7
 
 
-@pytest.mark.parametrize(("key", "over"), [("f5", FurtherDialog), ("f4", ComposeDialog)])
+@pytest.mark.parametrize(("key", "over"), [("f5", MoreSettingsDialog), ("f4", ComposeDialog)])
 async def test_nothing_starts_where_the_form_was_used_between_two_releases(
     key: str, over: type[object], engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,10 +17,10 @@ from tests.tui.test_adjust_plan import adjust, is_filled, keep_it
 from tests.tui.test_compose_array import pick_array
 from tui.app import KaltstartApp
 from tui.model.draft import PlanValue
-from tui.model.more_settings import FurtherSetting, MoreSettings, parse_typed
+from tui.model.more_settings import MoreSettings, PlanSetting, parse_typed
 from tui.plan.array import ArraySettings
 from tui.plan.compose import ComposeDialog
-from tui.plan.more_settings import FurtherDialog
+from tui.plan.more_settings import MoreSettingsDialog
 from tui.port.keys import read_more_settings
 from tui.start.release import ReleaseDialog
 from tui.widgets.field import Field
@@ -38,12 +38,12 @@ _IN_ROWS = {
 }
 
 
-async def set_further(pilot: Pilot[Any], **typed: str) -> None:
+async def set_more_settings(pilot: Pilot[Any], **typed: str) -> None:
     """Type values, by key, and take them."""
     await press(pilot, "f5")
-    assert isinstance(pilot.app.screen, FurtherDialog)
+    assert isinstance(pilot.app.screen, MoreSettingsDialog)
     for key, text in typed.items():
-        pilot.app.screen.query_one(f"#further-{key.replace('_', '-')}", Field).value = text
+        pilot.app.screen.query_one(f"#setting-{key.replace('_', '-')}", Field).value = text
     await leave_by(pilot, "done")
 
 
@@ -65,9 +65,11 @@ async def test_nothing_is_written_of_what_is_at_its_default(engine: FakeEngine) 
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "2", "n", "space")
-        assert text_of(pilot, "#further") == "F5 more settings: all at their defaults"
-        await set_further(pilot, wake_margin=" auto ", max_temperature="", clean_timeout="600")
-        assert text_of(pilot, "#further") == "F5 more settings: all at their defaults"
+        assert text_of(pilot, "#more-settings") == "F5 more settings: all at their defaults"
+        await set_more_settings(
+            pilot, wake_margin=" auto ", max_temperature="", clean_timeout="600"
+        )
+        assert text_of(pilot, "#more-settings") == "F5 more settings: all at their defaults"
         await go_on(pilot)
         await release(pilot, HDD.serial[-6:])
         plan = await started_plan(pilot, engine)
@@ -81,12 +83,12 @@ async def test_the_defaults_are_those_of_the_schema(engine: FakeEngine) -> None:
         await press(pilot, "2", "n", "f5")
         page = drawn(pilot)
         assert f"default: {DEFAULTS['boot']['wake_margin']}" in page
-        pilot.app.screen.query_one("#further-clean-timeout", Field).focus()
+        pilot.app.screen.query_one("#setting-clean-timeout", Field).focus()
         await scrolled_to(
             pilot, f"default: {DEFAULTS['array']['clean_timeout']}; no array composed"
         )
         assert "default: empty, the drive's own limit" in page
-        value = pilot.app.screen.query_one("#further-clean-timeout", Field).value
+        value = pilot.app.screen.query_one("#setting-clean-timeout", Field).value
         assert value == str(DEFAULTS["array"]["clean_timeout"])
 
 
@@ -100,7 +102,7 @@ async def test_what_is_set_goes_into_the_plan_by_keys_alone(engine: FakeEngine) 
         await press(pilot, *["tab"] * 7, "enter")
         assert isinstance(pilot.app.screen, ComposeDialog)
         told = "F5 more settings: autostart yes, max_temperature 55, wake_margin 45.5"
-        assert text_of(pilot, "#further") == told
+        assert text_of(pilot, "#more-settings") == told
         await go_on(pilot)
         await release(pilot, HDD.serial[-6:])
         plan = await started_plan(pilot, engine)
@@ -118,7 +120,7 @@ async def test_of_the_array_and_of_boots_only_where_there_are_any(engine: FakeEn
         assert "default: auto; no boot timing chosen" in drawn(pilot)
         assert "no array composed" not in drawn(pilot)
         await press(pilot, "escape")
-        await set_further(pilot, wake_margin="45", clean_timeout="60")
+        await set_more_settings(pilot, wake_margin="45", clean_timeout="60")
         await go_on(pilot)
         await release(pilot, HDD.serial[-6:])
         await release(pilot, NO_SERIAL.wwn[-6:])
@@ -133,7 +135,7 @@ async def test_leaving_the_page_changes_nothing(engine: FakeEngine) -> None:
         await press(pilot, "2", "n", "space", "f5", "space", "tab")
         await type_text(pilot, "55")
         await press(pilot, "escape")
-        assert text_of(pilot, "#further") == "F5 more settings: all at their defaults"
+        assert text_of(pilot, "#more-settings") == "F5 more settings: all at their defaults"
 
 
 async def test_what_the_plan_refuses_stands_beside_its_field(engine: FakeEngine) -> None:
@@ -144,20 +146,20 @@ async def test_what_the_plan_refuses_stands_beside_its_field(engine: FakeEngine)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "2", "n", "space")
-        await set_further(pilot, max_temperature="hot", wake_margin="5")
+        await set_more_settings(pilot, max_temperature="hot", wake_margin="5")
         await go_on(pilot)
         assert isinstance(pilot.app.screen, ComposeDialog)
         wrong = "F5 more settings: ! mistakes in max_temperature, wake_margin"
-        assert text_of(pilot, "#further") == wrong
+        assert text_of(pilot, "#more-settings") == wrong
         assert text_of(pilot, "#problem") == "Nothing was started: see above (!)."
         await press(pilot, "f5")
         page = pilot.app.screen
-        assert pilot.app.focused is page.query_one("#further-max-temperature")
+        assert pilot.app.focused is page.query_one("#setting-max-temperature")
         assert [each.text for each in page.query(".mistakes").results(Line)] == refused
         await leave_by(pilot, "cancel")
-        assert text_of(pilot, "#further") == wrong
-        await set_further(pilot, max_temperature="55", wake_margin="45")
-        assert "!" not in text_of(pilot, "#further")
+        assert text_of(pilot, "#more-settings") == wrong
+        await set_more_settings(pilot, max_temperature="55", wake_margin="45")
+        assert "!" not in text_of(pilot, "#more-settings")
         await go_on(pilot)
         assert isinstance(pilot.app.screen, ReleaseDialog)
 
@@ -165,15 +167,15 @@ async def test_what_the_plan_refuses_stands_beside_its_field(engine: FakeEngine)
 async def test_those_of_a_kept_plan_are_taken_over_and_can_be_taken_back(
     engine: FakeEngine,
 ) -> None:
-    further = "autostart = true\nmax_temperature = 55\n"
-    text = _HEAD.replace('"Rack 4"\n', f'"Rack 4"\n{further}') + "[boot]\nwake_margin = 45\n"
+    more_settings = "autostart = true\nmax_temperature = 55\n"
+    text = _HEAD.replace('"Rack 4"\n', f'"Rack 4"\n{more_settings}') + "[boot]\nwake_margin = 45\n"
     keep(engine, "a.toml", text)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await adjust(pilot)
         await is_filled(pilot)
         told = "F5 more settings: autostart yes, max_temperature 55, wake_margin 45"
-        assert text_of(pilot, "#further") == told
-        await set_further(pilot, max_temperature="", wake_margin="auto")
+        assert text_of(pilot, "#more-settings") == told
+        await set_more_settings(pilot, max_temperature="", wake_margin="auto")
         formed = await keep_it(pilot, engine)
     assert "autostart = true\n" in formed
     assert "max_temperature" not in formed
@@ -209,7 +211,7 @@ def test_what_is_no_plain_number_reaches_the_plan_as_it_was_typed(
 
 
 def test_an_emptied_value_is_the_default() -> None:
-    empty: Mapping[FurtherSetting, PlanValue] = dict.fromkeys(read_more_settings(), "")
+    empty: Mapping[PlanSetting, PlanValue] = dict.fromkeys(read_more_settings(), "")
     assert (
         MoreSettings(read_more_settings(), {"boot": {"wake_margin": 45}}).take(empty).tables == {}
     )
@@ -221,7 +223,7 @@ async def test_a_drives_own_system_is_released_to_be_started_and_not_erased(
     async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await press(pilot, "2", "n", "space")
-        await set_further(pilot, path="installed")
+        await set_more_settings(pilot, path="installed")
         assert "ARE STARTED, AND WRITE TO THEM" in drawn(pilot)
         await go_on(pilot)
         assert "THE SYSTEM ON THIS DRIVE IS STARTED" in drawn(pilot)

@@ -33,7 +33,7 @@ _PICTURED = (
         "drives-inspect",
         "plan-templates",
     ),
-    "further-mistakes",
+    "more-settings-mistakes",
 )
 _OTHERS = (
     *("drives-array", "drives-array-confirm", "drives-all-details", "power", "plan-absent"),
@@ -41,7 +41,7 @@ _OTHERS = (
     *("compose-keys-mistakes", "compose-keys-set"),
     *("compose-only-reading", "compose-array", "run-running", "run-countdown", "run-paused"),
     *("run-array", "results", "results-field-test", "results-array", "results-spreads"),
-    *("compose-further-mistakes", "further", "release-left"),
+    *("compose-more-settings-mistakes", "more-settings", "release-left"),
     *("results-raw", "results-raw-text", "run-skip", "run-pausing", "machine-trouble"),
     *("machine-keyboard", "machine-time", "machine-shell", "manual", "manual-chapter"),
     *("results-databases", "results-take-over", "results-unusable"),

@@ -22,7 +22,7 @@ _SHOWN = {
     "plan-compose": " New campaign ",
     "plan-compose-array": "[ Settings ]",
     "plan-array": "cache_mode",
-    "plan-further": "wake_margin",
+    "plan-more-settings": "wake_margin",
     "plan-keys": "passes",
     "plan-kept": "> pictures.toml <",
     "plan-kept-one": "[ Continue ]",

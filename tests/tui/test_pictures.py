@@ -22,7 +22,7 @@ LARGE_TOO = (
     *("drives", "compose-all-tests", "release", "run-running", "run-countdown", "run-step"),
     *("results", "results-steps", "compose-array", "array"),
     *("run-shelf", "run-shelf-sorted", "run-accepted", "run-rejected", "run-quick-look"),
-    *("drives-array", "run-array", "results-array", "further-mistakes", "drives-shelf"),
+    *("drives-array", "run-array", "results-array", "more-settings-mistakes", "drives-shelf"),
     *(
         "drives-asked",
         "drives-known",
@@ -36,7 +36,16 @@ LARGE_TOO = (
 # Each page, and what there is of boxes over them: for who cannot wait for all.
 AT_ONCE = {
     *("drives-asked", "plan-valid", "run-step", "results", "machine"),
-    *("help", "power", "compose", "compose-keys", "array", "further", "release", "drives-inspect"),
+    *(
+        "help",
+        "power",
+        "compose",
+        "compose-keys",
+        "array",
+        "more-settings",
+        "release",
+        "drives-inspect",
+    ),
 }
 
 

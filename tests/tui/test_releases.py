@@ -66,7 +66,9 @@ def compose(example: PlanExample) -> ComposedCampaign:
             for table, _ in example.workloads
         ),
         array=example.array,
-        further={"boot": {"path": path}} if (path := (example.boot or {}).get("path")) else {},
+        more_settings={"boot": {"path": path}}
+        if (path := (example.boot or {}).get("path"))
+        else {},
     )
 
 

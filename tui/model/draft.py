@@ -11,7 +11,7 @@ type PlanElement = str | float | bool
 type PlanValue = PlanElement | tuple[PlanElement, ...] | Mapping[str, PlanElement]
 type PlanTable = Mapping[str, PlanValue]
 """One `[[workload]]` of a plan, its `[boot]` or `[array]`: the keys, as people would write them."""
-type FurtherTables = Mapping[str, PlanTable]
+type SettingTables = Mapping[str, PlanTable]
 """By table (`campaign`, `boot`, `array`): keys that no row of the form sets."""
 
 
@@ -32,7 +32,7 @@ class ComposedCampaign:
     array: PlanTable | None = None
     on_finish: str = "tui"
     """What is done at the end, as a plan has it."""
-    further: FurtherTables = field(default_factory=dict)
+    more_settings: SettingTables = field(default_factory=dict)
     """Where they differ from the defaults; a table that the plan lacks is left out of it."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """What people call a drive, by its raw identity."""

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from tui.language import N_, _
-from tui.model.draft import FurtherTables, Mistake, PlanTable, PlanValue
+from tui.model.draft import Mistake, PlanTable, PlanValue, SettingTables
 
 _FRACTION = re.compile(r"[0-9]{1,18}[.,][0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
-class FurtherSetting:
+class PlanSetting:
     """One key of a table of the plan."""
 
     table: str
@@ -45,14 +45,14 @@ UNUSED = {"boot": N_("no boot timing chosen"), "array": N_("no array composed")}
 class MoreSettings:
     """What they are set to, beside their defaults."""
 
-    settings: tuple[FurtherSetting, ...]
+    settings: tuple[PlanSetting, ...]
     """All of them, in the order of the plan."""
-    tables: FurtherTables
+    tables: SettingTables
     """Key → value, by table: only where it is not the default."""
 
     @classmethod
     def from_plan(
-        cls, settings: tuple[FurtherSetting, ...], plan: Mapping[str, Any]
+        cls, settings: tuple[PlanSetting, ...], plan: Mapping[str, Any]
     ) -> "MoreSettings":
         """Those of a plan; its other keys are left out."""
         set_there = {
@@ -62,7 +62,7 @@ class MoreSettings:
         }
         return cls(settings, {}).take(set_there)
 
-    def take(self, values: Mapping[FurtherSetting, PlanValue]) -> "MoreSettings":
+    def take(self, values: Mapping[PlanSetting, PlanValue]) -> "MoreSettings":
         """With these values and no others; an empty one is the default."""
         tables: dict[str, dict[str, PlanValue]] = {}
         for setting, value in values.items():
@@ -70,7 +70,7 @@ class MoreSettings:
                 tables.setdefault(setting.table, {})[setting.key] = value
         return MoreSettings(self.settings, tables)
 
-    def value_of(self, setting: FurtherSetting) -> PlanValue:
+    def value_of(self, setting: PlanSetting) -> PlanValue:
         """What it is set to, or its default."""
         return self.tables.get(setting.table, {}).get(setting.key, setting.default)
 

@@ -168,7 +168,7 @@ class Outline:
     name: str
     array: PlanTable | None
     on_finish: str
-    further: MoreSettings
+    more_settings: MoreSettings
     drives: tuple[DriveRow, ...]
     """All that are here: those of the plan first, in its order."""
     obstacles: tuple[str, ...] = ()

@@ -51,13 +51,15 @@ class ComposeDialog(CampaignForm):
         doing: ComposeActions,
         *,
         can_wake: bool,
-        further: MoreSettings,
+        more_settings: MoreSettings,
         template: Template | None = None,
         kept: Outline | None = None,
         fits: FormCheck | None = None,
     ) -> None:
         """Begun with nothing, a template, or a kept plan: then with what says whether it `fits`."""
-        super().__init__(drives, can_wake=can_wake, further=further, template=template, kept=kept)
+        super().__init__(
+            drives, can_wake=can_wake, more_settings=more_settings, template=template, kept=kept
+        )
         self._doing = doing
         self._fits = fits
         self._checking = fits is not None

@@ -28,7 +28,12 @@ from tui.plan.array import (
     ArraySettings,
 )
 from tui.plan.drive_label import LabelDialog
-from tui.plan.more_settings import AtTheEnd, FurtherDialog, FurtherLine, is_further
+from tui.plan.more_settings import (
+    AtTheEnd,
+    MoreSettingsDialog,
+    MoreSettingsLine,
+    is_in_more_settings,
+)
 from tui.plan.workload_row import Place, TestRow, WorkloadRow, find_places
 from tui.plan.workload_rows import BootRow, KindRow
 from tui.port.keys import read_kinds
@@ -52,7 +57,7 @@ class CampaignForm(FormDialog[ComposedCampaign]):
         # Before anything has the focus: the form is drawn sooner than that, on a slow machine.
         *(Binding(key, action, show=False) for key, action in AT_ONCE.items()),
         Binding("f4", "turn_end", show=False),
-        Binding("f5", "set_further", show=False),
+        Binding("f5", "open_more_settings", show=False),
     ]
 
     def __init__(
@@ -60,7 +65,7 @@ class CampaignForm(FormDialog[ComposedCampaign]):
         drives: tuple[DriveRow, ...],
         *,
         can_wake: bool,
-        further: MoreSettings,
+        more_settings: MoreSettings,
         template: Template | None,
         kept: Outline | None,
     ) -> None:
@@ -72,7 +77,7 @@ class CampaignForm(FormDialog[ComposedCampaign]):
         self._labels: dict[int, str] = {}
         self._places: tuple[Place, ...] = ()
         self._can_wake = can_wake
-        self._further = kept.further if kept else further
+        self._more_settings = kept.more_settings if kept else more_settings
         self._template = template
         self._kept = kept
 
@@ -89,7 +94,7 @@ class CampaignForm(FormDialog[ComposedCampaign]):
             yield BootRow()
             for kind in read_kinds():
                 yield KindRow(kind)
-        yield FurtherLine(self._further)
+        yield MoreSettingsLine(self._more_settings)
         yield Line(id="hint")
         with Vertical(id="in-sight"):
             yield Line(id="writes")
@@ -147,17 +152,17 @@ class CampaignForm(FormDialog[ComposedCampaign]):
         """Another thing to do when all is done."""
         self.query_one(AtTheEnd).turn()
 
-    def action_set_further(self) -> None:
+    def action_open_more_settings(self) -> None:
         """What no row of the form sets."""
-        line = self.query_one(FurtherLine)
+        line = self.query_one(MoreSettingsLine)
         is_there = {"boot": self.query_one(BootRow).on, "array": self._array() is not None}
         unused = [table for table, is_used in is_there.items() if not is_used]
-        dialog = FurtherDialog(line.further, unused=unused, mistakes=line.mistakes)
-        self.app.push_screen(dialog, self._take_further)
+        dialog = MoreSettingsDialog(line.more_settings, unused=unused, mistakes=line.mistakes)
+        self.app.push_screen(dialog, self._take_more_settings)
 
-    def _take_further(self, further: MoreSettings | None) -> None:
-        if further is not None:
-            self.query_one(FurtherLine).take(further)
+    def _take_more_settings(self, more_settings: MoreSettings | None) -> None:
+        if more_settings is not None:
+            self.query_one(MoreSettingsLine).take(more_settings)
             self._show_what_it_does()
 
     def on_data_table_row_selected(self) -> None:
@@ -255,7 +260,7 @@ class CampaignForm(FormDialog[ComposedCampaign]):
             workloads=tuple(row.read() for row in rows) if only is None else (only,),
             on_finish=self.query_one(AtTheEnd).on_finish,
             array=self.query_one(ArrayRow).settings.to_table() if self._array() else None,
-            further=self.query_one(FurtherLine).further.tables,
+            more_settings=self.query_one(MoreSettingsLine).more_settings.tables,
             labels={
                 self._drives[number].raw_identity: label
                 for number, label in self._labels.items()
@@ -285,9 +290,9 @@ class CampaignForm(FormDialog[ComposedCampaign]):
         chosen = self._chosen_workloads()
         owners: dict[TestRow, list[Mistake]] = {row: [] for row in self.query(TestRow)}
         others, of_array = [], []
-        further = [each for each in mistakes if is_further(each)]
+        elsewhere = [each for each in mistakes if is_in_more_settings(each)]
         for mistake in mistakes:
-            if mistake in further:
+            if mistake in elsewhere:
                 continue
             if mistake.table == "array":
                 of_array.append(mistake)
@@ -297,7 +302,7 @@ class CampaignForm(FormDialog[ComposedCampaign]):
                 owners[chosen[mistake.index]].append(mistake)
             else:
                 others.append(mistake.text)
-        self.query_one(FurtherLine).show_mistakes(further)
+        self.query_one(MoreSettingsLine).show_mistakes(elsewhere)
         self.query_one(ArrayRow).show_mistakes(of_array)
         for row, own in owners.items():
             row.show_mistakes(own)
@@ -324,8 +329,8 @@ class CampaignForm(FormDialog[ComposedCampaign]):
         )
 
     def _starts_installed(self) -> bool:
-        further = self.query_one(FurtherLine).further.tables
-        return self.query_one(BootRow).installs and starts_installed({}, further)
+        more_settings = self.query_one(MoreSettingsLine).more_settings.tables
+        return self.query_one(BootRow).installs and starts_installed({}, more_settings)
 
     def _describe_loss(self) -> str:
         """What is lost for good once it is released; empty where nothing is."""

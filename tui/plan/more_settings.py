@@ -14,8 +14,8 @@ from tui.language import N_, _
 from tui.model.draft import Mistake, PlanValue
 from tui.model.more_settings import (
     UNUSED,
-    FurtherSetting,
     MoreSettings,
+    PlanSetting,
     parse_typed,
     show_value,
 )
@@ -26,24 +26,24 @@ from tui.widgets.field import Field
 from tui.widgets.line import Line, Mistakes
 
 
-class FurtherLine(Line):
+class MoreSettingsLine(Line):
     """Not to be focused: the way from field to field stays as short as it is."""
 
-    def __init__(self, further: MoreSettings) -> None:
-        super().__init__(id="further")
-        self.further = further
+    def __init__(self, more_settings: MoreSettings) -> None:
+        super().__init__(id="more-settings")
+        self.more_settings = more_settings
         self.mistakes: tuple[Mistake, ...] = ()
-        self.take(further)
+        self.take(more_settings)
 
-    def take(self, further: MoreSettings) -> None:
+    def take(self, more_settings: MoreSettings) -> None:
         """Other settings, not checked yet."""
-        self.further = further
+        self.more_settings = more_settings
         self.show_mistakes(())
 
     def show_mistakes(self, mistakes: Sequence[Mistake]) -> None:
         """That something is wrong with them; their page has it in the plan's words."""
         self.mistakes = tuple(mistakes)
-        told = ", ".join(self.further.list_set()) or _("all at their defaults")
+        told = ", ".join(self.more_settings.list_set()) or _("all at their defaults")
         if mistakes:
             wrong = ", ".join(each.key for each in mistakes)
             told = _("! mistakes in {keys}").format(keys=wrong)
@@ -51,34 +51,34 @@ class FurtherLine(Line):
         self.set_class(bool(mistakes), "wrong")
 
 
-def is_further(mistake: Mistake) -> bool:
+def is_in_more_settings(mistake: Mistake) -> bool:
     """Whether it is in one of these settings."""
     return any(each.is_blamed_by(mistake) for each in read_more_settings())
 
 
-class FurtherDialog(FormDialog[MoreSettings]):
+class MoreSettingsDialog(FormDialog[MoreSettings]):
     """The page of these settings; they are checked with the whole plan."""
 
-    AUTO_FOCUS = "#further-autostart"
+    AUTO_FOCUS = "#setting-autostart"
 
     def __init__(
-        self, further: MoreSettings, *, unused: Collection[str], mistakes: Sequence[Mistake]
+        self, more_settings: MoreSettings, *, unused: Collection[str], mistakes: Sequence[Mistake]
     ) -> None:
         """`unused`: tables that the campaign lacks as it is."""
         super().__init__(_(" More settings "))
-        self._further = further
+        self._more_settings = more_settings
         self._unused = unused
         self._mistakes = tuple(mistakes)
-        self._switched: dict[FurtherSetting, bool] = {
-            each: bool(further.value_of(each))
-            for each in further.settings
+        self._switched: dict[PlanSetting, bool] = {
+            each: bool(more_settings.value_of(each))
+            for each in more_settings.settings
             if isinstance(each.default, bool)
         }
 
     @override
     def compose_box(self) -> ComposeResult:
         yield Line(_("The plan contains only values that differ from their defaults."))
-        for setting in self._further.settings:
+        for setting in self._more_settings.settings:
             with Horizontal(classes="line gap"):
                 yield Line(setting.key, classes="name")
                 yield self._make_input(setting)
@@ -89,13 +89,13 @@ class FurtherDialog(FormDialog[MoreSettings]):
             yield Line(_(setting.does), classes="explanation")
         yield from self.compose_end()
 
-    def _make_input(self, setting: FurtherSetting) -> Choice | Field:
-        value = show_value(self._further.value_of(setting))
+    def _make_input(self, setting: PlanSetting) -> Choice | Field:
+        value = show_value(self._more_settings.value_of(setting))
         if setting in self._switched:
             return Choice(value, id=_id_of(setting), name=setting.key)
         return Field(value, id=_id_of(setting), name=setting.key, max_length=12)
 
-    def _show_default(self, setting: FurtherSetting) -> str:
+    def _show_default(self, setting: PlanSetting) -> str:
         told = _("default: {value}").format(value=setting.show_default())
         unused = setting.table in self._unused
         return f"{told}; {_(UNUSED[setting.table])}" if unused else told
@@ -103,7 +103,9 @@ class FurtherDialog(FormDialog[MoreSettings]):
     def on_mount(self) -> None:
         """Go to the first mistake."""
         wrong = [
-            each for each in self._further.settings if any(map(each.is_blamed_by, self._mistakes))
+            each
+            for each in self._more_settings.settings
+            if any(map(each.is_blamed_by, self._mistakes))
         ]
         if wrong:
             self.query_one(f"#{_id_of(wrong[0])}").focus()
@@ -111,24 +113,24 @@ class FurtherDialog(FormDialog[MoreSettings]):
     @override
     def choose(self, choice_id: str) -> None:
         if choice_id == "done":
-            self.dismiss(self._further.take(self._read()))
+            self.dismiss(self._more_settings.take(self._read()))
             return
         for setting, is_on in self._switched.items():
             if choice_id == _id_of(setting):
                 self._switched[setting] = not is_on
                 self.query_one(f"#{choice_id}", Choice).relabel(show_value(not is_on))
 
-    def _read(self) -> Mapping[FurtherSetting, PlanValue]:
+    def _read(self) -> Mapping[PlanSetting, PlanValue]:
         return {
             each: self._switched[each]
             if each in self._switched
             else parse_typed(self.query_one(f"#{_id_of(each)}", Field).value)
-            for each in self._further.settings
+            for each in self._more_settings.settings
         }
 
 
-def _id_of(setting: FurtherSetting) -> str:
-    return f"further-{setting.key.replace('_', '-')}"
+def _id_of(setting: PlanSetting) -> str:
+    return f"setting-{setting.key.replace('_', '-')}"
 
 
 STAYS_ON = "tui"

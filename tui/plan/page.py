@@ -266,7 +266,7 @@ class PlanPage(Page):
                 kept.drives if kept else app.snapshot.drives,
                 doing,
                 can_wake=bool(status and status.can_wake),
-                further=app.port.further(),
+                more_settings=app.port.more_settings(),
                 template=template,
                 kept=kept,
                 fits=fits,
@@ -278,7 +278,7 @@ class PlanPage(Page):
     async def _release_composed(self, composed: ComposedCampaign) -> str:
         """Empty once each drive it writes to was released, else why it was not."""
         is_done = not self._is_changed(composed.drives) and await self._release(
-            find_released(composed), starts=starts_installed(composed.boot, composed.further)
+            find_released(composed), starts=starts_installed(composed.boot, composed.more_settings)
         )
         # Nothing said would mean that all are.
         return "" if is_done else self.kaltstart.message or _(_NOT_RELEASED)

@@ -339,7 +339,7 @@ class Port:
         """What the file of a plan of this name is called."""
         return f"{slug(name).lower()}.toml"
 
-    def further(self) -> MoreSettings:
+    def more_settings(self) -> MoreSettings:
         """What of a plan no row of the form sets, at its defaults."""
         from tui.port.keys import read_more_settings  # noqa: PLC0415  # see DEFERRED
 

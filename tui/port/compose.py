@@ -21,7 +21,7 @@ def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
 
     Not `released`: to be saved, until the user releases them.
     """
-    starts, boot = starts_installed(composed.boot, composed.further), composed.boot
+    starts, boot = starts_installed(composed.boot, composed.more_settings), composed.boot
     if starts and boot is not None:  # another system draws no charts, and reads what it reads
         boot = {key: each for key, each in boot.items() if key not in {"charts", "boot_set"}}
     return compose_plan(
@@ -33,7 +33,7 @@ def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
         release_key="start" if starts else "erase",
         array=composed.array,
         workloads=composed.workloads,
-        further=composed.further,
+        more_settings=composed.more_settings,
         labels=composed.labels,
         typed={each.raw_identity: each.raw_identity for each in find_released(composed)}
         if released

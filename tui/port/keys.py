@@ -14,7 +14,7 @@ from appliance.plan.compose import quote
 from appliance.plan.model import ALL_TABLES, TABLES
 from appliance.toml.fields import Key
 from tui.model.draft import PlanElement, PlanValue
-from tui.model.more_settings import FurtherSetting
+from tui.model.more_settings import PlanSetting
 from tui.model.plan_keys import PlanKey, PlanKind
 
 _LAST = ("seed", "on")
@@ -61,10 +61,10 @@ def _describe(key: Key) -> PlanKey:
 
 
 @cache
-def read_more_settings() -> tuple[FurtherSetting, ...]:
+def read_more_settings() -> tuple[PlanSetting, ...]:
     """What of a plan no row of the form sets, in the order of its tables and keys."""
     return tuple(
-        FurtherSetting(
+        PlanSetting(
             table,
             each.name,
             each.in_more.does,

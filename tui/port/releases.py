@@ -19,7 +19,7 @@ from appliance.store.tables.boots import select_cycles
 from appliance.store.tables.campaigns import select_campaign, select_campaign_drives
 from appliance.store.tables.steps import select_steps
 from tui.language import _
-from tui.model.draft import ComposedCampaign, FurtherTables, PlanTable
+from tui.model.draft import ComposedCampaign, PlanTable, SettingTables
 from tui.model.drives import DriveRow
 from tui.model.roles import Role
 from tui.port.stored import opened
@@ -51,15 +51,15 @@ def is_written(works: Iterable[Work], drive: DriveRow, role: Role) -> bool:
     return bool(find_causes(works, drive.raw_identity, role))
 
 
-def starts_installed(boot: PlanTable | None, further: FurtherTables) -> bool:
+def starts_installed(boot: PlanTable | None, more_settings: SettingTables) -> bool:
     """Whether each drive's own system is started: that writes to the drive, and needs a release."""
-    path = further.get("boot", {}).get("path")
+    path = more_settings.get("boot", {}).get("path")
     return boot is not None and boot.get("mode") != "replay" and path == "installed"
 
 
 def find_released(composed: ComposedCampaign) -> tuple[DriveRow, ...]:
     """The drives that a person must release; the plan releases no other."""
-    if starts_installed(composed.boot, composed.further):
+    if starts_installed(composed.boot, composed.more_settings):
         roles = composed.roles
         return tuple(each for each in composed.drives if roles[each.raw_identity] in TESTED_ROLES)
     works = list_composed(

@@ -89,7 +89,7 @@ def test_options_arrive() -> None:
             on_finish="reboot",
             roles={"B": "control"},
             typed={"A": "A", "B": "B"},
-            further={"campaign": {"autostart": True}, "boot": {"wake_margin": 45}},
+            more_settings={"campaign": {"autostart": True}, "boot": {"wake_margin": 45}},
         )
     )
     assert plan.campaign.autostart
