@@ -33,7 +33,7 @@ class Phrase(str):
         return self
 
 
-class KeptPhrase(NamedTuple):
+class StoredPhrase(NamedTuple):
     """One as it is kept beside its text."""
 
     text: str
@@ -50,13 +50,13 @@ def join_phrases(texts: Iterable[str], words: str = "{first}; {rest}") -> str:
     return joined
 
 
-def list_phrases(content: object) -> Iterator[KeptPhrase]:
+def list_phrases(content: object) -> Iterator[StoredPhrase]:
     """All in `content`, a value for JSON; also those that are put into others."""
     match content:
         case Phrase():
             yield from list_phrases(content.fields)
             # What JSON does not know is text there as well.
-            yield KeptPhrase(str(content), content.words, json.dumps(content.fields, default=str))
+            yield StoredPhrase(str(content), content.words, json.dumps(content.fields, default=str))
         case Mapping():
             for each in content.values():
                 yield from list_phrases(each)

@@ -111,7 +111,7 @@ class KaltstartApp(App[None]):
         ScrollBar.renderer = CellScrollBar
         self.port = port or Port()
         self._when_drawn: Callable[[], None] | None = when_drawn
-        self._kept = self.port.read_kept()
+        self._kept = self.port.read_page_state()
         self._begun_s = time.monotonic()
         self._styled: tuple[str, frozenset[str]] | None = None
         self.snapshot = Snapshot()
@@ -367,7 +367,7 @@ class KaltstartApp(App[None]):
         self.call_after_refresh(self._keep_page, name)
 
     def _keep_page(self, name: str, *, crash: str = "") -> None:
-        self.port.keep(PageState(page=name, crash=crash))
+        self.port.write_page_state(PageState(page=name, crash=crash))
 
     @override
     def _handle_exception(self, error: Exception) -> None:

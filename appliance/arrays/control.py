@@ -19,7 +19,7 @@ BLOCK = Path("/sys/block")
 SETS = Path("/sys/fs/bcache")
 
 _LOOK_EVERY_S = 0.2
-LET_GO_HINT = "switch the machine off and on, then resume"
+POWER_CYCLE_HINT = "switch the machine off and on, then resume"
 
 
 def read(path: Path) -> str:

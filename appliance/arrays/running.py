@@ -13,7 +13,7 @@ from pathlib import Path
 
 from appliance.arrays.control import (
     BLOCK,
-    LET_GO_HINT,
+    POWER_CYCLE_HINT,
     SETS,
     control,
     linked,
@@ -192,7 +192,7 @@ def wait_for_release(drives: tuple[str, ...], *, set_uuid: str, tell: Progress) 
     ):
         raise ArrayStuckError(
             f"the kernel does not release the array within {RELEASE_S:.0f} s: {held()[0]}",
-            hint=LET_GO_HINT,
+            hint=POWER_CYCLE_HINT,
         )
 
 

@@ -5,14 +5,14 @@ import sqlite3
 
 from appliance.campaign.host import Host
 from appliance.campaign.log import EventLog, record
-from appliance.store.maintenance.copies import is_copy_due, keep_copy
+from appliance.store.maintenance.copies import is_copy_due, make_copy
 from appliance.store.tables.events import select_newest_detail
 
 
 def copy_database(connection: sqlite3.Connection, host: Host, *, is_end: bool = False) -> None:
     """A copy beside it, where there is room; why none could be made is noted, each reason once."""
     try:
-        said = keep_copy(connection, is_end=is_end)
+        said = make_copy(connection, is_end=is_end)
     except (sqlite3.Error, OSError) as error:
         said = str(error)
     if said and said != select_newest_detail(connection, "no-copy"):

@@ -23,7 +23,7 @@ from appliance.console import announce
 from appliance.drive_thread import Signs
 from appliance.drives.deadlines import read_signs
 from appliance.drives.facts.power_cycles import PowerCycles, read_power_cycles
-from appliance.drives.facts.temperature import Heat, ask_heat
+from appliance.drives.facts.temperature import ThermalState, query_thermal_state
 from appliance.drives.facts.unlisted import describe_hidden
 from appliance.drives.file_system import detach_mounts, read_file_system_uuid
 from appliance.drives.identity_query import (
@@ -130,7 +130,7 @@ class DriveAccess:
     read_power_cycles: Callable[[Drive], PowerCycles]
     read_celsius: Callable[[Drive], float | None]
     """By the kernel's sensor; None without one."""
-    ask_heat: Callable[[str], Heat]
+    query_thermal_state: Callable[[str], ThermalState]
     """By smartctl, at a path. Raises StillRunningError where the question hangs."""
     read_ends: Callable[[str], DriveEnds]
     read_content: Callable[[str], DriveContent]
@@ -192,7 +192,7 @@ def read_host() -> Host:
             ask_scsi_identity=ask_scsi_identity,
             read_power_cycles=read_power_cycles,
             read_celsius=read_celsius,
-            ask_heat=ask_heat,
+            query_thermal_state=query_thermal_state,
             read_ends=read_ends,
             read_content=read_content,
             read_file_system_uuid=read_file_system_uuid,

@@ -453,8 +453,8 @@ def measure(options: argparse.Namespace) -> int:
         raise
     except Exception as error:
         # The machine restarts for it, and the journal is in RAM.
-        from appliance.service.support import keep_crash
+        from appliance.service.support import store_crash
 
-        keep_crash(error)
+        store_crash(error)
         raise
     return 0

@@ -21,7 +21,7 @@ from appliance.drives.model import Drive
 from appliance.errors import StepFailedError
 
 _BLOCK = Path("/sys/class/block")
-_NOTES = Path("/run/kaltstart/hushed")
+_NOTES = Path("/run/kaltstart/flush-switches")
 """One file per drive."""
 _STOPS = ("manage_system_start_stop", "manage_runtime_start_stop", "manage_shutdown")
 _CACHE = "cache_type"
@@ -69,7 +69,7 @@ class FlushSwitches:
         return _NOTES / f"{self.inode}.json"
 
 
-def hush(drive: Drive) -> FlushSwitches | None:
+def prevent_stop(drive: Drive) -> FlushSwitches | None:
     """Arrange that `drive` is not stopped at power-off; None where that cannot be.
 
     Everything but the flush: see `suppress_flush`, to be called when the last flush has been sent.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.errors import RefusedError
-from appliance.machine.settings_file import keep_choice, read_kept_choice
+from appliance.machine.settings_file import read_setting, write_setting
 from appliance.phrases import N_
 from appliance.run import run
 from appliance.stick.partitions import DATA
@@ -79,20 +79,20 @@ def load_layout(layout: str) -> None:
     _define_shift_tab()  # it is Tab again
 
 
-def keep_layout(layout: str, *, folder: Path = DATA) -> None:
+def store_layout(layout: str, *, folder: Path = DATA) -> None:
     """Remember it for the next start. Raises OSError."""
-    keep_choice("keyboard", layout, folder=folder)
+    write_setting("keyboard", layout, folder=folder)
 
 
-def read_kept_layout(*, folder: Path = DATA) -> str:
+def read_stored_layout(*, folder: Path = DATA) -> str:
     """What was kept; the kernel's own where nothing was, or nothing that is known."""
-    return read_kept_choice("keyboard", LAYOUTS, otherwise=BUILT_IN, folder=folder)
+    return read_setting("keyboard", LAYOUTS, otherwise=BUILT_IN, folder=folder)
 
 
 def restore_layout() -> str:
     """Load what was kept; the layout that holds now. Raises StepFailedError or OSError."""
     _define_shift_tab()  # of the kernel's own layout, for which no program is started
-    kept = read_kept_layout()
+    kept = read_stored_layout()
     if kept != BUILT_IN:
         load_layout(kept)
     return kept

@@ -7,7 +7,7 @@ The choice is kept on the stick, beside the database.
 from pathlib import Path
 
 from appliance.errors import RefusedError
-from appliance.machine.settings_file import keep_choice, read_kept_choice
+from appliance.machine.settings_file import read_setting, write_setting
 from appliance.stick.partitions import DATA
 
 LANGUAGES = {"en": "English", "de": "Deutsch"}
@@ -15,14 +15,14 @@ BUILT_IN = "en"
 _NAME = "language"
 
 
-def keep_language(language: str, *, folder: Path = DATA) -> None:
+def store_language(language: str, *, folder: Path = DATA) -> None:
     """Remember it for the next start. Raises OSError."""
-    keep_choice(_NAME, language, folder=folder)
+    write_setting(_NAME, language, folder=folder)
 
 
-def read_kept_language(*, folder: Path = DATA) -> str:
+def read_stored_language(*, folder: Path = DATA) -> str:
     """What was kept; English where nothing was, or nothing that is known."""
-    return read_kept_choice(_NAME, LANGUAGES, otherwise=BUILT_IN, folder=folder)
+    return read_setting(_NAME, LANGUAGES, otherwise=BUILT_IN, folder=folder)
 
 
 def check_language(language: str) -> None:

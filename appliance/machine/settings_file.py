@@ -5,14 +5,14 @@ from collections.abc import Container
 from pathlib import Path
 
 
-def keep_choice(name: str, choice: str, *, folder: Path) -> None:
+def write_setting(name: str, choice: str, *, folder: Path) -> None:
     """Remember it for the next start. Raises OSError."""
     new = folder / f"{name}.new"
     new.write_text(f"{choice}\n")
     new.replace(folder / name)
 
 
-def read_kept_choice(name: str, known: Container[str], *, otherwise: str, folder: Path) -> str:
+def read_setting(name: str, known: Container[str], *, otherwise: str, folder: Path) -> str:
     """What was kept; `otherwise` where nothing was, or nothing that is known."""
     try:
         kept = (folder / name).read_text().strip()

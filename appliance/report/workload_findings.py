@@ -58,7 +58,7 @@ def find_workload_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]
     found.sort(key=lambda finding: finding.kind != "gain")
     for workload in workloads:
         found += _judge_states(workload)
-        found += _judge_heat(workload)
+        found += _judge_throttling(workload)
         found += _judge_proofs(workload)
     return tuple(found)
 
@@ -100,7 +100,7 @@ def _judge_states(workload: Workload) -> Iterable[Finding]:
             yield Finding("remark", step.label, f"{kind} {step.step.state}: {reason}.")
 
 
-def _judge_heat(workload: Workload) -> Iterable[Finding]:
+def _judge_throttling(workload: Workload) -> Iterable[Finding]:
     for step in workload.steps:
         for row in step.throttling:
             if row.sentence:

@@ -85,7 +85,7 @@ from appliance.service.open_stick import close_stick, open_stick, show_trouble
 from appliance.service.screen import Screen
 from appliance.service.stick_plan import check_stick_plan_again, find_stick_plan
 from appliance.service.stick_wait import PULLED, AwaitedStick
-from appliance.service.support import keep_crash
+from appliance.service.support import store_crash
 from appliance.stick.partitions import Stick
 from appliance.stick.root_device import keep_in_ram
 from appliance.store.connect import (
@@ -177,7 +177,7 @@ def _work_until_gone(appliance: "Appliance") -> None:
             _switch_off_if_asked(appliance.wait, appliance.awaited, appliance.host)
         else:
             appliance.pause_after_bug(error)
-            keep_crash(error)
+            store_crash(error)
         raise
 
 

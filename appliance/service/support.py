@@ -21,7 +21,7 @@ from appliance.store.connect import open_read_only
 from appliance.store.tables.events import select_newest_events
 
 CRASHES = DATA / "crashes"
-_KEPT_CRASHES = 5
+_MAX_CRASHES = 5
 _CRASH_BYTES = 256 << 10
 _CRASH_LINES = 2000
 _JOURNAL_LINES = 20_000
@@ -29,7 +29,7 @@ _EVENTS = 10_000
 _STATES = ("status.json", "drives.json")
 
 
-def keep_crash(error: Exception) -> None:
+def store_crash(error: Exception) -> None:
     """Leave what led to `error`, and the end of the journal, on kaltstart-data. Never raises.
 
     Only the newest few are kept, and none where the room is short.
@@ -51,7 +51,7 @@ def keep_crash(error: Exception) -> None:
         path.write_bytes(head + log[len(log) - min(len(log), _CRASH_BYTES - len(head)) :])
         for each in (path, CRASHES):
             sync_path(each)
-        for old in earlier[: 1 - _KEPT_CRASHES]:
+        for old in earlier[: 1 - _MAX_CRASHES]:
             old.unlink()
 
 

@@ -38,7 +38,7 @@ RESTORE_HINT = (
 """What a person can do with a damaged database."""
 DAMAGED_FILE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 """SQLite's codes for a file that is not what was written; all others may be true of a sound one."""
-_LET_GO = "stop what was started in a shell (sqlite3, a copy)"
+_UNLOCK_HINT = "stop what was started in a shell (sqlite3, a copy)"
 _PLUG_IN = "check that the stick is plugged in firmly and not full, and restart the machine"
 _OF_SEVERAL = bytes.fromhex("d9d505f920a163d7")
 """The end of a journal of several databases (sqlite.org/fileformat.html, "The Super-Journal"). None
@@ -250,7 +250,7 @@ def _advise(error: sqlite3.Error) -> str:
     if code in DAMAGED_FILE:
         return RESTORE_HINT
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-        return _LET_GO
+        return _UNLOCK_HINT
     if code == sqlite3.SQLITE_FULL:
         return "copy old results to a computer and delete them from kaltstart-data"
     if code == sqlite3.SQLITE_IOERR:
@@ -441,7 +441,7 @@ def find_stick_trouble(error: sqlite3.Error) -> StickError | None:
     if _is_busy(error):
         return StickError(
             "nothing can be stored: another program keeps the database locked",
-            hint=f"{_LET_GO}; what was stored is kept, and the campaign can go on from there "
+            hint=f"{_UNLOCK_HINT}; what was stored is kept, and the campaign can go on from there "
             "after a restart",
         )
     if not _is_of_the_stick(error):

@@ -121,7 +121,7 @@ def _bound_below(most: float, words: str) -> Bound:
     )
 
 
-def bound_heat(figure: Figure, limit_celsius: float | None) -> Figure:
+def bound_temperature(figure: Figure, limit_celsius: float | None) -> Figure:
     """The highest temperature; `limit_celsius` is the drive's own limit, if it names one."""
     if limit_celsius is None or figure.value is None:
         return figure

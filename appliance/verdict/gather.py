@@ -39,7 +39,12 @@ from appliance.store.tables.throttling import select_throttling
 from appliance.verdict import gather_surface, gather_verify
 from appliance.verdict.depth import Coverage, find_deepest
 from appliance.verdict.evidence import SURFACE_UNREAD, Evidence, Figure
-from appliance.verdict.figure_bounds import TimingContext, UnderWay, bound_figures, bound_heat
+from appliance.verdict.figure_bounds import (
+    TimingContext,
+    UnderWay,
+    bound_figures,
+    bound_temperature,
+)
 from appliance.verdict.gather_figures import (
     MB,
     MS_NS,
@@ -122,7 +127,7 @@ def _gather_drive(
         "given_up": _gather_given_up(drive),
         **_count_failed(steps),
         **counters,
-        "highest_celsius": _gather_heat(
+        "highest_celsius": _gather_temperature(
             select_highest_celsius(connection, campaign_id, drive.drive_id), health
         ),
         "slow_link": _gather_link(connection, campaign_id, drive),
@@ -183,12 +188,12 @@ def _gather_link(connection: sqlite3.Connection, campaign_id: int, drive: Judged
     return max(reversed(found), key=lambda each: each.value or 0.0)
 
 
-def _gather_heat(celsius: float | None, health: Sequence[HealthRow]) -> Figure:
+def _gather_temperature(celsius: float | None, health: Sequence[HealthRow]) -> Figure:
     if celsius is None:
         return Figure(None, "no reading in any step")
     limits = [row.limit_celsius for row in health if row.limit_celsius is not None]
     figure = Figure(celsius, "of the drive, and of the air around it")
-    return bound_heat(figure, limits[-1] if limits else None)
+    return bound_temperature(figure, limits[-1] if limits else None)
 
 
 def _gather_given_up(drive: JudgedDriveRow) -> Figure:
@@ -265,8 +270,8 @@ def _gather_steps(
         besides = [row.beside for row in rows]
         beside = max(besides, default=0)
         taken |= _set_aside_beside(taken, step, beside)
-        heat = [each.sentence for each in throttled if each.step_id == step.id]
-        taken |= _say_heat(taken, "; ".join(filter(None, heat)))
+        sentences = [each.sentence for each in throttled if each.step_id == step.id]
+        taken |= _add_throttling(taken, "; ".join(filter(None, sentences)))
         for name, figure in taken.items():
             origin: frozenset[int | str] = frozenset({step.workload_index})
             if name in _RATES.get(step.kind, ()):
@@ -302,12 +307,12 @@ def _set_aside_beside(taken: Mapping[str, Figure], step: StepRow, beside: int) -
     return set_aside(taken, _RATES.get(step.kind, ()), why=f"{others} being tested meanwhile")
 
 
-def _say_heat(taken: Mapping[str, Figure], said: str) -> dict[str, Figure]:
+def _add_throttling(taken: Mapping[str, Figure], sentence: str) -> dict[str, Figure]:
     """The timed figures of a step in which the drive slowed itself down, with that in words."""
     return {
-        name: replace(figure, detail="; ".join(filter(None, (figure.detail, said))))
+        name: replace(figure, detail="; ".join(filter(None, (figure.detail, sentence))))
         for name, figure in taken.items()
-        if said and LIMITS[name].is_timed and figure.value is not None
+        if sentence and LIMITS[name].is_timed and figure.value is not None
     }
 
 

@@ -16,7 +16,7 @@ from appliance.machine.language import LANGUAGES
 from appliance.phrases import N_, Phrase
 from appliance.samples.model import Result, Ticket
 from appliance.store.connect import open_database
-from appliance.store.tables.events import keep_phrases
+from appliance.store.tables.events import insert_phrases
 from appliance.store.tables.requests import Request, select_recent_requests, update_request
 from appliance.store.tables.steps import (
     ArrayCondition,
@@ -322,7 +322,7 @@ class FakeEngine:
             detail=tell(event, fields) if fields else detail,
             fields=json.dumps(fields) if fields else None,
         )
-        keep_phrases(self.connection, None, fields)
+        insert_phrases(self.connection, None, fields)
 
     def _insert_drive(self, drive: Drive) -> int:
         found = self.connection.execute(

@@ -14,7 +14,7 @@ from tests.tui.releasing import choose, release, started_plan
 from tests.tui.steps import answer, app_of, drawn, finish, press, settle, shown, text_of, type_text
 from tui.app import KaltstartApp
 from tui.plan.compose import ComposeDialog
-from tui.plan.saved_plans import KeptPlansDialog
+from tui.plan.saved_plans import SavedPlansDialog
 from tui.widgets.dialog import Ask
 
 pytestmark = pytest.mark.slow
@@ -107,7 +107,7 @@ async def test_a_plan_that_only_reads_is_loaded_and_started(engine: FakeEngine) 
         await settle(pilot)
         await press(pilot, "2", "l")
         await shown(pilot, "#plan-0")
-        assert isinstance(pilot.app.screen, KeptPlansDialog)
+        assert isinstance(pilot.app.screen, SavedPlansDialog)
         await press(pilot, "enter")
         await shown(pilot, "#start")
         assert "It only reads." in drawn(pilot)

@@ -12,7 +12,7 @@ import appliance
 from appliance.event_texts import list_fields
 from appliance.phrases import Phrase, join_phrases, list_phrases
 from appliance.store.connect import open_database
-from appliance.store.tables.events import insert_event, keep_phrases, select_phrases
+from appliance.store.tables.events import insert_event, insert_phrases, select_phrases
 
 _SLOW = Phrase("it took {number} s to answer", number=20)
 
@@ -84,7 +84,7 @@ def test_all_are_found_also_those_within_others() -> None:
 def test_what_a_stored_text_was_made_of_is_stored_once_for_each_campaign(tmp_path: Path) -> None:
     connection = open_database(tmp_path / "kaltstart.sqlite")
     for _ in range(2):
-        keep_phrases(connection, None, _SLOW, "plain")
+        insert_phrases(connection, None, _SLOW, "plain")
         insert_event(
             connection,
             campaign_id=None,
@@ -98,5 +98,5 @@ def test_what_a_stored_text_was_made_of_is_stored_once_for_each_campaign(tmp_pat
     phrases, last = select_phrases(connection)
     assert [each.text for each in phrases] == [_SLOW]
     assert select_phrases(connection, after=last) == ((), last)
-    keep_phrases(connection, None, Phrase("{a}", a=1))
+    insert_phrases(connection, None, Phrase("{a}", a=1))
     assert [each.words for each in select_phrases(connection, after=last)[0]] == ["{a}"]

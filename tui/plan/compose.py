@@ -160,7 +160,7 @@ class ComposeDialog(CampaignForm):
         elif mistakes:
             self._show_mistakes(mistakes)
         elif keep:
-            await self._keep_checked(composed)
+            await self._save_checked(composed)
         elif self.is_active:
             self._releasing = True
             # Not this worker: the user is asked, for as long as that takes.
@@ -169,7 +169,7 @@ class ComposeDialog(CampaignForm):
         else:
             problem.show("")  # to be pressed again: the user looks at a box over it
 
-    async def _keep_checked(self, composed: ComposedCampaign) -> None:
+    async def _save_checked(self, composed: ComposedCampaign) -> None:
         if self._keeping:
             return
         self._keeping = True

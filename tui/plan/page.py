@@ -21,7 +21,7 @@ from tui.model.status import PlannedDrive, StickPlan
 from tui.model.templates import Outline, Template, describe_templates, find_templates
 from tui.page import Page, entitle
 from tui.plan.compose import ComposeActions, ComposeDialog, FormCheck
-from tui.plan.saved_plans import keep_plan, load_plan
+from tui.plan.saved_plans import load_plan, save_plan
 from tui.plan.template_picker import TemplatesDialog, to_campaign
 from tui.port.releases import find_released, starts_installed
 from tui.roles import ACCENT, BAD, WARNING, paint, paint_keys
@@ -258,7 +258,7 @@ class PlanPage(Page):
         doing = ComposeActions(
             check=self._check,
             show_times=self._show_times,
-            keep=partial(keep_plan, app),
+            keep=partial(save_plan, app),
             release=self._release_composed,
         )
         composed = await self.app.push_screen_wait(

@@ -36,7 +36,7 @@ type Compose = Callable[[Outline, FormCheck], Awaitable[None]]
 """Lets the user adjust it in the form, and start what comes of it."""
 
 
-async def keep_plan(app: "KaltstartApp", composed: ComposedCampaign) -> str:
+async def save_plan(app: "KaltstartApp", composed: ComposedCampaign) -> str:
     """Have the engine keep it; what came of that."""
     toml = await app.call_port(partial(app.port.compose_plan, composed, released=False))
     if toml is None:
@@ -68,11 +68,11 @@ async def load_plan(app: "KaltstartApp", *, release: Release, compose: Compose) 
     if not names:
         app.say(_("No plan is saved on the stick. F3 saves one that you compose here."))
         return
-    number = await app.push_screen_wait(KeptPlansDialog(names))
+    number = await app.push_screen_wait(SavedPlansDialog(names))
     if number is None:
         return
     app.say(_("Checking ..."))
-    plan = await asyncio.to_thread(app.port.read_kept_plan, names[number])
+    plan = await asyncio.to_thread(app.port.read_saved_plan, names[number])
     app.say("")
     written = [
         [each for each in app.snapshot.drives if identity in each.raw_names]
@@ -145,7 +145,7 @@ async def _delete(app: "KaltstartApp", file_name: str, shown: str) -> None:
 _WIDTH = 60
 
 
-class KeptPlansDialog(Dialog[int]):
+class SavedPlansDialog(Dialog[int]):
     """The number of the chosen name, from 0."""
 
     AUTO_FOCUS = "Choice"

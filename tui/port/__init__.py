@@ -179,13 +179,13 @@ class Port:
         with suppress(OSError):
             (self.run / name_alive(self.terminal)).touch()
 
-    def read_kept(self) -> PageState:
+    def read_page_state(self) -> PageState:
         """What this terminal's interface left behind when it ended."""
         return self._page_state.read()
 
-    def keep(self, kept: PageState) -> None:
+    def write_page_state(self, state: PageState) -> None:
         """Leave something behind for the next one. In RAM, so it may be called anywhere."""
-        self._page_state.keep(kept)
+        self._page_state.write(state)
 
     def read_manual(self) -> tuple[str, ...]:
         """The manual's documents, in Markdown. Raises OSError or UnicodeDecodeError."""
@@ -311,11 +311,11 @@ class Port:
 
         return list_plans(self.run / "fat/plans")
 
-    def read_kept_plan(self, name: str) -> "SavedPlan":
+    def read_saved_plan(self, name: str) -> "SavedPlan":
         """One of them, with all that is wrong with it."""
-        from tui.port.plans import read_kept_plan  # noqa: PLC0415  # see DEFERRED
+        from tui.port.plans import read_saved_plan  # noqa: PLC0415  # see DEFERRED
 
-        return read_kept_plan(self.run / "fat/plans", name)
+        return read_saved_plan(self.run / "fat/plans", name)
 
     def outline_plan(self, toml: str, drives: Sequence[DriveRow]) -> Outline:
         """A kept plan without mistakes as the form takes it."""

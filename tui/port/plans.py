@@ -50,7 +50,7 @@ def list_plans(folder: Path) -> tuple[str, ...]:
         return ()
 
 
-def read_kept_plan(folder: Path, name: str) -> SavedPlan:
+def read_saved_plan(folder: Path, name: str) -> SavedPlan:
     """The plan in that file. Whatever is wrong with it is among its problems."""
     shown = one_line(name)
     try:

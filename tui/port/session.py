@@ -37,11 +37,11 @@ class PageStateFile:
         except (OSError, ValueError, LookupError, TypeError):
             return PageState()
 
-    def keep(self, kept: PageState) -> None:
+    def write(self, state: PageState) -> None:
         """Replace it."""
         with suppress(OSError):  # a trial on another machine: nothing comes back there
             new = self._path.with_suffix(".new")
-            new.write_text(json.dumps(asdict(kept)))
+            new.write_text(json.dumps(asdict(state)))
             new.replace(self._path)
 
 

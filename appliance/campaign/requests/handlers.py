@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from appliance.campaign.context import CampaignContext, take_back_departure
 from appliance.campaign.host import Host
 from appliance.campaign.log import record, record_step
-from appliance.campaign.requests.saved_plans import delete_plan, keep_plan
+from appliance.campaign.requests.saved_plans import delete_plan, save_plan
 from appliance.errors import KaltstartError, PlanError, RefusedError
 from appliance.phrases import N_, Phrase
 from appliance.store.connect import transaction
@@ -450,8 +450,8 @@ def _delete_report(asked: Asked, *, campaign_id: int) -> str:
     return asked.engine.delete_report(campaign_id)
 
 
-def _keep_plan(_: Asked, *, name: str, plan_toml: str, replace: bool) -> str:
-    return f"kept as {keep_plan(name, plan_toml, replace=replace)}"
+def _save_plan(_: Asked, *, name: str, plan_toml: str, replace: bool) -> str:
+    return f"kept as {save_plan(name, plan_toml, replace=replace)}"
 
 
 def _delete_plan(_: Asked, *, file_name: str) -> str:
@@ -506,7 +506,7 @@ HANDLERS: dict[str, Handler] = {
     Kind.REPORT: Handler(_report, writes_files=True),
     Kind.DELETE_REPORT: Handler(_delete_report, writes_files=True),
     Kind.MERGE: Handler(_merge),
-    Kind.KEEP_PLAN: Handler(_keep_plan, writes_files=True),
+    Kind.SAVE_PLAN: Handler(_save_plan, writes_files=True),
     Kind.DELETE_PLAN: Handler(_delete_plan, writes_files=True),
     Kind.DISMANTLE: Handler(_dismantle),
     Kind.LOCATE: Handler(_locate),

@@ -25,12 +25,12 @@ from appliance.machine.facts import (
     read_fixed,
     read_machine,
 )
-from appliance.machine.keyboard import BUILT_IN, LAYOUTS, keep_layout, load_layout, restore_layout
+from appliance.machine.keyboard import BUILT_IN, LAYOUTS, load_layout, restore_layout, store_layout
 from appliance.machine.language import (
     LANGUAGES,
     check_language,
-    keep_language,
-    read_kept_language,
+    read_stored_language,
+    store_language,
 )
 from appliance.phrases import N_, Phrase
 from appliance.run import run
@@ -60,7 +60,7 @@ class Machine:
             serial=stick.drive.identity,
         )
         self._keyboard = BUILT_IN
-        self._language = read_kept_language()
+        self._language = read_stored_language()
         self._fixed = read_fixed(
             firmware=context.this_boot.firmware,
             versions={
@@ -134,7 +134,7 @@ class Machine:
         load_layout(layout)
         self._keyboard = layout
         try:
-            keep_layout(layout)
+            store_layout(layout)
             said: str = Phrase(
                 N_("the keyboard is {layout}, now and at the next start"), layout=layout
             )
@@ -147,7 +147,7 @@ class Machine:
         check_language(language)
         self._language = language
         try:
-            keep_language(language)
+            store_language(language)
             said: str = Phrase(
                 N_("the language is {language}, now and at the next start"), language=language
             )

@@ -16,7 +16,7 @@ from appliance.units import printable, slug
 FOLDER = "plans"
 
 
-def keep_plan(name: str, text: str, *, replace: bool) -> str:
+def save_plan(name: str, text: str, *, replace: bool) -> str:
     """Write `text` as `plans/NAME.toml`; return that path.
 
     FAT tells upper from lower case nowhere: names are lower case, and one that another computer

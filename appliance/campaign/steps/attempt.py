@@ -310,7 +310,7 @@ class StepRun:
             transports={row.identity: drive.transport for row, drive in self.subject.members},
             hand=self._hand,
         )
-        for said in recorders.describe_heat():
+        for said in recorders.describe_throttling():
             record_step(self.context, self.step, "step-temperature", what=said)
         recorders.rest()
         self._recorders = recorders
@@ -657,7 +657,7 @@ class StepRun:
         place = self.place
         self.parts.store_due()
         if self._recorders:
-            self._recorders.check_heat()
+            self._recorders.check_temperature()
             place = replace(place, temperatures=self._recorders.temperatures)
         if self._workload:
             self._pace.look(self.context.host.clock.monotonic_s(), place.part, done, total)

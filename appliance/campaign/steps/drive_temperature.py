@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from appliance.campaign.host import Clock
-from appliance.drives.facts.temperature import Heat
+from appliance.drives.facts.temperature import ThermalState
 from appliance.samples.model import TemperatureSample
 from appliance.samples.throttling import Throttling
 
@@ -19,7 +19,7 @@ EVERY_S = 120.0
 
 
 @dataclass(slots=True)
-class AskedHeat:
+class QueriedTemperatures:
     """The drives of one step that are asked; for the thread that may wait for them."""
 
     paths: Mapping[str, str]
@@ -29,7 +29,7 @@ class AskedHeat:
     clock: Clock
     start_s: float
     """Where the step's recording goes on."""
-    ask_drive: Callable[[str], Heat]
+    ask_drive: Callable[[str], ThermalState]
     """At a path. Raises StillRunningError where the question hangs."""
     latest: dict[str, float] = field(default_factory=dict)
     """What each drive said last, in °C."""
@@ -61,19 +61,19 @@ class AskedHeat:
         for identity, path in self.paths.items():
             if identity in self._silent:
                 continue
-            heat = self.ask_drive(path)
-            if heat == Heat():
+            state = self.ask_drive(path)
+            if state == ThermalState():
                 self._silent.add(identity)
-            if heat.celsius is not None and identity in self.watched:
-                self.latest[identity] = heat.celsius
+            if state.celsius is not None and identity in self.watched:
+                self.latest[identity] = state.celsius
                 t_s = self.start_s + now_s - self._begun_s
-                self._samples.append(TemperatureSample(identity, t_s, heat.celsius))
-            if heat.throttling is not None:
+                self._samples.append(TemperatureSample(identity, t_s, state.celsius))
+            if state.throttling is not None:
                 before = self._counts.get(identity)
                 if before is not None:
-                    added = heat.throttling - before
+                    added = state.throttling - before
                     self._added[identity] = self._added.get(identity, Throttling()) + added
-                self._counts[identity] = heat.throttling
+                self._counts[identity] = state.throttling
 
     def take(self) -> tuple[tuple[TemperatureSample, ...], Mapping[str, Throttling]]:
         """The temperatures since the last take, and what came on top of each drive's counts."""

@@ -18,7 +18,7 @@ from appliance.drive_thread import DriveSilentError, DriveThread
 from appliance.drives.facts.power_cycles import PowerCycles, judge_coldness
 from appliance.drives.identity_query import AskedIdentity, ask_again
 from appliance.drives.model import Drive
-from appliance.drives.suppress_flush import FlushSwitches, hush
+from appliance.drives.suppress_flush import FlushSwitches, prevent_stop
 from appliance.errors import KaltstartError, StepFailedError
 from appliance.phrases import N_, Phrase
 from appliance.store.connect import transaction
@@ -90,29 +90,29 @@ class StepPower:
         if uncounted and self.context.host.power.can_wake():
             raise TooManyPowerActionsError(uncounted)
         before = self._read_power_cycles().count
-        hushed = self.hand.do(partial(hush, self.drive), _SWITCHES)
+        switches = self.hand.do(partial(prevent_stop, self.drive), _SWITCHES)
         try:
-            is_leaving = self._leave(campaign, part, write_last, hushed, cycles_before=before)
+            is_leaving = self._leave(campaign, part, write_last, switches, cycles_before=before)
         except BaseException:
             # The machine stays on: what is done on it next must be flushed and stopped as ever.
-            self._take_back(hushed)
+            self._take_back(switches)
             raise
         if is_leaving:
             self.context.host.power.wait_for_the_end()
-        self._take_back(hushed)
+        self._take_back(switches)
 
     def _leave(
         self,
         campaign: CampaignRow,
         part: str,
         write_last: Callable[[], None],
-        hushed: FlushSwitches | None,
+        switches: FlushSwitches | None,
         *,
         cycles_before: int | None,
     ) -> bool:
         """Ask for the power to go; False where a person stops it."""
         context, connection = self.context, self.context.connection
-        manner: Manner = "abrupt" if hushed else "orderly"
+        manner: Manner = "abrupt" if switches else "orderly"
         with transaction(connection):
             power_off_id = insert_power_off(
                 connection,
@@ -146,13 +146,13 @@ class StepPower:
         # Nothing can be reported, nor asked for: the database is closed by then.
         last = partial(self._write_last, write_last)
         with self.hand.unheard():
-            leave(context, partial(_go, context.host.power, last, hushed, self.hand))
+            leave(context, partial(_go, context.host.power, last, switches, self.hand))
         return True
 
-    def _take_back(self, hushed: FlushSwitches | None) -> None:
-        if hushed:
+    def _take_back(self, switches: FlushSwitches | None) -> None:
+        if switches:
             with suppress(DriveSilentError):  # it is put right at the next start, by its note
-                self.hand.do(hushed.take_back, _SWITCHES, must=True)
+                self.hand.do(switches.take_back, _SWITCHES, must=True)
 
     def _read_power_cycles(self) -> PowerCycles:
         asking = partial(self.context.host.drives.read_power_cycles, self.drive)
@@ -239,7 +239,7 @@ def describe_power_offs(rows: tuple[PowerOffRow, ...]) -> str:
 
 
 def _go(
-    power: Power, write_last: Callable[[], None], hushed: FlushSwitches | None, hand: DriveThread
+    power: Power, write_last: Callable[[], None], switches: FlushSwitches | None, hand: DriveThread
 ) -> None:
     """The stick is released: nothing can be stored any more.
 
@@ -248,8 +248,8 @@ def _go(
 
     def write_and_fall_silent() -> None:
         write_last()
-        if hushed:
-            hushed.suppress_flush()
+        if switches:
+            switches.suppress_flush()
 
     last = partial(hand.do, write_and_fall_silent, "the last write")
-    power.cut_power(last, abrupt=hushed is not None)
+    power.cut_power(last, abrupt=switches is not None)

@@ -6,9 +6,9 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from appliance.campaign.context import CampaignContext
-from appliance.campaign.steps.drive_temperature import AskedHeat
+from appliance.campaign.steps.drive_temperature import QueriedTemperatures
 from appliance.campaign.steps.target import OpenSubject
-from appliance.campaign.steps.temperature_limit import HeatWatch
+from appliance.campaign.steps.temperature_limit import TemperatureWatch
 from appliance.drive_thread import DriveThread
 from appliance.errors import blaming
 from appliance.samples.activity import ActivityRecorder
@@ -67,7 +67,7 @@ class StepRecorders:
             context, opened, health, transports=transports, start_s=start_s
         )
         watch = partial(
-            HeatWatch,
+            TemperatureWatch,
             {name: stat for name, stat in opened.stats.items() if name in self._drive_ids},
             max_celsius=max_celsius,
             own_limits={
@@ -79,12 +79,12 @@ class StepRecorders:
             start_s=start_s,
             clock=context.host.clock,
         )
-        self._heat = hand.do(watch, _SENSORS)
+        self._temperatures = hand.do(watch, _SENSORS)
 
     @property
     def temperatures(self) -> Mapping[str, float]:
         """What the drives said last, in °C by identity."""
-        return self._heat.latest
+        return self._temperatures.latest
 
     def _make_asked(
         self,
@@ -94,7 +94,7 @@ class StepRecorders:
         *,
         transports: Mapping[str, str],
         start_s: float,
-    ) -> AskedHeat:
+    ) -> QueriedTemperatures:
         """Drives that count how often they slowed down, and those that no sensor watches.
 
         The latter only if they told their temperature before the campaign, and not behind USB:
@@ -109,16 +109,18 @@ class StepRecorders:
         )
         asked = {name for name in self._drive_ids if transports.get(name) == "nvme"} | watched
         paths = {name: f"/dev/{opened.stats[name].parent.name}" for name in asked}
-        return AskedHeat(paths, watched, context.host.clock, start_s, context.host.drives.ask_heat)
+        return QueriedTemperatures(
+            paths, watched, context.host.clock, start_s, context.host.drives.query_thermal_state
+        )
 
     def ask_between_parts(self) -> None:
         """Ask the drives that have no sensor, if it is time to. Call it between parts."""
         if self._asked.is_due:
             self._hand.do(self._asked.ask, _ASKING)
 
-    def describe_heat(self) -> tuple[str, ...]:
+    def describe_throttling(self) -> tuple[str, ...]:
         """What is watched of each drive, in a sentence."""
-        return self._heat.describe(tuple(self._drive_ids))
+        return self._temperatures.describe(tuple(self._drive_ids))
 
     @contextmanager
     def guarding(self) -> Iterator[None]:
@@ -129,13 +131,13 @@ class StepRecorders:
         finally:
             self._is_guarding = False
 
-    def check_heat(self) -> None:
+    def check_temperature(self) -> None:
         """Raises StepFailedError where a drive has become too hot, within `guarding` only."""
         if not self._is_guarding:
             return
         # How hot it became is judged separately, and by the policy instead of the plan.
         with blaming("other" if self._is_planned_limit else "drive"):
-            self._heat.check()
+            self._temperatures.check()
 
     def rest(self) -> None:
         """Let drives cool that an earlier step has made too hot."""
@@ -145,12 +147,16 @@ class StepRecorders:
             for identity, drive_id in self._drive_ids.items()
             if (celsius := select_last_celsius(self._connection, campaign_id, drive_id)) is not None
         }
-        self._hand.do(partial(self._heat.rest, last, self._hand.tell), _SENSORS)
+        self._hand.do(partial(self._temperatures.rest, last, self._hand.tell), _SENSORS)
 
     @contextmanager
     def entered(self) -> Iterator[None]:
         """All at work. None stays at it, whatever becomes of what it looks at."""
-        recorders = [self._activity, self._heat.recorder, *([self._dirty] if self._dirty else ())]
+        recorders = [
+            self._activity,
+            self._temperatures.recorder,
+            *([self._dirty] if self._dirty else ()),
+        ]
         try:
             with ExitStack() as stack:
                 stack.enter_context(self._load)
@@ -177,7 +183,7 @@ class StepRecorders:
         connection, step_id = self._connection, self._step.id
         load, activity = self._load.take(), self._activity.take()
         asked, throttling = self._asked.take()
-        temperatures = (*self._heat.recorder.take(), *asked)
+        temperatures = (*self._temperatures.recorder.take(), *asked)
         dirty = self._dirty.take() if self._dirty else ()
 
         def insert() -> None:

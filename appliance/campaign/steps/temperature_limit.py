@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from appliance.campaign.host import Clock
-from appliance.campaign.steps.drive_temperature import AskedHeat
+from appliance.campaign.steps.drive_temperature import QueriedTemperatures
 from appliance.errors import StepFailedError
 from appliance.progress import Progress
 from appliance.samples.temperature import Sensor, TemperatureRecorder, find_sensor
@@ -24,7 +24,7 @@ _LOOK_EVERY_S = 5.0
 _POLL_S = 0.25
 
 
-class HeatWatch:
+class TemperatureWatch:
     """The temperatures of the drives of one step."""
 
     def __init__(
@@ -33,7 +33,7 @@ class HeatWatch:
         *,
         max_celsius: float | None,
         own_limits: Mapping[str, float],
-        asked: AskedHeat,
+        asked: QueriedTemperatures,
         start_s: float,
         clock: Clock,
     ) -> None:

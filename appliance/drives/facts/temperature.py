@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a drive tells of its heat when smartctl asks it. Reads only."""
+"""How hot a drive is, and how often that slowed it down, as smartctl reads it. Reads only."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ _DEADLINE_S = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Heat:
+class ThermalState:
     """What a drive answered."""
 
     celsius: float | None = None
@@ -21,23 +21,23 @@ class Heat:
     """Since it was made; None where it does not count."""
 
 
-def ask_heat(path: str) -> Heat:
+def query_thermal_state(path: str) -> ThermalState:
     """What it tells now; nothing where it cannot be asked. Raises StillRunningError."""
     try:
         said = run([*_COMMAND, path], check=False, timeout_s=_DEADLINE_S).stdout
     except StillRunningError:
         raise
     except KaltstartError:
-        return Heat()
-    return parse_heat(said)
+        return ThermalState()
+    return parse_thermal_state(said)
 
 
-def parse_heat(said: str) -> Heat:
+def parse_thermal_state(said: str) -> ThermalState:
     """The same from smartctl's output. Pure."""
     data = parse_answer(said)
     counts = {each.name: each.value for each in find_throttling(data)}
     told = "lightly_throttled" in counts
-    return Heat(
+    return ThermalState(
         find_celsius(data),
         Throttling(
             lightly=counts["lightly_throttled"],

@@ -65,7 +65,7 @@ def is_copy_due(connection: sqlite3.Connection) -> bool:
     return bool(samples - copied > database.stat().st_size // _PER_SAMPLE_BYTES)
 
 
-def keep_copy(connection: sqlite3.Connection, *, is_end: bool = False) -> str:
+def make_copy(connection: sqlite3.Connection, *, is_end: bool = False) -> str:
     """Copy the database beside itself; return why it was not, in words, or nothing.
 
     `is_end`: a campaign has ended, so however large it is. Raises OSError and sqlite3.Error.

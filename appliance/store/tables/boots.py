@@ -19,7 +19,7 @@ from appliance.store.rows import (
     read_rows,
     read_value,
 )
-from appliance.store.tables.events import keep_phrases
+from appliance.store.tables.events import insert_phrases
 
 _TIMES = (
     "boot_s", "firmware_s", "loader_s", "kernel_s", "initrd_s", "userspace_s", "session_s",
@@ -295,7 +295,7 @@ def update_attempt_failed(
         """,
         (max_attempts, reason, blame, cycle_id),
     )
-    _keep_phrases(connection, cycle_id, reason)
+    _insert_phrases(connection, cycle_id, reason)
 
 
 def update_cycle_failed(
@@ -306,7 +306,7 @@ def update_cycle_failed(
         "UPDATE cycle SET state = 'failed', reason = ?, blame = ? WHERE id = ?",
         (reason, blame, cycle_id),
     )
-    _keep_phrases(connection, cycle_id, reason)
+    _insert_phrases(connection, cycle_id, reason)
 
 
 def insert_sample(
@@ -337,7 +337,7 @@ def insert_sample(
             valid=1,
         )
     connection.execute("UPDATE cycle SET state = 'done', reason = '' WHERE id = ?", (cycle_id,))
-    _keep_phrases(connection, cycle_id, cold_reason)
+    _insert_phrases(connection, cycle_id, cold_reason)
 
 
 def knows_sample(connection: sqlite3.Connection, boot_id: str) -> bool:
@@ -372,12 +372,12 @@ def update_cold_proof(
                 cycle_id,
             ),
         )
-    _keep_phrases(connection, cycle_id, cold_reason)
+    _insert_phrases(connection, cycle_id, cold_reason)
 
 
-def _keep_phrases(connection: sqlite3.Connection, cycle_id: int, text: str) -> None:
+def _insert_phrases(connection: sqlite3.Connection, cycle_id: int, text: str) -> None:
     query = "SELECT campaign_id FROM cycle WHERE id = ?"
-    keep_phrases(connection, read_value(connection, int, query, cycle_id), text)
+    insert_phrases(connection, read_value(connection, int, query, cycle_id), text)
 
 
 def insert_start_up(

@@ -16,7 +16,7 @@ from appliance.store.rows import (
     read_rows,
     read_value,
 )
-from appliance.store.tables.events import keep_phrases
+from appliance.store.tables.events import insert_phrases
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +305,7 @@ def update_campaign_state(
         """,
         (state, reason, state, timestamp(), campaign_id),
     )
-    keep_phrases(connection, campaign_id, reason)
+    insert_phrases(connection, campaign_id, reason)
 
 
 def update_installed(
@@ -381,7 +381,7 @@ def update_drive_failed(
         """,
         (reason, blame, campaign_id, drive_id),
     )
-    keep_phrases(connection, campaign_id, reason)
+    insert_phrases(connection, campaign_id, reason)
 
 
 def update_wake_margin(

@@ -8,7 +8,7 @@ from appliance.caches.cooling import Cooling
 from appliance.phrases import N_
 from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
-from appliance.store.tables.events import keep_phrases
+from appliance.store.tables.events import insert_phrases
 
 _UNFINISHED = N_("the cooling was not finished")
 
@@ -69,4 +69,4 @@ def update_cooling(
                 cooling_id,
             ),
         )
-    keep_phrases(connection, campaign_id, cooling.reason)
+    insert_phrases(connection, campaign_id, cooling.reason)

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from appliance.phrases import KeptPhrase, list_phrases
+from appliance.phrases import StoredPhrase, list_phrases
 from appliance.store.clock import timestamp
 from appliance.store.rows import has_row, insert_row, read_row, read_value
 
@@ -38,10 +38,10 @@ def insert_event(
         detail=detail,
         fields=None if fields is None else json.dumps(fields),
     )
-    keep_phrases(connection, campaign_id, fields)
+    insert_phrases(connection, campaign_id, fields)
 
 
-def keep_phrases(connection: sqlite3.Connection, campaign_id: int | None, *texts: object) -> None:
+def insert_phrases(connection: sqlite3.Connection, campaign_id: int | None, *texts: object) -> None:
     """What those of `texts` were made of that know it; to be stored with them."""
     for phrase in list_phrases(texts):
         connection.execute(
@@ -55,12 +55,12 @@ def keep_phrases(connection: sqlite3.Connection, campaign_id: int | None, *texts
 
 def select_phrases(
     connection: sqlite3.Connection, *, after: int = 0
-) -> tuple[tuple[KeptPhrase, ...], int]:
+) -> tuple[tuple[StoredPhrase, ...], int]:
     """All that were stored behind the one numbered `after`, and the number of the last."""
     rows = connection.execute(
         "SELECT id, text, words, fields FROM phrase WHERE id > ? ORDER BY id", (after,)
     ).fetchall()
-    return tuple(KeptPhrase(*row[1:]) for row in rows), rows[-1][0] if rows else after
+    return tuple(StoredPhrase(*row[1:]) for row in rows), rows[-1][0] if rows else after
 
 
 def select_newest_detail(connection: sqlite3.Connection, event: str) -> str:

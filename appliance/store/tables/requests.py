@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from appliance.phrases import N_
 from appliance.store.rows import insert_row, read_row, read_rows
-from appliance.store.tables.events import keep_phrases
+from appliance.store.tables.events import insert_phrases
 
 _COLUMNS = "id, kind, payload, state, answer, exit_code"
 
@@ -35,7 +35,7 @@ class Kind(StrEnum):
     REPORT = ("report", N_("Report"))
     DELETE_REPORT = ("delete-report", N_("Deleting the report"))
     MERGE = ("merge", N_("Importing"))
-    KEEP_PLAN = ("keep-plan", N_("Saving the plan"))
+    SAVE_PLAN = ("keep-plan", N_("Saving the plan"))
     DELETE_PLAN = ("delete-plan", N_("Deleting the plan"))
     DISMANTLE = ("take-apart", N_("Dismantling"))
     LOCATE = ("locate", N_("Light"))
@@ -119,5 +119,5 @@ def update_request(
         "UPDATE request SET state = ?, answer = ?, exit_code = ? WHERE id = ? AND state = 'new'",
         (state, answer, exit_code, request_id),
     )
-    keep_phrases(connection, None, answer)
+    insert_phrases(connection, None, answer)
     return answered.rowcount > 0

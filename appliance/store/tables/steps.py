@@ -17,7 +17,7 @@ from appliance.store.rows import (
     read_rows,
     read_value,
 )
-from appliance.store.tables.events import keep_phrases
+from appliance.store.tables.events import insert_phrases
 
 _CACHE_COLUMNS = ("page_cache", "proof_reason", "ballast_bytes", "drive_state", "began_cold")
 
@@ -136,7 +136,7 @@ def update_step_ended(
         (state, reason, blame, timestamp(), step_id),
     )
     campaign_id = read_value(connection, int, "SELECT campaign_id FROM step WHERE id = ?", step_id)
-    keep_phrases(connection, campaign_id, reason)
+    insert_phrases(connection, campaign_id, reason)
 
 
 def insert_part(connection: sqlite3.Connection, step_id: int, name: str, *, results: int) -> None:

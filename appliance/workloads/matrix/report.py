@@ -105,7 +105,7 @@ def make_block(workload: Workload) -> BlockView:
                 FoldView(
                     summary=f"{step.label}: heat maps over file size and record size, MB/s",
                     heats=tuple(
-                        _make_heat(own, operation, everything=everything)
+                        _make_heat_map(own, operation, everything=everything)
                         for operation in operations
                         if any(cell.operation == operation for cell in own)
                     ),
@@ -190,7 +190,9 @@ def _make_line(step: StepFigures, operation: str, cells: Sequence[Cell]) -> Line
     )
 
 
-def _make_heat(cells: Sequence[Cell], operation: str, *, everything: Sequence[Cell]) -> HeatView:
+def _make_heat_map(
+    cells: Sequence[Cell], operation: str, *, everything: Sequence[Cell]
+) -> HeatView:
     own = {(c.size, c.record): c.figure for c in cells if c.operation == operation}
     rates = _rates([cell for cell in everything if cell.operation == operation])
     records = sorted({record for _, record in own}, key=size_key)

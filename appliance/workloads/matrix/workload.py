@@ -103,7 +103,7 @@ class MatrixWorkload(Workload):
         if bench.folder is None:
             # Otherwise what one part leaves in RAM is gone before the next one (see kept_open).
             self._held.enter_context(kept_open((target,)))
-        self._memory = _read_kept(bench.raw)
+        self._memory = _read_memory(bench.raw)
         given = {show_size(size): size for size in self._plan.file_sizes_bytes}
         if given:
             self._memory.sizes = given
@@ -301,7 +301,7 @@ def _wanted_bytes(name: str, free_ram_bytes: int) -> int:
     return int(free_ram_bytes * AUTOMATIC_SIZES[name]) // _MIB * _MIB
 
 
-def _read_kept(raw: Path) -> _Memory:
+def _read_memory(raw: Path) -> _Memory:
     try:
         stored = unseal((raw / _MEMORY).read_bytes())
         return _Memory(

@@ -17,7 +17,7 @@ FILE = "surface.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class KeptSlice:
+class StoredSlice:
     """One slice that was read."""
 
     part: str
@@ -39,7 +39,7 @@ class KeptSlice:
     """How many reads took about so many nanoseconds."""
 
 
-def keep_slice(folder: Path, kept: KeptSlice) -> None:
+def append_slice(folder: Path, kept: StoredSlice) -> None:
     """Append one slice; a line that was torn stays alone. Raises StickError.
 
     Before it is committed, `sync_slices` is to be called.
@@ -61,25 +61,25 @@ def sync_slices(folder: Path) -> None:
         sync_path(path)
 
 
-def load_slices(folder: Path) -> dict[str, KeptSlice]:
+def load_slices(folder: Path) -> dict[str, StoredSlice]:
     """All that were kept, by part, each as it was read last; some may not be stored as done."""
     try:
         lines = (folder / FILE).read_bytes().splitlines()
     except OSError:
         return {}
-    found: dict[str, KeptSlice] = {}
+    found: dict[str, StoredSlice] = {}
     for line in lines:
         try:
             values = unseal(line)
             values["latencies"] = {int(ns): count for ns, count in values["latencies"].items()}
-            kept = KeptSlice(**values)
+            kept = StoredSlice(**values)
         except (ValueError, TypeError, KeyError, AttributeError):
             continue
         found[kept.part] = kept
     return found
 
 
-def add_latencies(slices: dict[str, KeptSlice]) -> Counter[int]:
+def add_latencies(slices: dict[str, StoredSlice]) -> Counter[int]:
     """Of all slices together."""
     total: Counter[int] = Counter()
     for kept in slices.values():

@@ -21,9 +21,9 @@ from appliance.workloads.progress_meter import ProgressMeter
 from appliance.workloads.surface.drive import DirectDrive
 from appliance.workloads.surface.keys import SLICES, SurfacePlan, SurfaceVariant
 from appliance.workloads.surface.progress_log import (
-    KeptSlice,
+    StoredSlice,
     add_latencies,
-    keep_slice,
+    append_slice,
     load_slices,
     sync_slices,
 )
@@ -50,7 +50,7 @@ class SurfaceWorkload(Workload):
         self._plan = plan
         self._numbers = {part_name(number): number for number in range(SLICES)}
         self._slices: tuple[Piece, ...] = ()
-        self._kept: dict[str, KeptSlice] | None = None
+        self._kept: dict[str, StoredSlice] | None = None
         """By part, as the stick keeps them; None until it was asked."""
         self._opened = ExitStack()
         self._reader: SliceReader | None = None
@@ -129,8 +129,8 @@ class SurfaceWorkload(Workload):
         return draw_chunks(self._slices[number], sample=self._plan.sample, seed=seed)
 
     def _read_slice(
-        self, bench: Bench, part: str, kept: Mapping[str, KeptSlice]
-    ) -> tuple[PartResult, KeptSlice]:
+        self, bench: Bench, part: str, kept: Mapping[str, StoredSlice]
+    ) -> tuple[PartResult, StoredSlice]:
         number = self._numbers[part]
         this = self._slices[number]
         chunks = self._draw(number)
@@ -184,7 +184,7 @@ class SurfaceWorkload(Workload):
         )
         device_read_bytes = bench.read_counters().read_bytes - before
         rates = reading.tally.find_rates()
-        this_kept = KeptSlice(
+        this_slice = StoredSlice(
             part=part,
             size_bytes=bench.size_bytes,
             chunks=len(chunks),
@@ -199,7 +199,7 @@ class SurfaceWorkload(Workload):
             hopeless=reading.hopeless,
             latencies=dict(reading.tally.count_latencies()),
         )
-        keep_slice(bench.raw, this_kept)
+        append_slice(bench.raw, this_slice)
         cache = _judge(bench, reading.read_bytes, device_read_bytes)
         results = [
             Result(part, "app_read_bytes", reading.read_bytes, cache),
@@ -227,7 +227,7 @@ class SurfaceWorkload(Workload):
             notes=(*reading.notes, *self._explain_end(reading)),
             keep=partial(sync_slices, bench.raw),
         )
-        return result, this_kept
+        return result, this_slice
 
     def _explain_end(self, reading: Reading) -> tuple[str, ...]:
         if not reading.hopeless:
@@ -235,7 +235,7 @@ class SurfaceWorkload(Workload):
         allowed = format_size(self._plan.max_unreadable_bytes)
         return (f"more than {allowed} cannot be read: the rest is not read",)
 
-    def _open(self, bench: Bench, kept: Mapping[str, KeptSlice]) -> SliceReader:
+    def _open(self, bench: Bench, kept: Mapping[str, StoredSlice]) -> SliceReader:
         """The drive stays open from slice to slice."""
         if self._reader is None:
             drive = self._opened.enter_context(DirectDrive(Path(bench.device), poll=self._poll))
@@ -253,7 +253,7 @@ class SurfaceWorkload(Workload):
         if self._watch is not None:
             self._watch.repeat()
 
-    def _add_up(self, bench: Bench, kept: dict[str, KeptSlice]) -> PartResult:
+    def _add_up(self, bench: Bench, kept: dict[str, StoredSlice]) -> PartResult:
         """The figures over all slices that were read.
 
         Without the device's bytes: they stand with the slices, and each may stand once only.

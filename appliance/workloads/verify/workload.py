@@ -132,7 +132,7 @@ class VerifyWorkload(Workload):
                 blame="other",
             )
         # Not from the seed: what an earlier run has left must not pass for this one's.
-        self._memory = _read_kept(bench.raw) or _Memory(SystemRandom().getrandbits(64))
+        self._memory = _read_memory(bench.raw) or _Memory(SystemRandom().getrandbits(64))
         self._memory.save(bench.raw)
         self._pattern = Pattern(seed=self._plan.seed, run_id=self._memory.run_id)
         self._pieces = plan_pieces(bench.size_bytes, self._plan.size_bytes, seed=self._plan.seed)
@@ -407,7 +407,7 @@ def _explain(found: Found) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _read_kept(raw: Path) -> _Memory | None:
+def _read_memory(raw: Path) -> _Memory | None:
     try:
         kept = unseal((raw / _MEMORY).read_bytes())
         return _Memory(

@@ -23,7 +23,7 @@ from appliance.campaign.start import describe
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
 from appliance.campaign.this_boot import ThisBoot
 from appliance.drives.facts.power_cycles import PowerCycles
-from appliance.drives.facts.temperature import Heat
+from appliance.drives.facts.temperature import ThermalState
 from appliance.drives.identity_query import AskedIdentity
 from appliance.drives.model import Drive
 from appliance.drives.own_loader import OwnLoader
@@ -103,7 +103,7 @@ class World:
     counts: dict[str, int] = field(default_factory=dict)
     memory_errors: dict[str, str] = field(default_factory=dict)
     """What its memory has counted, as it is stored; empty: it does not count."""
-    heat: dict[str, Heat] = field(default_factory=dict)
+    thermal_states: dict[str, ThermalState] = field(default_factory=dict)
     """What a drive answers when it is asked how hot it is, by path."""
     celsius: dict[str, float] = field(default_factory=dict)
     count_source: str = "ATA attribute 12"
@@ -373,7 +373,7 @@ class World:
             ask_identity=self.ask_identity,
             ask_scsi_identity=lambda drive: self.shown.get(drive.serial),
             read_power_cycles=self.read_power_cycles,
-            ask_heat=lambda path: self.heat.get(path, Heat()),
+            query_thermal_state=lambda path: self.thermal_states.get(path, ThermalState()),
             read_celsius=lambda drive: self.celsius.get(drive.path),
             read_ends=self.read_ends,
             read_content=self.read_content,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from appliance.drives import suppress_flush
-from appliance.drives.suppress_flush import hush, restore_flush
+from appliance.drives.suppress_flush import prevent_stop, restore_flush
 from tests.unit.campaign.world import HDD
 
 _TEXTS = {
@@ -42,30 +42,30 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
 @pytest.mark.usefixtures("folder")
 def test_the_flush_is_left_possible_until_the_last_one(written: list[tuple[str, str]]) -> None:
-    hushed = hush(HDD)
-    assert hushed is not None
+    switches = prevent_stop(HDD)
+    assert switches is not None
     assert ("cache_type", "temporary write through") not in written
     assert ("manage_shutdown", "0") in written
-    hushed.suppress_flush()
+    switches.suppress_flush()
     assert written[-1] == ("cache_type", "temporary write through")
 
 
 @pytest.mark.usefixtures("folder")
 def test_all_is_taken_back_where_the_machine_stays_on(written: list[tuple[str, str]]) -> None:
-    hushed = hush(HDD)
-    assert hushed is not None
+    switches = prevent_stop(HDD)
+    assert switches is not None
     written.clear()
-    hushed.take_back()
+    switches.take_back()
     assert dict(written) == _TEXTS | {"cache_type": "temporary write back"}
 
 
 @pytest.mark.usefixtures("folder")
 def test_what_a_killed_engine_leaves_is_put_back_once(written: list[tuple[str, str]]) -> None:
-    hushed = hush(HDD)
-    assert hushed is not None
-    hushed.suppress_flush()
+    switches = prevent_stop(HDD)
+    assert switches is not None
+    switches.suppress_flush()
     written.clear()
-    assert restore_flush() == (hushed.folder,)
+    assert restore_flush() == (switches.folder,)
     assert dict(written) == _TEXTS | {"cache_type": "temporary write back"}
     assert restore_flush() == ()
 
@@ -78,7 +78,7 @@ def test_it_is_noted_before_the_first_switch_is_moved(monkeypatch: pytest.Monkey
         noted.append(len(list(suppress_flush._NOTES.glob("*.json"))))
 
     monkeypatch.setattr("appliance.sysfs.write_text", write_text)
-    hush(HDD)
+    prevent_stop(HDD)
     assert noted[0] == 1
 
 
@@ -86,9 +86,9 @@ def test_it_is_noted_before_the_first_switch_is_moved(monkeypatch: pytest.Monkey
 def test_what_the_engine_took_back_itself_is_not_put_back_again(
     written: list[tuple[str, str]],
 ) -> None:
-    hushed = hush(HDD)
-    assert hushed is not None
-    hushed.take_back()
+    switches = prevent_stop(HDD)
+    assert switches is not None
+    switches.take_back()
     written.clear()
     assert restore_flush() == ()
     assert written == []
@@ -97,7 +97,7 @@ def test_what_the_engine_took_back_itself_is_not_put_back_again(
 def test_a_drive_that_was_plugged_in_anew_keeps_its_own_switches(
     folder: Path, written: list[tuple[str, str]]
 ) -> None:
-    assert hush(HDD) is not None
+    assert prevent_stop(HDD) is not None
     written.clear()
     folder.rename(folder.with_name("before"))
     folder.mkdir()
@@ -112,18 +112,18 @@ def test_where_nothing_can_be_noted_nothing_is_moved(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(suppress_flush, "_NOTES", tmp_path / "file/notes")
-    assert hush(HDD) is None
+    assert prevent_stop(HDD) is None
     assert written == []
 
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("transport", ["nvme", "usb", "other"])
 def test_other_buses_know_no_such_power_off(written: list[tuple[str, str]], transport: str) -> None:
-    assert hush(replace(HDD, transport=transport)) is None
+    assert prevent_stop(replace(HDD, transport=transport)) is None
     assert written == []
 
 
 def test_a_kernel_that_offers_no_switches_is_believed(folder: Path) -> None:
     for name in _TEXTS:
         (folder / name).unlink()
-    assert hush(HDD) is None
+    assert prevent_stop(HDD) is None

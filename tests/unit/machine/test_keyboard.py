@@ -13,10 +13,10 @@ from appliance.errors import RefusedError, StepFailedError
 from appliance.machine import keyboard
 from appliance.machine.keyboard import (
     BUILT_IN,
-    keep_layout,
     load_layout,
-    read_kept_layout,
+    read_stored_layout,
     restore_layout,
+    store_layout,
 )
 from appliance.run import Finished
 
@@ -75,7 +75,7 @@ def test_shift_tab_is_a_key_of_its_own_once_the_engine_has_started(
 ) -> None:
     assert kernel.read_keys() == ["tab", "tab"]
     for kept in (BUILT_IN, "de"):
-        monkeypatch.setattr(keyboard, "read_kept_layout", lambda kept=kept: kept)
+        monkeypatch.setattr(keyboard, "read_stored_layout", lambda kept=kept: kept)
         assert restore_layout() == kept
         assert kernel.read_keys() == ["tab", "shift+tab"]
 
@@ -89,7 +89,7 @@ def test_shift_tab_stays_one_after_each_choice(kernel: _Kernel, layout: str) -> 
 def test_shift_tab_stays_one_if_the_kept_layout_cannot_be_loaded(
     kernel: _Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keyboard, "read_kept_layout", lambda: "de")
+    monkeypatch.setattr(keyboard, "read_stored_layout", lambda: "de")
     kernel.is_broken = True
     with pytest.raises(StepFailedError):
         restore_layout()
@@ -105,12 +105,12 @@ def test_a_console_that_refuses_it_keeps_its_layout(
 
 
 def test_a_layout_is_kept_and_a_strange_one_is_not_taken(tmp_path: Path) -> None:
-    assert read_kept_layout(folder=tmp_path) == BUILT_IN
-    keep_layout("de", folder=tmp_path)
-    assert read_kept_layout(folder=tmp_path) == "de"
+    assert read_stored_layout(folder=tmp_path) == BUILT_IN
+    store_layout("de", folder=tmp_path)
+    assert read_stored_layout(folder=tmp_path) == "de"
     for strange in (b"../x\n", b"\xff\xfe", b""):
         (tmp_path / "keyboard").write_bytes(strange)
-        assert read_kept_layout(folder=tmp_path) == BUILT_IN
+        assert read_stored_layout(folder=tmp_path) == BUILT_IN
 
 
 def test_an_unknown_layout_is_refused_before_anything_is_started() -> None:

@@ -527,7 +527,7 @@ class AnyOrder:
         yield target, "_BLOCK", folder / "block"
         yield file_system, "FOLDER", folder / "bench"
         yield suppress_flush, "_BLOCK", folder / "class"
-        yield suppress_flush, "_NOTES", folder / "hushed"
+        yield suppress_flush, "_NOTES", folder / "flush-switches"
         yield queue, "copy_when_due", _nothing
 
     def _list_boots(self) -> Iterator[tuple[object, str, object]]:
@@ -604,7 +604,7 @@ class AnyOrder:
         yield finish, "copy_database", _nothing
         for name in ("keep_in_ram", "store_conditions"):
             yield engine, name, _nothing
-        for name in ("keep_crash", "close_stick", "show_trouble"):
+        for name in ("store_crash", "close_stick", "show_trouble"):
             yield engine, name, _nothing
         yield Appliance, "_release_leftovers", lambda _: release_arrays(tell=ignore_progress)
         for name in ("close_guard", "note"):

@@ -22,7 +22,7 @@ from appliance.stick import fat
 from appliance.stick.partitions import Stick, hold_alone
 from appliance.store.checksums import DAMAGED
 from appliance.store.connect import open_database
-from appliance.store.maintenance.copies import find_copies, keep_copy, newest_event
+from appliance.store.maintenance.copies import find_copies, make_copy, newest_event
 from appliance.store.read.overview import select_events
 from appliance.store.tables.steps import insert_step
 from tests.databases import seal, spoil_page
@@ -213,7 +213,7 @@ def test_of_many_damaged_rows_the_first_are_named(stick: Opened) -> None:
 
 def test_why_there_is_no_copy_is_told_once(stick: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     said = ["a copy needs 30 MiB, and kaltstart-data has 3 MiB left"]
-    monkeypatch.setattr(database_copy, "keep_copy", lambda *_, **__: said[-1])
+    monkeypatch.setattr(database_copy, "make_copy", lambda *_, **__: said[-1])
     stick.open().close()
     stick.open().close()
     said.append("the database is damaged")
@@ -229,7 +229,7 @@ def test_a_copy_that_fails_keeps_nobody_from_starting(
     def fail(*_: object, **__: object) -> str:
         raise error
 
-    monkeypatch.setattr(database_copy, "keep_copy", fail)
+    monkeypatch.setattr(database_copy, "make_copy", fail)
     stick.open().close()
     assert ("no-copy", str(error), "warning") in stick.events()
 
@@ -276,7 +276,7 @@ def test_what_steps_left_that_are_lost_is_not_that_of_new_ones(
                 workload_index=0,
             )
         known = connection.execute("SELECT min(id) FROM step").fetchone()[0]
-        assert keep_copy(connection) == ""
+        assert make_copy(connection) == ""
         connection.execute("DELETE FROM step WHERE id > ?", (known,))
     raw = tmp_path / "raw"
     for name in (f"{known}", f"{known + 1}", "cycle-1", "cycle-9999", "notes of mine"):

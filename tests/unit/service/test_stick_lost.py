@@ -213,7 +213,7 @@ def test_a_stick_that_is_put_back_is_opened_again_and_nothing_starts_by_itself(
     monkeypatch.setattr(AwaitedStick, "is_gone", lambda _: gone[0])
     monkeypatch.setattr(AwaitedStick, "is_going", lambda _: gone[0])
     monkeypatch.setattr(AwaitedStick, "wait", wait)
-    monkeypatch.setattr(engine, "keep_crash", lambda _: None)
+    monkeypatch.setattr(engine, "store_crash", lambda _: None)
     monkeypatch.setattr(Appliance, "_advance", lambda appliance, _: pull(appliance))
     monkeypatch.setattr(Appliance, "work", work)
     with pytest.raises(_EndError):
@@ -234,7 +234,7 @@ def test_a_bug_is_still_a_bug(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     crashes: list[Exception] = []
-    monkeypatch.setattr(engine, "keep_crash", crashes.append)
+    monkeypatch.setattr(engine, "store_crash", crashes.append)
 
     def err(appliance: Appliance) -> None:
         appliance.connection.execute("SELECT 1 FROM absent")

@@ -10,7 +10,7 @@ import pytest
 from appliance.errors import StepFailedError, StickError
 from appliance.run import Finished
 from appliance.service import support
-from appliance.service.support import keep_crash, write_bundle
+from appliance.service.support import store_crash, write_bundle
 from appliance.store.connect import open_database
 from appliance.store.tables.events import insert_event
 
@@ -48,7 +48,7 @@ def _crash(said: str) -> None:
     try:
         raise ValueError(said)
     except ValueError as error:
-        keep_crash(error)
+        store_crash(error)
 
 
 def test_a_crash_leaves_what_led_to_it_and_the_end_of_the_journal(stick: Path) -> None:

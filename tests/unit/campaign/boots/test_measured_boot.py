@@ -136,14 +136,14 @@ def test_behind_its_sample_a_measured_boot_copies_the_database(booted: World) ->
         assert copied.execute("SELECT boot_s FROM boot_sample").fetchall() != []
 
 
-@pytest.mark.parametrize("failing", ["is_copy_due", "keep_copy"])
+@pytest.mark.parametrize("failing", ["is_copy_due", "make_copy"])
 def test_a_copy_that_cannot_be_made_costs_no_boot(
     booted: World, monkeypatch: pytest.MonkeyPatch, failing: str
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(database_copy, "keep_copy", fail)
+    monkeypatch.setattr(database_copy, "make_copy", fail)
     monkeypatch.setattr(database_copy, failing, fail)
     booted.measure()
     assert booted.states()[:2] == ["done", "armed"]

@@ -18,7 +18,7 @@ from appliance.campaign.silent_drives import SilentDrives
 from appliance.errors import PlanError, RefusedError, StepFailedError
 from appliance.machine import facts as machine_facts
 from appliance.machine import keyboard
-from appliance.machine.language import keep_language, read_kept_language
+from appliance.machine.language import read_stored_language, store_language
 from appliance.run import Finished
 from appliance.store.connect import SCHEMA_VERSION, open_database
 from appliance.store.read.overview import select_events
@@ -53,7 +53,7 @@ def machine(
     context: CampaignContext, started: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> Machine:
     kept: list[str] = []
-    monkeypatch.setattr(machine_module, "keep_layout", kept.append)
+    monkeypatch.setattr(machine_module, "store_layout", kept.append)
     return Machine(context, STICK)
 
 
@@ -112,7 +112,7 @@ def test_the_kept_keyboard_is_loaded_when_the_machine_starts(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(keyboard, "read_kept_layout", lambda: "de")
+    monkeypatch.setattr(keyboard, "read_stored_layout", lambda: "de")
     machine.restore_keyboard()
     machine.publish()
     assert [command[-1] for command in started] == ["de-latin1-nodeadkeys"]
@@ -132,7 +132,7 @@ def test_a_keyboard_that_cannot_be_loaded_is_noted_and_keeps_nothing_from_starti
     def fail(_: list[str]) -> Finished:
         raise error
 
-    monkeypatch.setattr(keyboard, "read_kept_layout", lambda: "de")
+    monkeypatch.setattr(keyboard, "read_stored_layout", lambda: "de")
     monkeypatch.setattr(keyboard, "run", fail)
     machine.restore_keyboard()
     machine.publish()
@@ -148,7 +148,7 @@ def test_a_stick_that_does_not_keep_the_keyboard_is_told(
     def full(_: str) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(machine_module, "keep_layout", full)
+    monkeypatch.setattr(machine_module, "store_layout", full)
     said = machine.set_keyboard("fr")
     assert said == "the keyboard is fr until power-off; not kept: No space left on device"
 
@@ -156,14 +156,14 @@ def test_a_stick_that_does_not_keep_the_keyboard_is_told(
 def test_a_language_is_kept_and_published(
     context: CampaignContext, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine_module, "keep_language", partial(keep_language, folder=tmp_path))
+    monkeypatch.setattr(machine_module, "store_language", partial(store_language, folder=tmp_path))
     said = machine.set_language("de")
     assert said == "the language is de, now and at the next start"
     published = json.loads((tmp_path / "run/machine.json").read_text())
     assert published["language"] == "de"
     assert published["language"] in published["languages"]
-    read = partial(read_kept_language, folder=tmp_path)
-    monkeypatch.setattr(machine_module, "read_kept_language", read)
+    read = partial(read_stored_language, folder=tmp_path)
+    monkeypatch.setattr(machine_module, "read_stored_language", read)
     Machine(context, STICK).publish()
     assert json.loads((tmp_path / "run/machine.json").read_text())["language"] == "de"
 
@@ -173,11 +173,11 @@ def test_an_unknown_language_is_refused_and_a_lost_one_is_english(
 ) -> None:
     with pytest.raises(RefusedError, match='no language "xx"; there are en, de'):
         machine.set_language("xx")
-    assert read_kept_language(folder=tmp_path) == "en"
+    assert read_stored_language(folder=tmp_path) == "en"
     (tmp_path / "language").write_bytes(b"\xff\n")
-    assert read_kept_language(folder=tmp_path) == "en"
+    assert read_stored_language(folder=tmp_path) == "en"
     (tmp_path / "language").write_text("xx\n")
-    assert read_kept_language(folder=tmp_path) == "en"
+    assert read_stored_language(folder=tmp_path) == "en"
 
 
 def test_a_stick_that_does_not_keep_the_language_is_told(
@@ -186,7 +186,7 @@ def test_a_stick_that_does_not_keep_the_language_is_told(
     def full(_: str) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(machine_module, "keep_language", full)
+    monkeypatch.setattr(machine_module, "store_language", full)
     said = machine.set_language("de")
     assert said == "the language is de until power-off; not kept: No space left on device"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from appliance.campaign.requests import saved_plans
-from appliance.campaign.requests.saved_plans import delete_plan, keep_plan
+from appliance.campaign.requests.saved_plans import delete_plan, save_plan
 from appliance.errors import RefusedError, StickError
 from appliance.plan.read import MAX_PLAN_BYTES
 
@@ -27,7 +27,7 @@ def fat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_plan_is_kept_under_a_name_that_fat_takes(fat: Path) -> None:
-    assert keep_plan("Rack 4: ../incoming", "version = 1\n", replace=False) == (
+    assert save_plan("Rack 4: ../incoming", "version = 1\n", replace=False) == (
         "plans/rack-4-incoming.toml"
     )
     assert (fat / "plans/rack-4-incoming.toml").read_text() == "version = 1\n"
@@ -35,11 +35,11 @@ def test_a_plan_is_kept_under_a_name_that_fat_takes(fat: Path) -> None:
 
 
 def test_a_plan_that_is_there_is_replaced_only_when_asked(fat: Path) -> None:
-    keep_plan("a", "one", replace=False)
+    save_plan("a", "one", replace=False)
     with pytest.raises(RefusedError, match=r"plans/a\.toml is there already"):
-        keep_plan("A", "two", replace=False)
+        save_plan("A", "two", replace=False)
     assert (fat / "plans/a.toml").read_text() == "one"
-    keep_plan("A", "two", replace=True)
+    save_plan("A", "two", replace=True)
     assert (fat / "plans/a.toml").read_text() == "two"
 
 
@@ -48,8 +48,8 @@ def test_the_case_of_a_name_makes_no_other_plan_of_it(name: str, fat: Path) -> N
     (fat / "plans").mkdir()
     (fat / "plans" / name).write_text("one")
     with pytest.raises(RefusedError, match=f"plans/{name} is there already"):
-        keep_plan("intake", "two", replace=False)
-    assert keep_plan("intake", "two", replace=True) == f"plans/{name}"
+        save_plan("intake", "two", replace=False)
+    assert save_plan("intake", "two", replace=True) == f"plans/{name}"
     assert [(each.name, each.read_text()) for each in (fat / "plans").iterdir()] == [(name, "two")]
     assert delete_plan(name) == f"plans/{name}"
 
@@ -57,7 +57,7 @@ def test_the_case_of_a_name_makes_no_other_plan_of_it(name: str, fat: Path) -> N
 def test_what_was_done_is_said_though_it_may_not_last(
     fat: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep_plan("a", "one", replace=False)
+    save_plan("a", "one", replace=False)
     sync = os.fsync
 
     def fail_on_folders(descriptor: int) -> None:
@@ -67,7 +67,7 @@ def test_what_was_done_is_said_though_it_may_not_last(
 
     monkeypatch.setattr(os, "fsync", fail_on_folders)
     with pytest.raises(StickError, match=r"kept as plans/b\.toml, but may not outlast"):
-        keep_plan("b", "two", replace=False)
+        save_plan("b", "two", replace=False)
     with pytest.raises(StickError, match=r"plans/a\.toml is gone, but may not outlast"):
         delete_plan("a.toml")
     assert [each.name for each in (fat / "plans").iterdir()] == ["b.toml"]
@@ -75,19 +75,19 @@ def test_what_was_done_is_said_though_it_may_not_last(
 
 def test_what_no_plan_can_be_is_not_kept(fat: Path) -> None:
     with pytest.raises(RefusedError, match="longer than"):
-        keep_plan("a", "#" * (MAX_PLAN_BYTES + 1), replace=False)
+        save_plan("a", "#" * (MAX_PLAN_BYTES + 1), replace=False)
     assert not (fat / "plans").exists()
 
 
 def test_a_folder_that_cannot_be_made_is_told(fat: Path) -> None:
     (fat / "plans").write_text("a file")
     with pytest.raises(StickError, match="cannot be written"):
-        keep_plan("a", "one", replace=False)
+        save_plan("a", "one", replace=False)
 
 
 def test_only_the_plan_that_is_named_is_removed(fat: Path) -> None:
-    keep_plan("a", "one", replace=False)
-    keep_plan("b", "two", replace=False)
+    save_plan("a", "one", replace=False)
+    save_plan("b", "two", replace=False)
     (fat / "plan.toml").write_text("three")
     (fat / "plans/notes.txt").write_text("four")
     assert delete_plan("a.toml") == "plans/a.toml"

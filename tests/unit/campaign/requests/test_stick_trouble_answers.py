@@ -82,7 +82,7 @@ def test_power_that_does_not_go_in_a_campaign_that_goes_on_is_told_as_well(
     [
         ("report", {"campaign_id": 1}, "write_report_again"),
         ("delete-report", {"campaign_id": 1}, "delete_report"),
-        ("keep-plan", {"name": "a", "plan_toml": "", "replace": False}, "keep_plan"),
+        ("keep-plan", {"name": "a", "plan_toml": "", "replace": False}, "save_plan"),
         ("delete-plan", {"file_name": "a.toml"}, "delete_plan"),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.drives.facts.temperature import Heat, parse_heat
+from appliance.drives.facts.temperature import ThermalState, parse_thermal_state
 from appliance.samples.health import Health
 from appliance.samples.throttling import Throttling
 from appliance.store.connect import open_database, transaction
@@ -52,7 +52,7 @@ def stored(machine: Machine) -> list[tuple[object, ...]]:
 
 def test_a_sas_drive_is_asked_between_parts(machine: Machine) -> None:
     tell_before(machine, 35.0)
-    machine.world.heat[HDD.path] = Heat(41.0)
+    machine.world.thermal_states[HDD.path] = ThermalState(41.0)
     machine.run()
     assert {step.state for step in machine.steps()} == {"done"}
     rows = machine.rows("SELECT DISTINCT drive_serial, celsius FROM temperatures")
@@ -63,10 +63,10 @@ def test_a_sas_drive_is_asked_between_parts(machine: Machine) -> None:
 
 def test_a_sas_drive_that_is_too_hot_ends_its_step(machine: Machine) -> None:
     tell_before(machine, 35.0)
-    machine.world.heat[HDD.path] = Heat(41.0)
+    machine.world.thermal_states[HDD.path] = ThermalState(41.0)
 
     def heat_up() -> None:
-        machine.world.heat[HDD.path] = Heat(61.0)
+        machine.world.thermal_states[HDD.path] = ThermalState(61.0)
         machine.world.now_s += 600
 
     machine.during["one"] = heat_up
@@ -81,7 +81,7 @@ def test_a_sas_drive_that_is_too_hot_ends_its_step(machine: Machine) -> None:
 
 def test_a_drive_that_never_told_its_temperature_is_not_asked(machine: Machine) -> None:
     tell_before(machine, None)
-    machine.world.heat[HDD.path] = Heat(41.0)
+    machine.world.thermal_states[HDD.path] = ThermalState(41.0)
     machine.run()
     assert machine.rows("SELECT * FROM temperatures") == []
 
@@ -91,20 +91,20 @@ def test_a_drive_that_tells_nothing_is_asked_once(
 ) -> None:
     asked: list[str] = []
 
-    def ask(path: str) -> Heat:
+    def ask(path: str) -> ThermalState:
         asked.append(path)
-        return Heat()
+        return ThermalState()
 
-    machine.world.access = replace(machine.world.access, ask_heat=ask)
+    machine.world.access = replace(machine.world.access, query_thermal_state=ask)
     machine.run()
     assert asked == [SSD.path]
 
 
 def test_what_came_on_top_in_a_step_is_stored_with_it(machine: Machine) -> None:
-    machine.world.heat[SSD.path] = Heat(70.0, Throttling(lightly=8, lightly_s=12))
+    machine.world.thermal_states[SSD.path] = ThermalState(70.0, Throttling(lightly=8, lightly_s=12))
 
     def throttle() -> None:
-        machine.world.heat[SSD.path] = Heat(
+        machine.world.thermal_states[SSD.path] = ThermalState(
             70.0, Throttling(lightly=9, lightly_s=15, heavily=1, heavily_s=4)
         )
 
@@ -114,20 +114,20 @@ def test_what_came_on_top_in_a_step_is_stored_with_it(machine: Machine) -> None:
 
 
 def test_a_drive_that_stayed_cool_has_a_row_of_zeros(machine: Machine) -> None:
-    machine.world.heat[SSD.path] = Heat(40.0, Throttling(lightly=8, lightly_s=12))
+    machine.world.thermal_states[SSD.path] = ThermalState(40.0, Throttling(lightly=8, lightly_s=12))
     machine.run()
     assert stored(machine) == [(SSD.serial, 0.0, 0.0, 0.0)]
 
 
 def test_a_drive_that_does_not_count_has_none(machine: Machine) -> None:
-    machine.world.heat[SSD.path] = Heat(40.0)
+    machine.world.thermal_states[SSD.path] = ThermalState(40.0)
     machine.run()
     assert stored(machine) == []
 
 
 def test_answers_of_real_drives() -> None:
-    assert parse_heat((ANSWER / "seagate-sas.json").read_text()) == Heat(29.0)
-    assert parse_heat("no JSON") == Heat()
+    assert parse_thermal_state((ANSWER / "seagate-sas.json").read_text()) == ThermalState(29.0)
+    assert parse_thermal_state("no JSON") == ThermalState()
 
 
 def test_the_sentence_says_how_often_and_for_how_long() -> None:

@@ -40,7 +40,7 @@ def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
         f"cut power {'abruptly' if world.was_abrupt else 'in order'}"
     )
     monkeypatch.setattr(suppress_flush, "_BLOCK", tmp_path / "class")
-    monkeypatch.setattr(suppress_flush, "_NOTES", tmp_path / "hushed")
+    monkeypatch.setattr(suppress_flush, "_NOTES", tmp_path / "flush-switches")
     return machine
 
 

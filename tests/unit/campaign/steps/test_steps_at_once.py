@@ -77,7 +77,7 @@ def make(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeM
 def power_cycled(make: MakeMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """The drives want a power-off before their second part; both have counted seven."""
     monkeypatch.setattr(suppress_flush, "_BLOCK", tmp_path / "class")
-    monkeypatch.setattr(suppress_flush, "_NOTES", tmp_path / "hushed")
+    monkeypatch.setattr(suppress_flush, "_NOTES", tmp_path / "flush-switches")
     machine = make(VerifyPlan(kind="verify", size_bytes=0, power_cycle=True))
     machine.cold_parts = frozenset({"two"})
     machine.world.counts |= {HDD.path: 7, SSD.path: 7}
@@ -676,7 +676,7 @@ def test_a_step_that_failed_before_its_power_off_is_not_begun_again_beside_the_n
 ) -> None:
     """The next one has written over what the first would read back."""
     monkeypatch.setattr(suppress_flush, "_BLOCK", tmp_path / "class")
-    monkeypatch.setattr(suppress_flush, "_NOTES", tmp_path / "hushed")
+    monkeypatch.setattr(suppress_flush, "_NOTES", tmp_path / "flush-switches")
     verify = VerifyPlan(kind="verify", size_bytes=0, power_cycle=True)
     machine = make(verify, verify)
     machine.cold_parts = frozenset({"two"})

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from appliance.store.connect import open_database
-from appliance.store.maintenance.copies import keep_copy
+from appliance.store.maintenance.copies import make_copy
 from tests.unit.store.maintenance.copied import say
 
 
@@ -16,6 +16,6 @@ def database(tmp_path: Path) -> Path:
     with closing(open_database(path)) as connection:
         for event in ("first", "second"):
             say(connection, event)
-            assert keep_copy(connection) == ""
+            assert make_copy(connection) == ""
         say(connection, "third")
     return path

@@ -26,7 +26,7 @@ from appliance.store.maintenance.copies import (
     find_better,
     find_copies,
     is_copy_due,
-    keep_copy,
+    make_copy,
     newest_event,
 )
 from tests.databases import seal, spoil_page
@@ -45,7 +45,7 @@ def test_the_older_copy_is_replaced(database: Path) -> None:
     copies = [database.with_name(f"kaltstart.copy-{number}.sqlite") for number in (1, 2)]
     assert [read_events(copy) for copy in copies] == [["first"], ["first", "second"]]
     with closing(open_database(database)) as connection:
-        keep_copy(connection)
+        make_copy(connection)
     assert [len(read_events(copy)) for copy in copies] == [3, 2]
 
 
@@ -99,7 +99,7 @@ def test_a_copy_that_cannot_even_be_decoded_is_replaced(database: Path) -> None:
     _turn(find_copies(database)[1], "NOT NULL")
     with closing(open_database(database)) as connection:
         is_copy_due(connection)
-        assert keep_copy(connection) == ""
+        assert make_copy(connection) == ""
     assert [len(read_events(copy)) for copy in find_copies(database)] == [1, 3]
 
 
@@ -116,7 +116,7 @@ def test_a_copy_there_is_no_room_for_is_not_begun_and_it_is_said_why(
     monkeypatch.setattr(copies, "os", SimpleNamespace(statvfs=lambda _: almost_full))
     before = _contents(database)
     with closing(open_database(database)) as connection:
-        said = keep_copy(connection)
+        said = make_copy(connection)
     assert re.fullmatch(r"a copy needs \d+ MiB, and kaltstart-data has \d+ MiB left", said)
     assert _contents(database) == before
 
@@ -132,7 +132,7 @@ def test_a_copy_that_power_cut_off_is_not_in_the_way_of_the_next_one(
 
     monkeypatch.setattr(os, "statvfs", tell_room)
     with closing(open_database(database)) as connection:
-        assert keep_copy(connection) == ""
+        assert make_copy(connection) == ""
     assert not cut.exists()
 
 
@@ -141,15 +141,15 @@ def test_a_large_database_is_copied_at_the_end_of_a_campaign_only(
 ) -> None:
     monkeypatch.setattr(copies, "_QUICK_BYTES", 0)
     with closing(open_database(database)) as connection:
-        assert "at the end of a campaign only" in keep_copy(connection)
-        assert keep_copy(connection, is_end=True) == ""
+        assert "at the end of a campaign only" in make_copy(connection)
+        assert make_copy(connection, is_end=True) == ""
 
 
 def test_no_copy_is_replaced_by_what_is_damaged(database: Path) -> None:
     spoil_page(database)
     before = _contents(database)
     with closing(open_database(database)) as connection:
-        assert "damaged" in keep_copy(connection)
+        assert "damaged" in make_copy(connection)
     assert _contents(database) == before
 
 
@@ -157,10 +157,10 @@ def test_no_copy_is_replaced_by_a_row_that_is_damaged(tmp_path: Path) -> None:
     path = tmp_path / "kaltstart.sqlite"
     with closing(make_database(path)) as connection:
         seal(connection, "boot_sample")
-        assert keep_copy(connection) == ""
+        assert make_copy(connection) == ""
         connection.execute("UPDATE boot_sample SET boot_s = boot_s + 1 WHERE cycle_id = 1")
         before = _contents(path)
-        assert "damaged" in keep_copy(connection)
+        assert "damaged" in make_copy(connection)
     assert _contents(path) == before
 
 
@@ -169,7 +169,7 @@ def test_a_copy_whose_last_number_is_spoilt_does_not_hold_more(database: Path) -
     assert misnumber(copies[1]) > 3
     with closing(open_database(database)) as connection:
         assert find_better(connection) == ()
-        assert keep_copy(connection) == ""
+        assert make_copy(connection) == ""
     assert [read_events(copy) for copy in copies] == [["first"], ["first", "second", "third"]]
 
 
@@ -178,13 +178,13 @@ def test_what_was_set_back_does_not_replace_what_holds_more(database: Path) -> N
     copies = find_copies(database)
     older = copies[0].read_bytes()
     with closing(open_database(database)) as connection:
-        assert keep_copy(connection) == ""
+        assert make_copy(connection) == ""
     database.write_bytes(older)
     before = _contents(database)
     with closing(open_database(database)) as connection:
         say(connection, "another one")
         assert find_better(connection) == (copies[0],)
-        assert keep_copy(connection).startswith("the copies beside the database hold more than it")
+        assert make_copy(connection).startswith("the copies beside the database hold more than it")
     assert _contents(database) == before
 
 
@@ -194,7 +194,7 @@ def test_no_copy_is_replaced_by_what_holds_less(database: Path) -> None:
     before = _contents(database)
     with closing(open_database(database)) as connection:
         say(connection, "ready")
-        said = keep_copy(connection)
+        said = make_copy(connection)
     assert said.startswith("the copies beside the database hold more than it")
     assert "kaltstart restore" in said
     assert _contents(database) == before
@@ -214,7 +214,7 @@ def test_copies_of_a_database_that_was_lost_are_kept_however_much_the_new_one_ho
         for number in range(9):
             say(connection, f"of the new one {number}")
         assert newest_event(find_copies(database)[1]) < number
-        said = keep_copy(connection)
+        said = make_copy(connection)
     assert said.startswith("kaltstart.copy-1.sqlite is of another database")
     assert "kaltstart merge" in said
     assert _contents(database) == before
@@ -230,7 +230,7 @@ def test_beside_one_kept_copy_of_another_database_its_own_is_renewed(database: P
         say(connection, "of the new one")
         for event in ("more of it", "even more", "and more"):
             say(connection, event)
-            assert keep_copy(connection) == ""
+            assert make_copy(connection) == ""
             assert read_events(own)[-1] == event
     assert other.read_bytes() == before
 
@@ -240,7 +240,7 @@ def test_a_damaged_line_at_the_end_of_a_copy_makes_it_no_other_databases(databas
         say(copy, "a second one, which power cut off")
         copy.commit()
     with closing(open_database(database)) as connection:
-        assert keep_copy(connection) == ""
+        assert make_copy(connection) == ""
     assert len(read_events(find_copies(database)[0])) == 3
 
 
@@ -250,12 +250,12 @@ def test_a_copy_is_due_behind_each_sample_of_a_small_database(
     path = tmp_path / "kaltstart.sqlite"
     with closing(make_database(path)) as connection:
         assert is_copy_due(connection)
-        keep_copy(connection)
+        make_copy(connection)
         assert not is_copy_due(connection), "nothing has come since"
         connection.execute("DELETE FROM boot_sample WHERE cycle_id = 1")
         say(connection, "without it")
-        keep_copy(connection)
-        keep_copy(connection)
+        make_copy(connection)
+        make_copy(connection)
         connection.execute(
             "INSERT INTO boot_sample SELECT 1, boot_id, at, boot_s, firmware_s, loader_s, kernel_s,"
             " initrd_s, userspace_s, session_s, io_quiet_s, read_bytes, read_ios, wake_skew_s,"
@@ -332,7 +332,7 @@ def test_a_copy_does_not_wait_for_ever_for_a_program_that_locks_the_database(
 
         monkeypatch.setattr(copies, "_find_older", lock)
         with pytest.raises(sqlite3.OperationalError, match="locked"):
-            keep_copy(connection)
+            make_copy(connection)
         other.execute("ROLLBACK")
     assert not database.with_name("copy.new").exists()
 

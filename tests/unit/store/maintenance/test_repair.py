@@ -13,7 +13,7 @@ import pytest
 from appliance.errors import StickError
 from appliance.store.checksums import DAMAGED, find_damaged
 from appliance.store.connect import open_database
-from appliance.store.maintenance.copies import check_whole, find_copies, keep_copy
+from appliance.store.maintenance.copies import check_whole, find_copies, make_copy
 from appliance.store.maintenance.repair import Mended, mend_rows
 from appliance.store.read.campaign import select_campaign
 from tests.databases import seal, spoil_page
@@ -52,7 +52,7 @@ def path(tmp_path: Path) -> Path:
 
 def _copy(path: Path) -> None:
     with closing(open_database(path)) as connection:
-        assert keep_copy(connection) == ""
+        assert make_copy(connection) == ""
 
 
 def _turn(path: Path, what: bytes, *, at: int = 0, bit: int = 0) -> None:

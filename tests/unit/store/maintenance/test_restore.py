@@ -15,7 +15,7 @@ from appliance.errors import StickError
 from appliance.stick import partitions as stick
 from appliance.store.connect import open_database
 from appliance.store.maintenance import restore
-from appliance.store.maintenance.copies import check_whole, find_copies, keep_copy
+from appliance.store.maintenance.copies import check_whole, find_copies, make_copy
 from appliance.store.maintenance.restore import restore_copy
 from tests.report.database import make_database
 from tests.unit.store.maintenance.copied import misnumber, read_events, say
@@ -49,7 +49,7 @@ def test_what_a_copy_waited_for_is_not_waited_for_any_more(tmp_path: Path) -> No
     state = "SELECT state, attempts FROM cycle ORDER BY id LIMIT 1"
     with closing(make_database(path)) as connection:
         connection.execute("UPDATE cycle SET state = 'armed', attempts = 2 WHERE id = 1")
-        assert keep_copy(connection) == ""
+        assert make_copy(connection) == ""
     _spoil(path)
     restore_copy(path)
     with closing(open_database(path)) as connection:
@@ -112,7 +112,7 @@ def test_of_two_copies_the_newer_one_is_taken_although_the_others_number_is_spoi
     database: Path,
 ) -> None:
     with closing(open_database(database)) as connection:
-        assert keep_copy(connection) == ""
+        assert make_copy(connection) == ""
     copies = find_copies(database)
     assert misnumber(copies[1]) > 3
     _spoil(database)

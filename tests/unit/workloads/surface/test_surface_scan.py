@@ -14,7 +14,7 @@ from appliance.workloads import progress_meter
 from appliance.workloads.base import Bench, PartResult, make_workload
 from appliance.workloads.surface import workload as surface
 from appliance.workloads.surface.keys import SLICES, SurfacePlan
-from appliance.workloads.surface.progress_log import FILE, KeptSlice, keep_slice, load_slices
+from appliance.workloads.surface.progress_log import FILE, StoredSlice, append_slice, load_slices
 from appliance.workloads.surface.slices import make_slices, part_name
 from appliance.workloads.surface.workload import WHOLE
 from tests.unit.workloads.stops import StoppedError, stop_after
@@ -170,7 +170,7 @@ def test_a_cut_costs_the_slice_that_was_under_way(tmp_path: Path) -> None:
 
 
 def test_a_slice_in_whose_line_a_bit_has_turned_is_in_no_figure(tmp_path: Path) -> None:
-    kept = KeptSlice(
+    kept = StoredSlice(
         part="000",
         size_bytes=4 << 20,
         chunks=1,
@@ -185,7 +185,7 @@ def test_a_slice_in_whose_line_a_bit_has_turned_is_in_no_figure(tmp_path: Path) 
         hopeless=False,
         latencies={9: 2, 100: 1},
     )
-    keep_slice(tmp_path, kept)
+    append_slice(tmp_path, kept)
     assert load_slices(tmp_path) == {"000": kept}
     whole = (tmp_path / FILE).read_bytes()
     for at in range(len(whole) - 1):
@@ -196,7 +196,7 @@ def test_a_slice_in_whose_line_a_bit_has_turned_is_in_no_figure(tmp_path: Path) 
 
 def test_after_a_hopeless_slice_nothing_more_is_read(tmp_path: Path) -> None:
     bench = make_surface_bench(tmp_path, 4 << 20, _Counters(4 << 20).count)
-    kept = KeptSlice(
+    kept = StoredSlice(
         part="000",
         size_bytes=4 << 20,
         chunks=1,
@@ -210,7 +210,7 @@ def test_after_a_hopeless_slice_nothing_more_is_read(tmp_path: Path) -> None:
         narrowing_s=1.0,
         hopeless=True,
     )
-    keep_slice(bench.raw, kept)
+    append_slice(bench.raw, kept)
     workload = make_workload(replace(_PLAN, max_unreadable_bytes=16384))
     workload.prepare(bench)
     finished = {"000": 3}
