@@ -42,7 +42,13 @@ from appliance.campaign.finish import delete_report, finish, write_report_again
 from appliance.campaign.host import Host
 from appliance.campaign.log import record, refuse
 from appliance.campaign.pending_pause import owe_pause, pay_pause, read_owed_pause
-from appliance.campaign.requests.handlers import HANDLERS, Accept, Asked, carry_out, name_stop
+from appliance.campaign.requests.handlers import (
+    HANDLERS,
+    Accept,
+    RequestContext,
+    carry_out,
+    name_stop,
+)
 from appliance.campaign.requests.machine import Machine
 from appliance.campaign.resume import describe_absence, resume_campaign
 from appliance.campaign.silent_drives import SilentDrives
@@ -755,14 +761,14 @@ class Appliance:
             if handler and handler.outlives_a_start:
                 self._answer(request)
             else:
-                asked = Asked(self.connection, self.host, request)
-                asked.decline(N_("the machine was restarted"), 3)
+                answering = RequestContext(self.connection, self.host, request)
+                answering.decline(N_("the machine was restarted"), 3)
 
     def _answer(self, request: Request) -> None:
         """Carry out one request; the answer is stored before anything lengthy begins."""
-        asked = Asked(self.connection, self.host, request, idle_engine=self)
+        answering = RequestContext(self.connection, self.host, request, idle_engine=self)
         try:
-            carry_out(asked)
+            carry_out(answering)
         except KaltstartError as error:
             # Of the other requests it says that nothing can be stored, so no answer either.
             if isinstance(error, StickError) and not (
@@ -771,7 +777,7 @@ class Appliance:
                 raise
             reasons = reasons_of(error)
             refuse(self, reasons)
-            asked.decline("\n".join(reasons), error.exit_code)
+            answering.decline("\n".join(reasons), error.exit_code)
 
     def start(self, plan_toml: str, accept: Accept) -> None:
         """A new campaign, as far as it goes in this boot."""

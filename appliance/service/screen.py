@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from appliance.campaign.console_keys import Keyboards, Listener
 from appliance.campaign.host import Host
-from appliance.campaign.requests.handlers import Wanted, answer_beside_campaign
+from appliance.campaign.requests.handlers import CampaignAction, answer_beside_campaign
 from appliance.campaign.status import Status, write_status
 from appliance.campaign.steps.attempt import (
     SkippedByPersonError,
@@ -124,7 +124,7 @@ class Screen:
         was looked at.
         """
         campaign_id = self._status.campaign_id
-        is_asked = self._answer_requests() in {Wanted.STOP, Wanted.PAUSE} or (
+        is_asked = self._answer_requests() in {CampaignAction.STOP, CampaignAction.PAUSE} or (
             campaign_id is not None and is_pause_asked(self._connection, campaign_id)
         )
         return is_asked or (self._listener is not None and self._listener.is_pressed())
@@ -152,10 +152,10 @@ class Screen:
         run = self._host.run
         return (run / "tui/ready").exists() and not any(run.glob("tui/starting-*"))
 
-    def _answer_requests(self, running: Collection[int] = ()) -> Wanted:
+    def _answer_requests(self, running: Collection[int] = ()) -> CampaignAction:
         self._look()
-        wanted = answer_beside_campaign(self._connection, self._host, running=running)
-        return Wanted.STOP if self.is_power_key_pressed() else wanted
+        action = answer_beside_campaign(self._connection, self._host, running=running)
+        return CampaignAction.STOP if self.is_power_key_pressed() else action
 
     def writing_progress(self) -> Callable[[str, int, int], None]:
         """What to call while reference systems are written; raises StoppedByPersonError."""
@@ -230,9 +230,9 @@ class Screen:
             if now_s - asked_s >= _POLL_S:
                 asked_s = now_s
                 match self._answer_requests(running):
-                    case Wanted.STOP:
+                    case CampaignAction.STOP:
                         raise StoppedByPersonError
-                    case Wanted.SKIP:
+                    case CampaignAction.SKIP:
                         raise SkippedByPersonError
             if what != shown or now_s - shown_s >= _SHOW_EVERY_S:
                 shown, shown_s = what, now_s

@@ -48,7 +48,7 @@ from appliance.verdict.figure_bounds import (
 from appliance.verdict.gather_figures import (
     MB,
     MS_NS,
-    Wanted,
+    FigureSource,
     excuse_skipped,
     find_worst,
     set_aside,
@@ -61,7 +61,7 @@ from appliance.workloads.surface.keys import SurfaceVariant
 from appliance.workloads.surface.slices import DEPTH, REQUEST_BYTES
 from appliance.workloads.verify.keys import VerifyVariant
 
-_FIO: Mapping[str, Wanted] = {
+_FIO: Mapping[str, FigureSource] = {
     "fio_seq_read_mb_s": (FioVariant(test="seq-read"), "bw_bytes_s", MB),
     "fio_seq_write_mb_s": (FioVariant(test="seq-write"), "bw_bytes_s", MB),
     "fio_rand_read_iops": (FioVariant(test="rand-read"), "iops", 1),
@@ -332,12 +332,12 @@ def _find_busy_shares(
 
 def _is_behind(part: Variant, name: str) -> bool:
     """Whether a figure was measured in a part: a slice, a stretch, a test."""
-    wanted = _FIO.get(name) or gather_verify.VARIANTS.get(name)
+    sources = _FIO.get(name) or gather_verify.VARIANTS.get(name)
     match part:
         case SurfaceVariant(slice=number):
-            return number is not None and wanted is None
+            return number is not None and sources is None
         case FioVariant() | VerifyVariant():
-            return wanted is not None and part.whole == wanted[0]
+            return sources is not None and part.whole == sources[0]
         case _:
             return False
 

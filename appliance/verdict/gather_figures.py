@@ -16,7 +16,7 @@ MB = 1_000_000
 MS_NS = 1_000_000
 _PAST_THE_CACHE = frozenset({"cold", "bypass"})
 
-type Wanted = tuple[Variant, str, float]
+type FigureSource = tuple[Variant, str, float]
 """Which metric of which variant a limit is about, and what one unit of the limit is in it."""
 
 
@@ -74,10 +74,10 @@ def set_aside(taken: Mapping[str, Figure], names: Iterable[str], *, why: str) ->
     }
 
 
-def take(rows: Sequence[FigureRow], wanted: Mapping[str, Wanted]) -> dict[str, Figure]:
+def take(rows: Sequence[FigureRow], sources: Mapping[str, FigureSource]) -> dict[str, Figure]:
     """Figures by their limits' names: only what is the drive's and counts."""
     taken = {}
-    for name, (variant, metric, unit) in wanted.items():
+    for name, (variant, metric, unit) in sources.items():
         own = [row for row in rows if (row.variant, row.metric) == (variant, metric)]
         if not own:
             # Of a buffered write there is a rate, with the flush at its end, and no latency.

@@ -19,11 +19,11 @@ from appliance.store.read.figures import FigureRow
 from appliance.store.tables.steps import StepRow, select_slices
 from appliance.verdict.depth import Coverage, share_of, sum_doubtful
 from appliance.verdict.evidence import Figure
-from appliance.verdict.gather_figures import MB, MS_NS, Wanted, set_aside, sum_metric, take
+from appliance.verdict.gather_figures import MB, MS_NS, FigureSource, set_aside, sum_metric, take
 from appliance.workloads.surface.keys import SurfaceVariant
 
 _WHOLE = SurfaceVariant()
-_SURFACE: Mapping[str, Wanted] = {
+_SURFACE: Mapping[str, FigureSource] = {
     "surface_mean_mb_s": (_WHOLE, "bw_bytes_s", MB),
     "surface_lat_p99_ms": (_WHOLE, "lat_p99_ns", MS_NS),
 }

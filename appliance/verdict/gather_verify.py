@@ -15,11 +15,11 @@ from appliance.store.tables.steps import StepRow
 from appliance.units import format_size
 from appliance.verdict.depth import Coverage, share_of, sum_doubtful
 from appliance.verdict.evidence import Figure
-from appliance.verdict.gather_figures import MB, Wanted, sum_metric, take
+from appliance.verdict.gather_figures import MB, FigureSource, sum_metric, take
 from appliance.workloads.verify.keys import READ, READ_COLD, WRITE, VerifyVariant
 
 _WRITE, _READ, _READ_COLD = map(VerifyVariant, (WRITE, READ, READ_COLD))
-VARIANTS: Mapping[str, Wanted] = {
+VARIANTS: Mapping[str, FigureSource] = {
     "verify_write_mb_s": (_WRITE, "bw_bytes_s", MB),
     "verify_read_mb_s": (_READ, "bw_bytes_s", MB),
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign.requests.handlers import Asked, carry_out
+from appliance.campaign.requests.handlers import RequestContext, carry_out
 from appliance.errors import KaltstartError
 from appliance.store.connect import open_database
 from appliance.store.tables.requests import select_new_requests
@@ -44,7 +44,7 @@ def _set(machine: Machine, assignment: str) -> None:
 def _command(
     machine: Machine, *words: str, running: Collection[int] | None = None
 ) -> tuple[int, str]:
-    """The exit code and what it says; meanwhile the engine answers, `running` as in `Asked`."""
+    """The exit code and output; the engine answers, `running` as in `RequestContext`."""
     process = subprocess.Popen(
         [sys.executable, "-c", _COMMAND, str(machine.world.path.parent), *words],
         stdout=subprocess.PIPE,
@@ -55,7 +55,7 @@ def _command(
     said = None
     while said is None:
         for request in select_new_requests(context.connection):
-            asked = Asked(context.connection, context.host, request, running=running)
+            asked = RequestContext(context.connection, context.host, request, running=running)
             try:
                 carry_out(asked)
             except KaltstartError as error:

@@ -24,7 +24,7 @@ from tests.tui.steps import (
     type_text,
 )
 from tui.app import KaltstartApp
-from tui.model.draft import ComposedCampaign, Mistake
+from tui.model.draft import DraftCampaign, Mistake
 from tui.page import Page
 from tui.plan.compose import ComposeDialog
 from tui.port import Port
@@ -179,9 +179,9 @@ async def test_it_is_told_as_soon_as_no_box_lies_over_the_form(
     may_answer = Gate()
     find_lost = Port.find_lost
 
-    def find_late(port: Port, toml: str, composed: ComposedCampaign) -> tuple[str, ...]:
+    def find_late(port: Port, toml: str, draft: DraftCampaign) -> tuple[str, ...]:
         may_answer.wait()
-        return find_lost(port, toml, composed)
+        return find_lost(port, toml, draft)
 
     monkeypatch.setattr(Port, "find_lost", find_late)
     async with KaltstartApp(engine.port()).run_test(size=(80, 40)) as pilot:
@@ -205,9 +205,9 @@ async def test_what_is_checked_meanwhile_takes_no_box_from_whoever_reads_it(
     may_answer = Gate()
     check_plan = Port.check_plan
 
-    def check_late(port: Port, composed: ComposedCampaign) -> tuple[Mistake, ...]:
+    def check_late(port: Port, draft: DraftCampaign) -> tuple[Mistake, ...]:
         may_answer.wait()
-        return check_plan(port, composed)
+        return check_plan(port, draft)
 
     keep(engine, "a.toml", _ALONE + _workload("selftest"))
     monkeypatch.setattr(Port, "check_plan", check_late)

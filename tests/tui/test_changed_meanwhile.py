@@ -12,7 +12,7 @@ from tests.tui.releasing import choose, go_on, started_plan
 from tests.tui.steps import drawn, finish, press, text_of
 from tests.tui.test_workload_keys import open_form, open_keys, set_key
 from tui.app import KaltstartApp
-from tui.model.draft import ComposedCampaign, Mistake
+from tui.model.draft import DraftCampaign, Mistake
 from tui.plan.all_keys import KeysDialog
 from tui.plan.compose import ComposeDialog
 from tui.plan.more_settings import MoreSettingsDialog
@@ -28,9 +28,9 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Until it is set, the plan is being checked."""
     opened, check_at_once = asyncio.Event(), PlanPage._check
 
-    async def check(page: PlanPage, composed: ComposedCampaign) -> Sequence[Mistake]:
+    async def check(page: PlanPage, draft: DraftCampaign) -> Sequence[Mistake]:
         await opened.wait()
-        return await check_at_once(page, composed)
+        return await check_at_once(page, draft)
 
     monkeypatch.setattr(PlanPage, "_check", check)
     return opened
@@ -102,11 +102,11 @@ async def test_nothing_starts_where_the_form_was_used_between_two_releases(
 ) -> None:
     released = asyncio.Event()
 
-    async def release_all(_page: PlanPage, _composed: ComposedCampaign) -> str:
+    async def release_all(_page: PlanPage, _draft: DraftCampaign) -> str:
         await released.wait()
         return ""
 
-    monkeypatch.setattr(PlanPage, "_release_composed", release_all)
+    monkeypatch.setattr(PlanPage, "_release_draft", release_all)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         form = await open_form(pilot, "space")
         await go_on(pilot)

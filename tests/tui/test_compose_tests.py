@@ -23,7 +23,7 @@ from tests.tui.steps import (
     type_text,
 )
 from tui.app import KaltstartApp
-from tui.model.draft import ComposedCampaign, Mistake
+from tui.model.draft import DraftCampaign, Mistake
 from tui.plan.compose import ComposeDialog
 from tui.plan.page import PlanPage
 from tui.port import Port
@@ -251,7 +251,7 @@ async def test_leaving_while_the_plan_is_checked_starts_nothing(
 ) -> None:
     may_end = asyncio.Event()
 
-    async def check(_: PlanPage, composed: ComposedCampaign) -> Sequence[Mistake]:
+    async def check(_: PlanPage, draft: DraftCampaign) -> Sequence[Mistake]:
         await may_end.wait()
         return ()
 
@@ -271,7 +271,7 @@ async def test_leaving_while_the_plan_is_checked_starts_nothing(
 async def test_a_bug_in_the_check_is_told_and_the_form_stays(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_: Port, composed: ComposedCampaign) -> tuple[Mistake, ...]:
+    def fail(_: Port, draft: DraftCampaign) -> tuple[Mistake, ...]:
         raise ZeroDivisionError("oh")
 
     monkeypatch.setattr(Port, "check_plan", fail)

@@ -262,5 +262,5 @@ async def test_a_label_is_typed_in_the_form_and_comes_back_with_the_plan(
             {"serial": HDD.serial, "role": "target", "label": "bay 3, [b]12"}
         ]
         await press(pilot, "escape")
-        outline = app_of(pilot).port.outline_plan(text, app_of(pilot).snapshot.drives)
-        assert dict(outline.labels) == {HDD.serial: "bay 3, [b]12"}
+        state = app_of(pilot).port.parse_form_state(text, app_of(pilot).snapshot.drives)
+        assert dict(state.labels) == {HDD.serial: "bay 3, [b]12"}

@@ -18,7 +18,7 @@ from tests.plan_examples import (
     names_of,
     plan_examples,
 )
-from tui.model.draft import ComposedCampaign
+from tui.model.draft import DraftCampaign
 from tui.model.drives import DriveRow
 from tui.port.compose import compose_text
 from tui.port.plans import release_in
@@ -45,12 +45,12 @@ def read_example(path: Path) -> PlanExample:
     )
 
 
-def compose(example: PlanExample) -> ComposedCampaign:
+def compose(example: PlanExample) -> DraftCampaign:
     """The same as the user puts it together in the form."""
     drives = tuple(
         make_drive(each.get("serial", ""), each.get("wwn", "")) for each in example.drives
     )
-    return ComposedCampaign(
+    return DraftCampaign(
         name="any",
         drives=drives,
         roles={
@@ -121,10 +121,10 @@ def test_so_it_does_for_the_plans_of_the_fixtures(path: Path) -> None:
 
 def check_releases(example: PlanExample) -> None:
     """Form and checks agree, and nothing else is released by what the form makes of it."""
-    composed = compose(example)
-    text = compose_text(composed, released=False)
+    draft = compose(example)
+    text = compose_text(draft, released=False)
     asked_for = find_asked_for(text)
-    released = tuple(each.raw_identity for each in find_released(composed))
+    released = tuple(each.raw_identity for each in find_released(draft))
     assert {*released} == asked_for == example.written
-    assert find_asked_for(compose_text(composed)) == set()
-    assert parse_plan(release_in(text, released)) == parse_plan(compose_text(composed))
+    assert find_asked_for(compose_text(draft)) == set()
+    assert parse_plan(release_in(text, released)) == parse_plan(compose_text(draft))

@@ -165,9 +165,9 @@ async def test_every_key_goes_through_the_form_and_its_page_unchanged(
         for key in keys:
             for value in vary(key):
                 toml = plan_with(kind, {**COMPANIONS.get(key.name, {}), key.name: value})
-                outline = port.outline_plan(toml, drives)
-                row.fill(outline.template.tests[kind])
-                on = outline.template.tests[kind].get("on", ())
+                state = port.parse_form_state(toml, drives)
+                row.fill(state.template.tests[kind])
+                on = state.template.tests[kind].get("on", ())
                 row.take_place(on if isinstance(on, tuple) else (str(on),))
                 assert port.find_lost(toml, form._read()) == (), f"{toml}\n{row.read()}"
                 # As all of its fields hold it; opening the page each time would take minutes.

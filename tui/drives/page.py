@@ -171,7 +171,7 @@ class DrivesPage(Page):
     async def _inspect(self, *, is_unasked: bool) -> None:
         # Not loaded for the first page, which must come up soon.
         from tui.model.inspection import find_inspection  # noqa: PLC0415
-        from tui.start.start import start_composed  # noqa: PLC0415
+        from tui.start.start import start_draft  # noqa: PLC0415
 
         app = self.kaltstart
         try:
@@ -193,7 +193,7 @@ class DrivesPage(Page):
                 self._said_of = app.message, _list_offers(app.snapshot)
                 return
             if self.is_current and await self._ask(inspection):
-                await start_composed(app, inspection.campaign)
+                await start_draft(app, inspection.campaign)
         finally:
             self._inspecting = False
 

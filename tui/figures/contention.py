@@ -10,7 +10,7 @@ from tui.language import _
 from tui.model.engine_words import say
 
 
-class Said(NamedTuple):
+class ContentionSentence(NamedTuple):
     """One sentence."""
 
     subject: str
@@ -19,7 +19,7 @@ class Said(NamedTuple):
     is_remark: bool
 
 
-def describe_contention(said: Sequence[Said], width: int) -> list[str]:
+def describe_contention(said: Sequence[ContentionSentence], width: int) -> list[str]:
     """A block with all sentences, or none."""
     if not said:
         return []

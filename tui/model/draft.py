@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign as composed on the screen, and the result of the plan's checks. Pure data."""
+"""A campaign as drafted on the screen, and the result of the plan's checks. Pure data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,8 +20,8 @@ BOOT_KEYS = ("cycles", "power", "mode", "boot_set", "charts")
 
 
 @dataclass(frozen=True, slots=True)
-class ComposedCampaign:
-    """What was composed."""
+class DraftCampaign:
+    """What the form holds."""
 
     name: str
     drives: tuple[DriveRow, ...]

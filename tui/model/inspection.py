@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tui.charset import shorten, shorten_name
 from tui.language import _
-from tui.model.draft import ComposedCampaign, PlanTable
+from tui.model.draft import DraftCampaign, PlanTable
 from tui.model.drives import DriveRow
 from tui.model.engine_words import say
 
@@ -27,9 +27,9 @@ class Inspection:
     """With the reason."""
 
     @property
-    def campaign(self) -> ComposedCampaign:
+    def campaign(self) -> DraftCampaign:
         """As a campaign; there must be drives."""
-        return ComposedCampaign(
+        return DraftCampaign(
             name=_("incoming inspection"),
             drives=self.drives,
             roles={each.raw_identity: "target" for each in self.drives},

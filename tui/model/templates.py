@@ -161,7 +161,7 @@ def _make_array(usable: Sequence[DriveRow]) -> Template:
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class FormState:
     """What the form is filled in with."""
 
     template: Template

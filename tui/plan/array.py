@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The array of a composed campaign: a line of the form, and a page of its settings.
+"""The array of a draft: a line of the form, and a page of its settings.
 
 Owns what the modes and the kernel's own values mean; the keys are the plan's.
 """

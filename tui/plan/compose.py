@@ -9,17 +9,17 @@ from textual import events
 from textual.binding import Binding, BindingType
 
 from tui.language import _
-from tui.model.draft import ComposedCampaign, Mistake, PlanTable
+from tui.model.draft import DraftCampaign, Mistake, PlanTable
 from tui.model.drives import DriveRow
 from tui.model.more_settings import MoreSettings
-from tui.model.templates import Outline, Template
+from tui.model.templates import FormState, Template
 from tui.plan.all_keys import KeysDialog
 from tui.plan.form import CampaignForm
 from tui.plan.workload_row import WorkloadRow
 from tui.widgets.dialog import CHANGED
 from tui.widgets.line import Line
 
-type FormCheck = Callable[[ComposedCampaign | None], Awaitable[bool]]
+type FormCheck = Callable[[DraftCampaign | None], Awaitable[bool]]
 """Whether that is all of the kept plan it was begun with; None: it does not even make a plan."""
 
 
@@ -27,13 +27,13 @@ type FormCheck = Callable[[ComposedCampaign | None], Awaitable[bool]]
 class ComposeActions:
     """What the form leaves to others."""
 
-    check: Callable[[ComposedCampaign], Awaitable[Sequence[Mistake]]]
+    check: Callable[[DraftCampaign], Awaitable[Sequence[Mistake]]]
     """What the plan's own checks have against it."""
-    show_times: Callable[[ComposedCampaign], None]
+    show_times: Callable[[DraftCampaign], None]
     """Shows how long each of its steps takes."""
-    keep: Callable[[ComposedCampaign], Awaitable[str]]
+    keep: Callable[[DraftCampaign], Awaitable[str]]
     """Saves it on the stick, and says where; empty if the user did not want to."""
-    release: Callable[[ComposedCampaign], Awaitable[str]]
+    release: Callable[[DraftCampaign], Awaitable[str]]
     """Has each drive released that it writes to; why that was not done, or empty."""
 
 
@@ -53,7 +53,7 @@ class ComposeDialog(CampaignForm):
         can_wake: bool,
         more_settings: MoreSettings,
         template: Template | None = None,
-        kept: Outline | None = None,
+        kept: FormState | None = None,
         fits: FormCheck | None = None,
     ) -> None:
         """Begun with nothing, a template, or a kept plan: then with what says whether it `fits`."""
@@ -75,9 +75,9 @@ class ComposeDialog(CampaignForm):
             self.query_one("#problem", Line).show(_("Checking ..."))
             self.app.run_worker(flow, group="check", exit_on_error=False)
 
-    async def _leave_unless(self, fits: FormCheck, composed: ComposedCampaign | None) -> None:
+    async def _leave_unless(self, fits: FormCheck, draft: DraftCampaign | None) -> None:
         """What the form cannot show must not be lost by keeping what it does show."""
-        fitting = await fits(composed)
+        fitting = await fits(draft)
         # Until it is known to be all of it, nothing of it is kept or started.
         self._checking = not fitting
         if self.is_attached:
@@ -122,8 +122,8 @@ class ComposeDialog(CampaignForm):
         row = event.row
 
         async def check(table: PlanTable) -> Sequence[Mistake]:
-            composed = self._read(only=row.shorten(table))
-            found = await self._doing.check(composed)
+            draft = self._read(only=row.shorten(table))
+            found = await self._doing.check(draft)
             return [each for each in found if each.table == "workload"]
 
         self.app.push_screen(KeysDialog(row, check), row.take)
@@ -144,10 +144,10 @@ class ComposeDialog(CampaignForm):
             flow = self._check_and_leave(self._read(), keep=keep)
             self.app.run_worker(flow, group="check", exit_on_error=False)
 
-    async def _check_and_leave(self, composed: ComposedCampaign, *, keep: bool) -> None:
+    async def _check_and_leave(self, draft: DraftCampaign, *, keep: bool) -> None:
         problem = self.query_one("#problem", Line)
         try:
-            mistakes = await self._doing.check(composed)
+            mistakes = await self._doing.check(draft)
         except Exception:
             problem.show(_("Internal error: the plan could not be checked."))
             raise
@@ -155,46 +155,46 @@ class ComposeDialog(CampaignForm):
             self._checking = False
         if not self.is_current:
             return  # the user left meanwhile
-        if not self._still_shows(composed):
+        if not self._still_shows(draft):
             problem.show(_(CHANGED))  # the mistakes may be those of other rows too
         elif mistakes:
             self._show_mistakes(mistakes)
         elif keep:
-            await self._save_checked(composed)
+            await self._save_checked(draft)
         elif self.is_active:
             self._releasing = True
             # Not this worker: the user is asked, for as long as that takes.
-            flow = self._leave_released(composed)
+            flow = self._leave_released(draft)
             self.app.run_worker(flow, group="release", exit_on_error=False)
         else:
             problem.show("")  # to be pressed again: the user looks at a box over it
 
-    async def _save_checked(self, composed: ComposedCampaign) -> None:
+    async def _save_checked(self, draft: DraftCampaign) -> None:
         if self._keeping:
             return
         self._keeping = True
         problem = self.query_one("#problem", Line)
         try:
             problem.show(_("Saving ..."))
-            told = await self._doing.keep(composed)
+            told = await self._doing.keep(draft)
         finally:
             self._keeping = False
         if self.is_attached:
             problem.show(told)
 
-    async def _leave_released(self, composed: ComposedCampaign) -> None:
+    async def _leave_released(self, draft: DraftCampaign) -> None:
         """Nothing of the form is lost by not releasing a drive."""
         try:
-            told = await self._doing.release(composed)
+            told = await self._doing.release(draft)
         finally:
             self._releasing = False
         # Between two boxes the form has the keys. To leave it under another box would close that.
-        if not told and not (self.is_active and self._still_shows(composed)):
+        if not told and not (self.is_active and self._still_shows(draft)):
             told = _(CHANGED)
         self.query_one("#problem", Line).show(told)
         if not told:
-            self.dismiss(composed)
+            self.dismiss(draft)
 
-    def _still_shows(self, composed: ComposedCampaign) -> bool:
+    def _still_shows(self, draft: DraftCampaign) -> bool:
         """Nothing is kept or started but what can be read on the screen."""
-        return not self._find_problem() and self._read() == composed
+        return not self._find_problem() and self._read() == draft

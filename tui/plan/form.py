@@ -15,11 +15,11 @@ from tui.charset import shorten
 from tui.drives.table import AT_ONCE, DriveTable
 from tui.language import _
 from tui.model import roles
-from tui.model.draft import ComposedCampaign, Mistake, PlanTable
+from tui.model.draft import DraftCampaign, Mistake, PlanTable
 from tui.model.drives import DriveRow
 from tui.model.more_settings import MoreSettings
 from tui.model.roles import Role, Roles
-from tui.model.templates import Outline, Template
+from tui.model.templates import FormState, Template
 from tui.plan.array import (
     ArrayAnswer,
     ArrayDialog,
@@ -37,7 +37,7 @@ from tui.plan.more_settings import (
 from tui.plan.workload_row import Place, TestRow, WorkloadRow, find_places
 from tui.plan.workload_rows import BootRow, KindRow
 from tui.port.keys import read_kinds
-from tui.port.releases import Work, is_written, list_composed, starts_installed
+from tui.port.releases import Work, is_written, list_draft_work, starts_installed
 from tui.widgets.choice import Choice
 from tui.widgets.dialog import FormDialog
 from tui.widgets.field import Field
@@ -49,7 +49,7 @@ _LOSS_WIDTH = 60
 """For the drives that lose everything: buttons stay in sight, and each release names its drive."""
 
 
-class CampaignForm(FormDialog[ComposedCampaign]):
+class CampaignForm(FormDialog[DraftCampaign]):
     """Only drives that are offered and can be identified are listed."""
 
     AUTO_FOCUS = "DriveTable"
@@ -67,7 +67,7 @@ class CampaignForm(FormDialog[ComposedCampaign]):
         can_wake: bool,
         more_settings: MoreSettings,
         template: Template | None,
-        kept: Outline | None,
+        kept: FormState | None,
     ) -> None:
         template = kept.template if kept else template
         title = kept.name if kept else _(template.label) if template else _("New campaign")
@@ -139,7 +139,7 @@ class CampaignForm(FormDialog[ComposedCampaign]):
             self.query_one(AtTheEnd).take(kept.on_finish)
             self._fill_array(kept)
 
-    def _fill_array(self, kept: Outline) -> None:
+    def _fill_array(self, kept: FormState) -> None:
         if kept.array is not None:
             self.query_one(ArrayRow).take(ArraySettings.from_table(kept.array))
             self._show_array()
@@ -247,10 +247,10 @@ class CampaignForm(FormDialog[ComposedCampaign]):
         event.stop()
         self._show_what_it_does()
 
-    def _read(self, *, only: PlanTable | None = None) -> ComposedCampaign:
+    def _read(self, *, only: PlanTable | None = None) -> DraftCampaign:
         """What was composed, or of its tests `only` that one, to be checked."""
         rows = self._chosen_workloads()
-        return ComposedCampaign(
+        return DraftCampaign(
             name=self.query_one("#name", Field).value.strip(),
             drives=tuple(self._drives[number] for number in sorted(self._roles)),
             roles={
@@ -322,7 +322,7 @@ class CampaignForm(FormDialog[ComposedCampaign]):
 
     def _list_works(self) -> tuple[Work, ...]:
         """All that would be done, complete or not."""
-        return list_composed(
+        return list_draft_work(
             (row.read() for row in self.query(WorkloadRow) if row.on),
             installs=self.query_one(BootRow).installs and not self._starts_installed(),
             has_array=roles.has_members(self._roles),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a composed campaign without a row in the form: their line and their page.
+"""Settings of a draft without a row in the form: their line and their page.
 
 What they may be is the plan's to say, with the whole plan.
 """

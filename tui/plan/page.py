@@ -13,12 +13,12 @@ from textual.containers import VerticalScroll
 
 from tui.charset import drawable_lines
 from tui.language import N_, _
-from tui.model.draft import ComposedCampaign, Mistake
+from tui.model.draft import DraftCampaign, Mistake
 from tui.model.drives import DriveRow
 from tui.model.engine_words import name_role
 from tui.model.snapshot import Snapshot
 from tui.model.status import PlannedDrive, StickPlan
-from tui.model.templates import Outline, Template, describe_templates, find_templates
+from tui.model.templates import FormState, Template, describe_templates, find_templates
 from tui.page import Page, entitle
 from tui.plan.compose import ComposeActions, ComposeDialog, FormCheck
 from tui.plan.saved_plans import load_plan, save_plan
@@ -26,7 +26,7 @@ from tui.plan.template_picker import TemplatesDialog, to_campaign
 from tui.port.releases import find_released, starts_installed
 from tui.roles import ACCENT, BAD, WARNING, paint, paint_keys
 from tui.start.release import ReleaseDialog, describe_loss
-from tui.start.start import find_change, find_now, start_composed
+from tui.start.start import find_change, find_now, start_draft
 from tui.times.step_times import StepTime, describe_times, list_times
 from tui.widgets.dialog import Ask
 from tui.widgets.line import Line
@@ -197,8 +197,8 @@ class PlanPage(Page):
         else:
             self.kaltstart.say(_("There is no valid plan on the stick."))
 
-    def _show_times(self, composed: ComposedCampaign) -> None:
-        self._run_times(partial(self.kaltstart.port.estimate, composed))
+    def _show_times(self, draft: DraftCampaign) -> None:
+        self._run_times(partial(self.kaltstart.port.estimate, draft))
 
     def _run_times(self, estimate: Callable[[], Sequence[StepTime]]) -> None:
         self.kaltstart.run_worker(self._list_times(estimate), group="times", exit_on_error=False)
@@ -243,14 +243,14 @@ class PlanPage(Page):
             self.kaltstart.say(f"{problem} {_('Nothing was started.')}")
         return bool(problem)
 
-    async def _adjust(self, kept: Outline, fits: FormCheck) -> None:
+    async def _adjust(self, kept: FormState, fits: FormCheck) -> None:
         await self._compose_campaign(kept=kept, fits=fits)
 
     async def _compose_campaign(
         self,
         template: Template | None = None,
         *,
-        kept: Outline | None = None,
+        kept: FormState | None = None,
         fits: FormCheck | None = None,
     ) -> None:
         app = self.kaltstart
@@ -259,9 +259,9 @@ class PlanPage(Page):
             check=self._check,
             show_times=self._show_times,
             keep=partial(save_plan, app),
-            release=self._release_composed,
+            release=self._release_draft,
         )
-        composed = await self.app.push_screen_wait(
+        draft = await self.app.push_screen_wait(
             ComposeDialog(
                 kept.drives if kept else app.snapshot.drives,
                 doing,
@@ -272,19 +272,19 @@ class PlanPage(Page):
                 fits=fits,
             )
         )
-        if composed is not None:
-            await start_composed(app, composed)
+        if draft is not None:
+            await start_draft(app, draft)
 
-    async def _release_composed(self, composed: ComposedCampaign) -> str:
+    async def _release_draft(self, draft: DraftCampaign) -> str:
         """Empty once each drive it writes to was released, else why it was not."""
-        is_done = not self._is_changed(composed.drives) and await self._release(
-            find_released(composed), starts=starts_installed(composed.boot, composed.more_settings)
+        is_done = not self._is_changed(draft.drives) and await self._release(
+            find_released(draft), starts=starts_installed(draft.boot, draft.more_settings)
         )
         # Nothing said would mean that all are.
         return "" if is_done else self.kaltstart.message or _(_NOT_RELEASED)
 
-    async def _check(self, composed: ComposedCampaign) -> Sequence[Mistake]:
-        return await asyncio.to_thread(self.kaltstart.port.check_plan, composed)
+    async def _check(self, draft: DraftCampaign) -> Sequence[Mistake]:
+        return await asyncio.to_thread(self.kaltstart.port.check_plan, draft)
 
 
 def describe_plan(snapshot: Snapshot) -> str:

@@ -11,9 +11,9 @@ from textual.containers import Horizontal
 
 from tui.charset import shorten
 from tui.language import _
-from tui.model.draft import ComposedCampaign
+from tui.model.draft import DraftCampaign
 from tui.model.drives import DriveRow
-from tui.model.templates import Outline
+from tui.model.templates import FormState
 from tui.pending import describe_answer
 from tui.plan.compose import FormCheck
 from tui.port.plans import SavedPlan
@@ -32,16 +32,16 @@ class Release(Protocol):
         ...
 
 
-type Compose = Callable[[Outline, FormCheck], Awaitable[None]]
+type Compose = Callable[[FormState, FormCheck], Awaitable[None]]
 """Lets the user adjust it in the form, and start what comes of it."""
 
 
-async def save_plan(app: "KaltstartApp", composed: ComposedCampaign) -> str:
+async def save_plan(app: "KaltstartApp", draft: DraftCampaign) -> str:
     """Have the engine keep it; what came of that."""
-    toml = await app.call_port(partial(app.port.compose_plan, composed, released=False))
+    toml = await app.call_port(partial(app.port.compose_plan, draft, released=False))
     if toml is None:
         return f"{_('It cannot be saved.')} {app.message}"
-    file_name = await asyncio.to_thread(app.port.name_plan, composed.name)
+    file_name = await asyncio.to_thread(app.port.name_plan, draft.name)
     names = await asyncio.to_thread(app.port.list_plans)
     is_there = file_name in map(str.casefold, names)
     if is_there:
@@ -49,7 +49,7 @@ async def save_plan(app: "KaltstartApp", composed: ComposedCampaign) -> str:
         choices = (("replace", _("Replace")),)
         if await app.push_screen_wait(Ask(_(" Save the plan "), text, choices)) is None:
             return _("Not saved.")
-    payload = {"name": composed.name, "plan_toml": toml, "replace": is_there}
+    payload = {"name": draft.name, "plan_toml": toml, "replace": is_there}
     asked = await app.ask_engine("keep-plan", payload)
     if asked is None:
         return f"{_('It cannot be saved.')} {app.message}"
@@ -114,19 +114,19 @@ def _ask_what(plan: SavedPlan, written: Sequence[Sequence[DriveRow]]) -> Ask:
 
 async def _adjust(app: "KaltstartApp", plan: SavedPlan, compose: Compose) -> None:
     """In the form, if that can show all of it."""
-    outline = await asyncio.to_thread(app.port.outline_plan, plan.toml, app.snapshot.drives)
-    lost = list(outline.obstacles)
+    state = await asyncio.to_thread(app.port.parse_form_state, plan.toml, app.snapshot.drives)
+    lost = list(state.obstacles)
 
-    async def fits(composed: ComposedCampaign | None) -> bool:
-        if composed is None:
+    async def fits(draft: DraftCampaign | None) -> bool:
+        if draft is None:
             lost.append(_("its boots"))
             return False
-        found = await app.call_port(partial(app.port.find_lost, plan.toml, composed))
+        found = await app.call_port(partial(app.port.find_lost, plan.toml, draft))
         lost.extend((_("it is no longer a plan"),) if found is None else found)
         return not lost
 
     if not lost:
-        await compose(outline, fits)
+        await compose(state, fits)
     if lost:
         told = _("The form cannot show all of this plan; the rest would be lost:")
         hint = _("Change the file on another computer. Nothing was changed here.")

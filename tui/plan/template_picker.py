@@ -9,7 +9,7 @@ from textual.containers import Horizontal
 
 from tui.language import _
 from tui.model.campaigns import ARRAY
-from tui.model.draft import BOOT_KEYS, ComposedCampaign, PlanValue
+from tui.model.draft import BOOT_KEYS, DraftCampaign, PlanValue
 from tui.model.drives import DriveRow
 from tui.model.roles import MEMBERS
 from tui.model.templates import Template
@@ -19,13 +19,13 @@ from tui.widgets.dialog import Dialog
 from tui.widgets.line import Line
 
 
-def to_campaign(template: Template, drives: Sequence[DriveRow]) -> ComposedCampaign:
+def to_campaign(template: Template, drives: Sequence[DriveRow]) -> DraftCampaign:
     """What it comes to with nothing adjusted, for estimating how long it takes."""
     taken = tuple(each for each in drives if each.raw_identity in template.roles)
     members = sorted(each for each, role in template.roles.items() if role in MEMBERS)
     on: dict[str, PlanValue] = {"on": (*members, ARRAY)} if members else {}
     boot = {each.name: each.default for each in read_keys("boot") if each.name in BOOT_KEYS}
-    return ComposedCampaign(
+    return DraftCampaign(
         name=_(template.label),
         drives=taken,
         roles=template.roles,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests of a composed campaign, each a row of the form with its main settings.
+"""The tests of a draft, each a row of the form with its main settings.
 
 What a workload's row has is declared with its keys in the plan.
 """

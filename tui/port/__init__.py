@@ -23,18 +23,18 @@ from appliance.units import format_drive_size, slug
 from tui import language
 from tui.activity.meter import find_subjects
 from tui.activity.rates import Activity
-from tui.figures.contention import Said
+from tui.figures.contention import ContentionSentence
 from tui.figures.side_ratios import Comparison, SideRatio
 from tui.format import localise
 from tui.language import _
-from tui.model.draft import ComposedCampaign, Mistake
+from tui.model.draft import DraftCampaign, Mistake
 from tui.model.drives import DriveRow
 from tui.model.io_history import Counters
 from tui.model.machine import parse_machine
 from tui.model.more_settings import MoreSettings
 from tui.model.raw import RawOutput, RawPiece
 from tui.model.snapshot import Snapshot
-from tui.model.templates import Outline
+from tui.model.templates import FormState
 from tui.port.drives import parse_drives
 from tui.port.raw import RawOutputs
 from tui.port.run_files import READY, find_run_folder, find_terminal, name_alive, name_starting
@@ -235,24 +235,24 @@ class Port:
                 told = _("the request could not be stored: {reason}").format(reason=error)
                 raise StickError(told) from error
 
-    def compose_plan(self, composed: ComposedCampaign, *, released: bool = True) -> str:
+    def compose_plan(self, draft: DraftCampaign, *, released: bool = True) -> str:
         """The plan's text; it releases the drives that it writes to. Raises RefusedError.
 
         Not `released`: to be saved, until the user releases them.
         """
         from tui.port.compose import compose_text  # noqa: PLC0415  # see DEFERRED
 
-        return compose_text(composed, released=released)
+        return compose_text(draft, released=released)
 
-    def check_plan(self, composed: ComposedCampaign) -> tuple[Mistake, ...]:
+    def check_plan(self, draft: DraftCampaign) -> tuple[Mistake, ...]:
         """What the plan's own checks have against it, before anybody releases a drive for it."""
-        from tui.port.compose import check_composed  # noqa: PLC0415  # see DEFERRED
+        from tui.port.compose import check_draft  # noqa: PLC0415  # see DEFERRED
 
-        return check_composed(composed)
+        return check_draft(draft)
 
-    def estimate(self, composed: ComposedCampaign) -> tuple[StepTime, ...]:
+    def estimate(self, draft: DraftCampaign) -> tuple[StepTime, ...]:
         """How long each of its steps takes. Raises KaltstartError."""
-        return self.estimate_plan(self.compose_plan(composed))
+        return self.estimate_plan(self.compose_plan(draft))
 
     def estimate_plan(self, toml: str) -> tuple[StepTime, ...]:
         """The same for a plan without mistakes, on the drives that are here."""
@@ -279,7 +279,7 @@ class Port:
 
         return read_comparison(self.database, one, other)
 
-    def read_contention(self, campaign_id: int) -> tuple[Said, ...]:
+    def read_contention(self, campaign_id: int) -> tuple[ContentionSentence, ...]:
         """Who slows down whom in a campaign. Raises KaltstartError."""
         from tui.port.contention import read_contention  # noqa: PLC0415  # see DEFERRED
 
@@ -317,17 +317,17 @@ class Port:
 
         return read_saved_plan(self.run / "fat/plans", name)
 
-    def outline_plan(self, toml: str, drives: Sequence[DriveRow]) -> Outline:
+    def parse_form_state(self, toml: str, drives: Sequence[DriveRow]) -> FormState:
         """A kept plan without mistakes as the form takes it."""
-        from tui.port.form_of_plan import outline_plan  # noqa: PLC0415  # see DEFERRED
+        from tui.port.form_of_plan import parse_form_state  # noqa: PLC0415  # see DEFERRED
 
-        return outline_plan(toml, drives)
+        return parse_form_state(toml, drives)
 
-    def find_lost(self, toml: str, composed: ComposedCampaign) -> tuple[str, ...]:
+    def find_lost(self, toml: str, draft: DraftCampaign) -> tuple[str, ...]:
         """What the form has lost of a kept plan. Raises KaltstartError."""
         from tui.port.form_of_plan import find_lost  # noqa: PLC0415  # see DEFERRED
 
-        return find_lost(toml, self.compose_plan(composed, released=False))
+        return find_lost(toml, self.compose_plan(draft, released=False))
 
     def release_in(self, toml: str, identities: tuple[str, ...]) -> str:
         """A kept plan with these drives released."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A composed form as a plan's text, and the result of the plan's checks."""
+"""A draft as a plan's text, and the result of the plan's checks."""
 
 import os
 
@@ -11,43 +11,43 @@ from appliance.plan.machine_rules import find_conflicts
 from appliance.plan.read import parse_plan
 from appliance.problem import Problem
 from tui.charset import one_line
-from tui.model.draft import ComposedCampaign, Mistake
+from tui.model.draft import DraftCampaign, Mistake
 from tui.model.drives import DriveRow
 from tui.port.releases import find_released, starts_installed
 
 
-def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
+def compose_text(draft: DraftCampaign, *, released: bool = True) -> str:
     """The plan's text; it releases the drives that it writes to. Raises RefusedError.
 
     Not `released`: to be saved, until the user releases them.
     """
-    starts, boot = starts_installed(composed.boot, composed.more_settings), composed.boot
+    starts, boot = starts_installed(draft.boot, draft.more_settings), draft.boot
     if starts and boot is not None:  # another system draws no charts, and reads what it reads
         boot = {key: each for key, each in boot.items() if key not in {"charts", "boot_set"}}
     return compose_plan(
-        name=composed.name,
-        on_finish=composed.on_finish,
-        drives=[_to_drive(drive) for drive in composed.drives],
-        roles=composed.roles,
+        name=draft.name,
+        on_finish=draft.on_finish,
+        drives=[_to_drive(drive) for drive in draft.drives],
+        roles=draft.roles,
         boot=boot,
         release_key="start" if starts else "erase",
-        array=composed.array,
-        workloads=composed.workloads,
-        more_settings=composed.more_settings,
-        labels=composed.labels,
-        typed={each.raw_identity: each.raw_identity for each in find_released(composed)}
+        array=draft.array,
+        workloads=draft.workloads,
+        more_settings=draft.more_settings,
+        labels=draft.labels,
+        typed={each.raw_identity: each.raw_identity for each in find_released(draft)}
         if released
         else {},
     )
 
 
-def check_composed(composed: ComposedCampaign) -> tuple[Mistake, ...]:
+def check_draft(draft: DraftCampaign) -> tuple[Mistake, ...]:
     """What the plan's own checks have against it, and whether the stick has room for it."""
     try:
-        plan = parse_plan(compose_text(composed))
+        plan = parse_plan(compose_text(draft))
     except KaltstartError as error:
         return tuple(map(find_mistake, error.problems or [Problem((), str(error))]))
-    drives = [_to_drive(drive) for drive in composed.drives]
+    drives = [_to_drive(drive) for drive in draft.drives]
     ram_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     conflicts = find_conflicts(plan, drives, stick=None, ram_bytes=ram_bytes)
     refusal = check_room(plan, drives).refusal

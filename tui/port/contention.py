@@ -7,13 +7,13 @@ from appliance.phrases import list_phrases
 from appliance.report.workload_findings import find_of_kind
 from appliance.store.read.campaign import select_campaign
 from tui.charset import one_line
-from tui.figures.contention import Said
+from tui.figures.contention import ContentionSentence
 from tui.language import _
 from tui.port.stored import opened
 from tui.port.watch import learn_phrases
 
 
-def read_contention(database: Path, campaign_id: int) -> tuple[Said, ...]:
+def read_contention(database: Path, campaign_id: int) -> tuple[ContentionSentence, ...]:
     """The sentences about its workload `contention`; those about drives are warnings.
 
     Raises KaltstartError.
@@ -23,6 +23,8 @@ def read_contention(database: Path, campaign_id: int) -> tuple[Said, ...]:
     found = find_of_kind(rows, "contention")
     learn_phrases(list_phrases([each.text for each in found]))
     return tuple(
-        Said(one_line(each.subject), one_line(each.text), each.subject != "contention")
+        ContentionSentence(
+            one_line(each.subject), one_line(each.text), each.subject != "contention"
+        )
         for each in found
     )

@@ -15,7 +15,7 @@ from tui.model.draft import PlanValue
 from tui.model.drives import DriveRow
 from tui.model.more_settings import MoreSettings
 from tui.model.roles import Role
-from tui.model.templates import Outline, Settings, Template
+from tui.model.templates import FormState, Settings, Template
 from tui.port.keys import read_more_settings
 from tui.port.plans import release_in
 
@@ -25,7 +25,7 @@ type _Part = Campaign | Boot | ArrayPlan | WorkloadPlan | None
 _KEYS = {"max_celsius": "max_temperature"}
 
 
-def outline_plan(toml: str, drives: Sequence[DriveRow]) -> Outline:
+def parse_form_state(toml: str, drives: Sequence[DriveRow]) -> FormState:
     """A plan without mistakes, on the drives that are here."""
     plan = tomllib.loads(toml)
     roles: dict[str, Role] = {}
@@ -52,7 +52,7 @@ def outline_plan(toml: str, drives: Sequence[DriveRow]) -> Outline:
     array = _fill_up(plan["array"], DEFAULTS["array"]) if "array" in plan else None
     campaign = {**DEFAULTS["campaign"], **plan.get("campaign", {})}
     name = campaign["name"]
-    return Outline(
+    return FormState(
         Template(id="kept", label=one_line(name), does="", roles=roles, tests=tests),
         name,
         array,

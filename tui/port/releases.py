@@ -19,7 +19,7 @@ from appliance.store.tables.boots import select_cycles
 from appliance.store.tables.campaigns import select_campaign, select_campaign_drives
 from appliance.store.tables.steps import select_steps
 from tui.language import _
-from tui.model.draft import ComposedCampaign, PlanTable, SettingTables
+from tui.model.draft import DraftCampaign, PlanTable, SettingTables
 from tui.model.drives import DriveRow
 from tui.model.roles import Role
 from tui.port.stored import opened
@@ -30,12 +30,12 @@ __all__ = [
     "find_released",
     "find_written",
     "is_written",
-    "list_composed",
+    "list_draft_work",
     "starts_installed",
 ]
 
 
-def list_composed(
+def list_draft_work(
     tables: Iterable[PlanTable], *, installs: bool, has_array: bool
 ) -> tuple[Work, ...]:
     """All that a campaign of these `[[workload]]` tables does, with drives by raw identity."""
@@ -57,20 +57,18 @@ def starts_installed(boot: PlanTable | None, more_settings: SettingTables) -> bo
     return boot is not None and boot.get("mode") != "replay" and path == "installed"
 
 
-def find_released(composed: ComposedCampaign) -> tuple[DriveRow, ...]:
+def find_released(draft: DraftCampaign) -> tuple[DriveRow, ...]:
     """The drives that a person must release; the plan releases no other."""
-    if starts_installed(composed.boot, composed.more_settings):
-        roles = composed.roles
-        return tuple(each for each in composed.drives if roles[each.raw_identity] in TESTED_ROLES)
-    works = list_composed(
-        composed.workloads,
-        installs=composed.boot is not None and composed.boot.get("mode") != "replay",
-        has_array=composed.array is not None,
+    if starts_installed(draft.boot, draft.more_settings):
+        roles = draft.roles
+        return tuple(each for each in draft.drives if roles[each.raw_identity] in TESTED_ROLES)
+    works = list_draft_work(
+        draft.workloads,
+        installs=draft.boot is not None and draft.boot.get("mode") != "replay",
+        has_array=draft.array is not None,
     )
     return tuple(
-        each
-        for each in composed.drives
-        if is_written(works, each, composed.roles[each.raw_identity])
+        each for each in draft.drives if is_written(works, each, draft.roles[each.raw_identity])
     )
 
 

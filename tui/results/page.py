@@ -18,7 +18,7 @@ from tui import language
 from tui.charset import drawable, shorten, shorten_name
 from tui.figures.boots import draw_boots
 from tui.figures.comparisons import describe_comparisons, draw_comparisons
-from tui.figures.contention import Said, describe_contention
+from tui.figures.contention import ContentionSentence, describe_contention
 from tui.figures.sample_spreads import draw_spreads
 from tui.figures.side_ratios import SideRatio, describe_boot_ratios, describe_side_ratios
 from tui.format import show_number
@@ -102,7 +102,7 @@ class ResultsPage(Page):
         super().__init__()
         self._campaigns: tuple[Campaign, ...] = ()
         self._ratios: dict[_Work, tuple[SideRatio, ...]] = {}
-        self._contention: dict[_Work, tuple[Said, ...]] = {}
+        self._contention: dict[_Work, tuple[ContentionSentence, ...]] = {}
         self._laid_out: tuple[object, ...] = ()
         """What the list shows, and how."""
 
@@ -320,7 +320,7 @@ def describe_results(
     campaign: Campaign,
     width: int,
     side_ratios: Sequence[SideRatio] = (),
-    contention: Sequence[Said] = (),
+    contention: Sequence[ContentionSentence] = (),
 ) -> str:
     """The table of all boots, the steps with their figures, and each drive's boots with proofs."""
     has_boots = any(drive.boots for drive in campaign.drives)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starting a composed campaign: each drive is checked again right before the request."""
+"""Starting a draft: each drive is checked again right before the request."""
 
 from typing import TYPE_CHECKING
 
 from tui.format import show_number
 from tui.language import _
-from tui.model.draft import ComposedCampaign
+from tui.model.draft import DraftCampaign
 from tui.model.drives import DriveRow
 from tui.model.engine_words import say
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from tui.app import KaltstartApp
 
 
-async def start_composed(app: "KaltstartApp", composed: ComposedCampaign) -> None:
+async def start_draft(app: "KaltstartApp", draft: DraftCampaign) -> None:
     """Ask the engine to start it, unless a drive has changed meanwhile, which is reported."""
-    for drive in composed.drives:
+    for drive in draft.drives:
         problem = find_change(app, drive)
         if problem:
             app.say(f"{problem} {_('Nothing was started.')}")
             return
-    toml = await app.call_port(lambda: app.port.compose_plan(composed))
+    toml = await app.call_port(lambda: app.port.compose_plan(draft))
     if toml is not None:
         await app.ask_engine("start", {"plan_toml": toml})
 

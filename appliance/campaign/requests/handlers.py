@@ -97,7 +97,7 @@ class Engine(Protocol):
         """The machine."""
 
 
-class Wanted(Enum):
+class CampaignAction(Enum):
     """What a campaign that has the machine is to do."""
 
     NOTHING = "go on"
@@ -107,7 +107,7 @@ class Wanted(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestContext:
     """A request that is being answered."""
 
     connection: sqlite3.Connection
@@ -149,7 +149,7 @@ class Handler:
     was asked, or before something lengthy. Beside what was asked it is given what the payload must
     hold, which are its keyword arguments: their names and types are checked. Raises KaltstartError,
     which is a PlanError where what one of them holds makes the request malformed."""
-    wants: Wanted = Wanted.NOTHING
+    action: CampaignAction = CampaignAction.NOTHING
     """What it means to the campaign that runs, where it was granted."""
     while_running: bool = False
     """May be carried out while a campaign is using the machine; all others are refused then."""
@@ -160,33 +160,33 @@ class Handler:
     """On KALTSTART, for people: trouble with that partition is no more than the answer."""
 
 
-def carry_out(asked: Asked) -> Wanted:
+def carry_out(context: RequestContext) -> CampaignAction:
     """Answer one request; what it means to a campaign that runs.
 
     Raises KaltstartError, PlanError where it is malformed: the answer is left to the caller then.
     A bug is raised as it is, and answered if the request was not: the next start does not meet it.
     """
-    kind = asked.request.kind
+    kind = context.request.kind
     handler = HANDLERS.get(kind)
-    if asked.running is not None and not (handler and handler.while_running):
+    if context.running is not None and not (handler and handler.while_running):
         raise RefusedError(_BUSY)
     if handler is None:
         raise _malformed(kind, "it is not known")
     try:
-        arguments = _read_arguments(handler, asked.request)
+        arguments = _read_arguments(handler, context.request)
     except (LookupError, TypeError, ValueError, OverflowError) as error:
         raise _malformed(kind, error) from error
     try:
-        answer = handler.run(asked, **arguments)
+        answer = handler.run(context, **arguments)
     except (KaltstartError, sqlite3.Error):
         raise
     except Exception as error:
-        if asked.is_new():
-            asked.decline(f"internal error: {type(error).__name__}: {error}", 1)
+        if context.is_new():
+            context.decline(f"internal error: {type(error).__name__}: {error}", 1)
         raise
     if answer is not None:
-        asked.accept(answer)
-    return handler.wants
+        context.accept(answer)
+    return handler.action
 
 
 def _malformed(kind: str, why: object) -> PlanError:
@@ -197,16 +197,16 @@ def _read_arguments(handler: Handler, request: Request) -> dict[str, Any]:
     payload = request.read_payload()
     types = get_annotations(handler.run).items()
     return {
-        name: _check(name, payload[name], wanted)
-        for name, wanted in types
-        if name not in {"asked", "_", "return"}
+        name: _check(name, payload[name], kind)
+        for name, kind in types
+        if name not in {"context", "_", "return"}
     }
 
 
-def _check(name: str, value: object, wanted: type) -> object:
+def _check(name: str, value: object, kind: type) -> object:
     """Raises TypeError or ValueError."""
-    if type(value) is not wanted:
-        raise TypeError(f"{name} is no {wanted.__name__}")
+    if type(value) is not kind:
+        raise TypeError(f"{name} is no {kind.__name__}")
     if isinstance(value, str):
         value.encode()  # half of a character cannot be stored
         if "\0" in value:
@@ -218,18 +218,22 @@ def _check(name: str, value: object, wanted: type) -> object:
 
 def answer_beside_campaign(
     connection: sqlite3.Connection, host: Host, *, running: Collection[int] = ()
-) -> Wanted:
+) -> CampaignAction:
     """Answer all requests while a campaign is using the machine; the most urgent that was granted.
 
     `running` are the steps that run.
     """
-    most = Wanted.NOTHING
+    most = CampaignAction.NOTHING
     for request in select_new_requests(connection):
-        asked = Asked(connection, host, request, running=running)
-        wanted = _answer(asked)
-        if wanted is not None and request.kind == Kind.KEEP_RUNNING and most is Wanted.PAUSE:
-            most = Wanted.NOTHING
-        most = max(most, wanted or Wanted.NOTHING, key=list(Wanted).index)
+        context = RequestContext(connection, host, request, running=running)
+        action = _answer(context)
+        if (
+            action is not None
+            and request.kind == Kind.KEEP_RUNNING
+            and most is CampaignAction.PAUSE
+        ):
+            most = CampaignAction.NOTHING
+        most = max(most, action or CampaignAction.NOTHING, key=list(CampaignAction).index)
     return most
 
 
@@ -241,16 +245,16 @@ def is_pause_wanted(connection: sqlite3.Connection, host: Host, campaign_id: int
     """
     for request in select_new_requests(connection):
         if request.kind in {Kind.STOP, Kind.PAUSE, Kind.KEEP_RUNNING}:
-            _answer(Asked(connection, host, request))
+            _answer(RequestContext(connection, host, request))
     return is_pause_asked(connection, campaign_id)
 
 
-def _answer(asked: Asked) -> Wanted | None:
+def _answer(context: RequestContext) -> CampaignAction | None:
     """None where it was refused."""
     try:
-        return carry_out(asked)
+        return carry_out(context)
     except KaltstartError as error:
-        asked.decline(str(error), error.exit_code)
+        context.decline(str(error), error.exit_code)
     return None
 
 
@@ -259,56 +263,58 @@ def name_stop(connection: sqlite3.Connection, campaign_id: int) -> str:
     return PAUSED if is_pause_asked(connection, campaign_id) else STOPPED
 
 
-def _start(asked: Asked, *, plan_toml: str) -> None:
-    asked.engine.start(plan_toml, asked.accept)
+def _start(context: RequestContext, *, plan_toml: str) -> None:
+    context.engine.start(plan_toml, context.accept)
 
 
-def _resume(asked: Asked, *, campaign_id: int) -> None:
-    asked.engine.resume(campaign_id, asked.accept)
+def _resume(context: RequestContext, *, campaign_id: int) -> None:
+    context.engine.resume(campaign_id, context.accept)
 
 
-def _stop(asked: Asked) -> str | None:
-    if asked.running is not None:
+def _stop(context: RequestContext) -> str | None:
+    if context.running is not None:
         return N_("stopped")
-    campaign = select_unfinished_campaign(asked.connection)
+    campaign = select_unfinished_campaign(context.connection)
     if campaign is None or campaign.state == "paused":
         return N_("nothing is running")
     # It came when power was going already: it holds from the next safe point on.
-    with transaction(asked.connection):
-        update_pause_asked(asked.connection, campaign.id)
-        record(asked, "pause-asked", campaign_id=campaign.id)
-        asked.accept(N_("stopped"))
+    with transaction(context.connection):
+        update_pause_asked(context.connection, campaign.id)
+        record(context, "pause-asked", campaign_id=campaign.id)
+        context.accept(N_("stopped"))
     return None
 
 
-def _pause(asked: Asked, *, campaign_id: int) -> None:
+def _pause(context: RequestContext, *, campaign_id: int) -> None:
     """Note that the campaign is to pause. At the engine's start it is one that resumes itself.
 
     Raises RefusedError where it does not run.
     """
-    campaign = select_campaign(asked.connection, campaign_id)
+    campaign = select_campaign(context.connection, campaign_id)
     if campaign is None or campaign.state not in {"preparing", "running"}:
         raise RefusedError(f"campaign {campaign_id} does not run")
-    with transaction(asked.connection):
-        update_pause_asked(asked.connection, campaign_id)
-        record(asked, "pause-asked", campaign_id=campaign_id)
-        asked.accept(N_("it pauses once the current part is stored"))
+    with transaction(context.connection):
+        update_pause_asked(context.connection, campaign_id)
+        record(context, "pause-asked", campaign_id=campaign_id)
+        context.accept(N_("it pauses once the current part is stored"))
 
 
-def _take_back_pause(asked: Asked, *, campaign_id: int) -> None:
-    if not is_pause_asked(asked.connection, campaign_id):
+def _take_back_pause(context: RequestContext, *, campaign_id: int) -> None:
+    if not is_pause_asked(context.connection, campaign_id):
         raise RefusedError(
             f"campaign {campaign_id} is not about to pause", hint="resume a paused campaign instead"
         )
-    with transaction(asked.connection):
-        clear_pause_asked(asked.connection, campaign_id)
-        record(asked, "pause-taken-back", campaign_id=campaign_id)
-        asked.accept(Phrase(N_("campaign {number} does not pause"), number=campaign_id))
+    with transaction(context.connection):
+        clear_pause_asked(context.connection, campaign_id)
+        record(context, "pause-taken-back", campaign_id=campaign_id)
+        context.accept(Phrase(N_("campaign {number} does not pause"), number=campaign_id))
 
 
-def _pause_drive(asked: Asked, *, campaign_id: int, drive_id: int, at_once: bool) -> None:
+def _pause_drive(
+    context: RequestContext, *, campaign_id: int, drive_id: int, at_once: bool
+) -> None:
     """Note that the steps of one drive wait, while the others go on. Raises RefusedError."""
-    connection = asked.connection
+    connection = context.connection
     campaign = select_campaign(connection, campaign_id)
     if campaign is None or campaign.state not in {"preparing", "running"}:
         raise RefusedError(f"campaign {campaign_id} does not run")
@@ -319,16 +325,16 @@ def _pause_drive(asked: Asked, *, campaign_id: int, drive_id: int, at_once: bool
     with transaction(connection):
         when: DrivePause = "at once" if at_once else "after its part"
         update_drive_paused(connection, campaign_id, drive_id, when)
-        record(asked, "drive-pause-asked", drive=drive.identity, campaign_id=campaign_id)
+        record(context, "drive-pause-asked", drive=drive.identity, campaign_id=campaign_id)
         what = N_("{drive} pauses now; its current part is measured again")
         if not at_once:
             what = N_("{drive} pauses once its current part is stored")
-        asked.accept(Phrase(what, drive=drive.identity))
+        context.accept(Phrase(what, drive=drive.identity))
 
 
-def _resume_drive(asked: Asked, *, campaign_id: int, drive_id: int) -> None:
+def _resume_drive(context: RequestContext, *, campaign_id: int, drive_id: int) -> None:
     """Raises RefusedError where its steps do not wait, or all drives' do."""
-    connection = asked.connection
+    connection = context.connection
     campaign = select_campaign(connection, campaign_id)
     drive = _find_drive(connection, campaign_id, drive_id)
     if campaign is not None and campaign.state == "paused":
@@ -340,17 +346,17 @@ def _resume_drive(asked: Asked, *, campaign_id: int, drive_id: int) -> None:
         raise RefusedError(f"{drive.identity} is not paused")
     with transaction(connection):
         update_drive_paused(connection, campaign_id, drive_id, "")
-        record(asked, "drive-resumed", drive=drive.identity, campaign_id=campaign_id)
-        asked.accept(Phrase(N_("{drive} goes on"), drive=drive.identity))
+        record(context, "drive-resumed", drive=drive.identity, campaign_id=campaign_id)
+        context.accept(Phrase(N_("{drive} goes on"), drive=drive.identity))
 
 
-def _skip_step(asked: Asked, *, campaign_id: int, step_id: int) -> None:
+def _skip_step(context: RequestContext, *, campaign_id: int, step_id: int) -> None:
     """Store the step that the request names as skipped; what it has measured stays.
 
     While a campaign has the machine only a step that runs can be skipped, as what comes next is
     decided already. Raises RefusedError.
     """
-    connection, running = asked.connection, asked.running
+    connection, running = context.connection, context.running
     step = _find_step(connection, campaign_id, step_id)
     if step.state not in {"planned", "running"}:
         raise RefusedError(
@@ -365,11 +371,11 @@ def _skip_step(asked: Asked, *, campaign_id: int, step_id: int) -> None:
     with transaction(connection):
         if not update_step_skipped(connection, step.id, reason=_BY_PERSON):
             raise AssertionError("this connection alone ends steps")
-        record_step(asked, step, "step-skipped", parts=stored, level="warning")
-        asked.accept(
+        record_step(context, step, "step-skipped", parts=stored, level="warning")
+        context.accept(
             Phrase(N_("{kind} on {device} is skipped"), kind=step.kind, device=step.device)
         )
-    asked.host.announce(
+    context.host.announce(
         "step-skipped",
         id=step.campaign_id,
         step=step.id,
@@ -379,44 +385,44 @@ def _skip_step(asked: Asked, *, campaign_id: int, step_id: int) -> None:
     )
 
 
-def _skip_boots(asked: Asked, *, campaign_id: int, drive_id: int) -> None:
+def _skip_boots(context: RequestContext, *, campaign_id: int, drive_id: int) -> None:
     """Store the remaining boots of a drive as skipped; its samples stay.
 
     Of a paused campaign only: of all others the next boot may be armed. Raises RefusedError.
     """
-    connection = asked.connection
+    connection = context.connection
     campaign = select_campaign(connection, campaign_id)
     if campaign is None or campaign.state != "paused":
         raise RefusedError(f"campaign {campaign_id} is not paused: nothing was skipped")
     drive = _find_drive(connection, campaign_id, drive_id)
     # The pause has done so; what it could not cancel is tried again.
-    for reason in take_back_departure(asked.host):
-        record(asked, "not-disarmed", what=reason, level="warning")
+    for reason in take_back_departure(context.host):
+        record(context, "not-disarmed", what=reason, level="warning")
     with transaction(connection):
         boots = update_boots_skipped(connection, campaign_id, drive.drive_id, reason=_BY_PERSON)
         if not boots:
             raise RefusedError(f"{drive.identity} has no boots left: nothing was skipped")
         said = f"{boots} boot{'s' * (boots > 1)} of {drive.identity}"
         record(
-            asked,
+            context,
             "boots-skipped",
             drive=drive.identity,
             **{"boot" if boots == 1 else "boots": boots},
             campaign_id=campaign_id,
             level="warning",
         )
-        asked.accept(f"{said} skipped")
-    asked.host.announce(
+        context.accept(f"{said} skipped")
+    context.host.announce(
         "boots-skipped", id=campaign_id, drive=drive.identity, boots=boots, reason=_BY_PERSON
     )
 
 
-def _choose_wake(asked: Asked, *, campaign_id: int, choice: str) -> None:
+def _choose_wake(context: RequestContext, *, campaign_id: int, choice: str) -> None:
     """What becomes of the boots of a paused campaign whose machine was not seen to wake.
 
     Raises RefusedError.
     """
-    connection = asked.connection
+    connection = context.connection
     campaign = select_campaign(connection, campaign_id)
     if campaign is None or campaign.state != "paused":
         raise RefusedError(f"campaign {campaign_id} is not paused: nothing was chosen")
@@ -430,76 +436,78 @@ def _choose_wake(asked: Asked, *, campaign_id: int, choice: str) -> None:
             said = N_("the machine is switched on by hand, or from another computer, each time")
         else:
             raise _malformed(Kind.WAKE_CHOICE, f'"{choice}" is no choice')
-        record(asked, "wake-choice", what=said, campaign_id=campaign_id, level="warning")
-        asked.accept(Phrase(N_("{choice}; resume the campaign"), choice=said))
+        record(context, "wake-choice", what=said, campaign_id=campaign_id, level="warning")
+        context.accept(Phrase(N_("{choice}; resume the campaign"), choice=said))
 
 
-def _try_wake(asked: Asked) -> None:
-    asked.engine.try_wake(asked.accept)
+def _try_wake(context: RequestContext) -> None:
+    context.engine.try_wake(context.accept)
 
 
-def _merge(asked: Asked, *, file_name: str) -> None:
-    asked.engine.merge(file_name, asked.accept)
+def _merge(context: RequestContext, *, file_name: str) -> None:
+    context.engine.merge(file_name, context.accept)
 
 
-def _report(asked: Asked, *, campaign_id: int) -> str:
-    return asked.engine.write_report_again(campaign_id)
+def _report(context: RequestContext, *, campaign_id: int) -> str:
+    return context.engine.write_report_again(campaign_id)
 
 
-def _delete_report(asked: Asked, *, campaign_id: int) -> str:
-    return asked.engine.delete_report(campaign_id)
+def _delete_report(context: RequestContext, *, campaign_id: int) -> str:
+    return context.engine.delete_report(campaign_id)
 
 
-def _save_plan(_: Asked, *, name: str, plan_toml: str, replace: bool) -> str:
+def _save_plan(_: RequestContext, *, name: str, plan_toml: str, replace: bool) -> str:
     return f"kept as {save_plan(name, plan_toml, replace=replace)}"
 
 
-def _delete_plan(_: Asked, *, file_name: str) -> str:
+def _delete_plan(_: RequestContext, *, file_name: str) -> str:
     return f"{delete_plan(file_name)} is gone"
 
 
-def _dismantle(asked: Asked, *, set_uuid: str) -> None:
-    asked.accept(N_("dismantling the array"))
-    asked.engine.dismantle(set_uuid)
+def _dismantle(context: RequestContext, *, set_uuid: str) -> None:
+    context.accept(N_("dismantling the array"))
+    context.engine.dismantle(set_uuid)
 
 
-def _locate(asked: Asked, *, device: str, identity: str) -> None:
-    asked.engine.locate(device, identity, asked.accept)
+def _locate(context: RequestContext, *, device: str, identity: str) -> None:
+    context.engine.locate(device, identity, context.accept)
 
 
-def _power_off(asked: Asked) -> None:
-    asked.engine.switch_off(asked.accept, restart=False)
+def _power_off(context: RequestContext) -> None:
+    context.engine.switch_off(context.accept, restart=False)
 
 
-def _reboot(asked: Asked) -> None:
-    asked.engine.switch_off(asked.accept, restart=True)
+def _reboot(context: RequestContext) -> None:
+    context.engine.switch_off(context.accept, restart=True)
 
 
-def _set_time(asked: Asked, *, at: str) -> str:
-    return asked.engine.machine.set_time(at)
+def _set_time(context: RequestContext, *, at: str) -> str:
+    return context.engine.machine.set_time(at)
 
 
-def _set_keyboard(asked: Asked, *, layout: str) -> str:
-    return asked.engine.machine.set_keyboard(layout)
+def _set_keyboard(context: RequestContext, *, layout: str) -> str:
+    return context.engine.machine.set_keyboard(layout)
 
 
-def _set_language(asked: Asked, *, language: str) -> str:
-    return asked.engine.machine.set_language(language)
+def _set_language(context: RequestContext, *, language: str) -> str:
+    return context.engine.machine.set_language(language)
 
 
-def _open_shell(asked: Asked, *, terminal: str) -> str:
-    return asked.engine.machine.open_shell(terminal)
+def _open_shell(context: RequestContext, *, terminal: str) -> str:
+    return context.engine.machine.open_shell(terminal)
 
 
 HANDLERS: dict[str, Handler] = {
     Kind.START: Handler(_start),
     Kind.RESUME: Handler(_resume),
-    Kind.STOP: Handler(_stop, Wanted.STOP, while_running=True, outlives_a_start=True),
-    Kind.PAUSE: Handler(_pause, Wanted.PAUSE, while_running=True, outlives_a_start=True),
+    Kind.STOP: Handler(_stop, CampaignAction.STOP, while_running=True, outlives_a_start=True),
+    Kind.PAUSE: Handler(_pause, CampaignAction.PAUSE, while_running=True, outlives_a_start=True),
     Kind.KEEP_RUNNING: Handler(_take_back_pause, while_running=True, outlives_a_start=True),
     Kind.PAUSE_DRIVE: Handler(_pause_drive, while_running=True, outlives_a_start=True),
     Kind.RESUME_DRIVE: Handler(_resume_drive, while_running=True, outlives_a_start=True),
-    Kind.SKIP_STEP: Handler(_skip_step, Wanted.SKIP, while_running=True, outlives_a_start=True),
+    Kind.SKIP_STEP: Handler(
+        _skip_step, CampaignAction.SKIP, while_running=True, outlives_a_start=True
+    ),
     Kind.SKIP_BOOTS: Handler(_skip_boots, outlives_a_start=True),
     Kind.WAKE_CHOICE: Handler(_choose_wake, outlives_a_start=True),
     Kind.TRY_WAKE: Handler(_try_wake),

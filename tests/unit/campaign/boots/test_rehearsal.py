@@ -10,7 +10,7 @@ from appliance.campaign.boots.next_boot import Outcome, start_next_boot
 from appliance.campaign.boots.rehearsal import begin_trial, continue_trial, rehearse
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.log import record
-from appliance.campaign.requests.handlers import Asked, carry_out
+from appliance.campaign.requests.handlers import RequestContext, carry_out
 from appliance.campaign.resume import resume_campaign
 from appliance.errors import PlanError, RefusedError, StepFailedError
 from appliance.store.clock import parse_timestamp, timestamp
@@ -179,7 +179,7 @@ def choose(world: World, choice: str, **payload: object) -> str:
     )
     request = select_request(context.connection, number)
     assert request is not None
-    carry_out(Asked(context.connection, context.host, request))
+    carry_out(RequestContext(context.connection, context.host, request))
     answered = select_request(context.connection, number)
     assert answered is not None
     return answered.answer

@@ -11,7 +11,12 @@ from appliance.campaign.boots.next_boot import Outcome, start_next_boot
 from appliance.campaign.boots.rehearsal import rehearse
 from appliance.campaign.context import pause
 from appliance.campaign.requests import handlers as requests
-from appliance.campaign.requests.handlers import Asked, Wanted, answer_beside_campaign, carry_out
+from appliance.campaign.requests.handlers import (
+    CampaignAction,
+    RequestContext,
+    answer_beside_campaign,
+    carry_out,
+)
 from appliance.campaign.resume import resume_campaign
 from appliance.campaign.states import max_power_actions
 from appliance.drives.unlock import Unlocked
@@ -55,7 +60,7 @@ def _skip(world: World, index: int = 0) -> int:
     number = ask(world, "skip-boots", campaign_id=world.campaign_id, drive_id=drive_id)
     context = world.context()
     try:
-        carry_out(Asked(context.connection, context.host, answer_to(world, number)))
+        carry_out(RequestContext(context.connection, context.host, answer_to(world, number)))
     finally:
         context.connection.close()
     return number
@@ -139,7 +144,10 @@ def test_while_a_campaign_has_the_machine_it_is_refused(paused: World) -> None:
     drive_id = paused.drive_rows()[0].drive_id
     number = ask(paused, "skip-boots", campaign_id=paused.campaign_id, drive_id=drive_id)
     context = paused.context()
-    assert answer_beside_campaign(context.connection, context.host, running=()) is Wanted.NOTHING
+    assert (
+        answer_beside_campaign(context.connection, context.host, running=())
+        is CampaignAction.NOTHING
+    )
     context.connection.close()
     assert answer_to(paused, number).state == "refused"
     assert paused.states() == ["done", "planned", "planned", "planned"]
@@ -152,7 +160,7 @@ def test_a_drive_without_boots_to_make_or_of_another_campaign_is_refused(paused:
     number = ask(paused, "skip-boots", campaign_id=paused.campaign_id, drive_id=99)
     context = paused.context()
     with pytest.raises(RefusedError, match="no such drive"):
-        carry_out(Asked(context.connection, context.host, answer_to(paused, number)))
+        carry_out(RequestContext(context.connection, context.host, answer_to(paused, number)))
     context.connection.close()
     assert paused.states() == ["done", "planned", "skipped", "planned"]
 
@@ -172,7 +180,7 @@ def test_a_power_cut_in_it_leaves_all_as_it_was_and_it_is_still_asked_for(
     request = answer_to(paused, 1)
     assert request.state == "new"
     context = paused.context()
-    carry_out(Asked(context.connection, context.host, request))
+    carry_out(RequestContext(context.connection, context.host, request))
     context.connection.close()
     assert paused.states() == ["done", "planned", "skipped", "planned"]
 

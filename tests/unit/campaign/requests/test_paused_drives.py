@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign.requests.handlers import Wanted, answer_beside_campaign
+from appliance.campaign.requests.handlers import CampaignAction, answer_beside_campaign
 from appliance.campaign.resume import resume_campaign
 from appliance.campaign.steps.attempt import PausedByPersonError
 from appliance.store.connect import transaction
@@ -25,7 +25,10 @@ def answer(machine: Machine, kind: str, **payload: object) -> tuple[str, str, in
     """What the engine says to a request while a campaign runs."""
     number = ask(machine.world, kind, **payload)
     context = machine.world.context()
-    assert answer_beside_campaign(context.connection, context.host, running={1}) is Wanted.NOTHING
+    assert (
+        answer_beside_campaign(context.connection, context.host, running={1})
+        is CampaignAction.NOTHING
+    )
     context.connection.close()
     request = answer_to(machine.world, number)
     return request.state, request.answer, request.exit_code

@@ -8,7 +8,7 @@ import pytest
 
 from appliance.campaign.context import pause
 from appliance.campaign.requests import handlers as requests
-from appliance.campaign.requests.handlers import Wanted, answer_beside_campaign
+from appliance.campaign.requests.handlers import CampaignAction, answer_beside_campaign
 from appliance.campaign.status import Status
 from appliance.campaign.steps.attempt import PausedByPersonError, StoppedByPersonError
 from appliance.campaign.steps.queue import has_planned_steps
@@ -104,7 +104,10 @@ def test_a_pause_taken_back_at_the_same_moment_holds_nothing(machine: Machine) -
     ask(machine.world, "pause", campaign_id=1)
     ask(machine.world, "keep-running", campaign_id=1)
     context = machine.world.context()
-    assert answer_beside_campaign(context.connection, context.host, running=()) is Wanted.NOTHING
+    assert (
+        answer_beside_campaign(context.connection, context.host, running=())
+        is CampaignAction.NOTHING
+    )
     context.connection.close()
 
 
@@ -160,7 +163,10 @@ def test_what_cannot_be_granted_is_refused_and_nothing_happens(
 ) -> None:
     number = ask(machine.world, kind, **payload)
     context = machine.world.context()
-    assert answer_beside_campaign(context.connection, context.host, running={1}) is Wanted.NOTHING
+    assert (
+        answer_beside_campaign(context.connection, context.host, running={1})
+        is CampaignAction.NOTHING
+    )
     assert not is_pause_asked(context.connection, 1)
     context.connection.close()
     request = answer_to(machine.world, number)

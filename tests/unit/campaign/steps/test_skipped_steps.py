@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign.requests.handlers import Asked, carry_out
+from appliance.campaign.requests.handlers import RequestContext, carry_out
 from appliance.campaign.steps.attempt import SkippedByPersonError, StoppedByPersonError
 from appliance.errors import RefusedError, StepFailedError
 from appliance.samples.model import LbaRange, Result
@@ -107,7 +107,7 @@ def test_a_step_that_is_over_stays_what_it_is(machine: Machine) -> None:
     ask(machine.world, "skip-step", campaign_id=first.campaign_id, step_id=first.id)
     context = machine.world.context()
     with pytest.raises(RefusedError, match="is already done"):
-        carry_out(Asked(context.connection, context.host, answer_to(machine.world, 1)))
+        carry_out(RequestContext(context.connection, context.host, answer_to(machine.world, 1)))
     context.connection.close()
     assert machine.steps()[0].state == "done"
 
@@ -116,7 +116,7 @@ def test_while_it_is_paused_the_next_step_can_be_skipped(machine: Machine) -> No
     first = machine.steps()[0]
     ask(machine.world, "skip-step", campaign_id=first.campaign_id, step_id=first.id)
     context = machine.world.context()
-    carry_out(Asked(context.connection, context.host, answer_to(machine.world, 1)))
+    carry_out(RequestContext(context.connection, context.host, answer_to(machine.world, 1)))
     context.connection.close()
     assert answer_to(machine.world, 1).state == "accepted"
     machine.run()
@@ -129,7 +129,7 @@ def test_a_step_of_another_campaign_is_not_meant(machine: Machine) -> None:
     ask(machine.world, "skip-step", campaign_id=first.campaign_id + 1, step_id=first.id)
     context = machine.world.context()
     with pytest.raises(RefusedError, match="has no such step"):
-        carry_out(Asked(context.connection, context.host, answer_to(machine.world, 1)))
+        carry_out(RequestContext(context.connection, context.host, answer_to(machine.world, 1)))
     context.connection.close()
 
 
