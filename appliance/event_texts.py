@@ -59,7 +59,7 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     N_("drive-silent"): (
         N_(
             "{drive}: no answer ({what}); nothing more is asked of it until it answers or is "
-            "plugged in anew"
+            "plugged in again"
         ),
     ),
     N_("file-system"): (_OF_STEP,),
@@ -71,8 +71,8 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     N_("header-restored"): (_WHAT,),
     N_("identity-unknown"): (
         N_(
-            "{drive} does not answer who it is, so it is known only by what the kernel has noted "
-            "and by what Kaltstart leaves on it: do not change it"
+            "{drive} does not report its identity, so it is known only by what the kernel has "
+            "noted and by what Kaltstart leaves on it: do not change it"
         ),
     ),
     N_("install"): (
@@ -97,8 +97,8 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     N_("no-reads"): (_WHAT,),
     N_("no-restart"): (
         N_(
-            "nothing shows yet that the stick keeps what it is told: where it does not, the plan "
-            "would start again after each restart"
+            "it is not yet known whether the stick keeps what is stored on it: if it does not, the "
+            "plan would start again after each restart"
         ),
     ),
     N_("no-verdict"): (
@@ -157,7 +157,7 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     N_("step-temperature"): (_OF_STEP,),
     N_("stick-back"): ("",),
     N_("stick-room"): (_WHAT,),
-    N_("still-asked"): (N_("{drive} is still being asked what it is"),),
+    N_("still-asked"): (N_("{drive} is still being queried"),),
     N_("switches-released"): (_WHAT,),
     N_("take-apart"): (_WHAT,),
     N_("temperature-differs"): (_WHAT,),

@@ -183,7 +183,7 @@ def find_earlier_start(plan_sha256: str) -> str:
     in_firmware = started is not None and started.plan_sha256 == plan_sha256
     if in_firmware or is_on_fat(FAT / _FOLDER / plan_sha256):
         return N_(
-            "The plan does not start by itself: it was started before, "
+            "The plan does not start automatically: it was started before, "
             "and the stick's database no longer knows of it"
         )
     return ""

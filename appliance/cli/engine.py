@@ -95,7 +95,7 @@ def ask(kind: str, payload: Mapping[str, object]) -> int:
     )
     withdraw = partial(
         update_request,
-        *(connection, number, "refused", "nobody waited for it any longer", StickError.exit_code),
+        *(connection, number, "refused", "no one waited for it any longer", StickError.exit_code),
     )
     try:
         for left in reversed(range(round(_ANSWER_S / _POLL_S))):

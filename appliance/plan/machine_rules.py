@@ -216,8 +216,8 @@ def _check_live(
         yield _say(f"{name} ({printable(drive.path)}) is in use by {holders}")
     if drive.write_protected and planned in plan.written_drives:
         yield _say(
-            f"{name} ({printable(drive.path)}) is write-protected by itself; look for a switch on "
-            "it or on its case and plug it in again, or give it only tests that read"
+            f"{name} ({printable(drive.path)}) is write-protected by the drive itself; look for "
+            "a switch on it or on its case and plug it in again, or give it only tests that read"
         )
     yield from _check_paths(plan, planned, drive, name=name)
     yield from _check_fit(plan, planned, drive, root_bytes=root_bytes)

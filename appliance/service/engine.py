@@ -623,7 +623,7 @@ class Appliance:
         left = take_back_departure(self.host)
         if left:
             said = (
-                f"the machine may start by itself, or from a drive ({'; '.join(left)}): "
+                f"the machine may start automatically, or from a drive ({'; '.join(left)}): "
                 "once it is off, leave it without mains power until you want it on"
             )
             error.hint = "; ".join(filter(None, (error.hint, said)))
@@ -836,7 +836,7 @@ class Appliance:
             if (drive.name, drive.identity) == (device, identity) and drive.size_bytes > 0
         ]
         if not found:
-            raise RefusedError(N_("this drive is not there any more, or has no medium"))
+            raise RefusedError(N_("this drive is no longer there, or has no medium"))
         accept(N_("its light blinks as it is read; its slot's light is on, if there is one"))
         # A hybrid may keep what was read: that must be known when it is measured afterwards.
         record(self, "located", drive=device, serial=identity, seconds=SECONDS)

@@ -49,7 +49,7 @@ def mend_fat(path: str) -> tuple[str, ...]:
     except StepFailedError as error:
         return (f"KALTSTART holds no file system and none can be made: {error.message}",)
     note = (
-        "KALTSTART held no file system and was made anew, empty; all results are on "
+        "KALTSTART held no file system and was formatted again; all results are on "
         "kaltstart-data, and their reports can be written again"
     )
     return (note,)

@@ -235,7 +235,7 @@ def mount_data(stick: Stick, *, min_free_bytes: int = MIN_FREE_BYTES) -> str:
         if left:
             raise StickError(
                 f"the stick's data partition {stick.data_path} is damaged, and fsck.ext4 cannot "
-                f"repair it by itself (code {checked.returncode}): it is mounted read-only",
+                f"repair it automatically (code {checked.returncode}): it is mounted read-only",
                 hint=(
                     "`kaltstart rescue` copies the database to KALTSTART; then "
                     "repair the partition on another machine with fsck.ext4, or write the "

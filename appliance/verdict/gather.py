@@ -383,7 +383,7 @@ def _find_fio_plan(
 def _gather_selftest(step: StepRow, rows: Sequence[FigureRow]) -> Figure:
     passed = [row.value for row in rows if row.metric == "selftest_passed"]
     if not passed:
-        return Figure(None, step.reason or "it did not come to its end")
+        return Figure(None, step.reason or "it did not finish")
     return Figure(0.0 if all(passed) else 1.0, step.reason)
 
 

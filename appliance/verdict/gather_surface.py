@@ -55,8 +55,8 @@ def gather_surface(
         and sum_metric(rows, _WHOLE, "unreadable_bytes") is not None
     )
     if not is_whole:
-        why = step.reason or ("it was given up" if step.state == "done" else step.state)
-        detail = f"the scan did not come to its end: {why}; {detail}"
+        why = step.reason or ("it was abandoned" if step.state == "done" else step.state)
+        detail = f"the scan did not finish: {why}; {detail}"
     # What was found counts, however little was looked at; finding nothing needs the whole scan.
     found = {
         "surface_unreadable_bytes": Figure(unreadable if is_whole or unreadable else None, detail)

@@ -50,7 +50,7 @@ def gather_verify(
     is_warm = _is_complete(rows, _READ, written)
     is_cold = _is_complete(rows, _READ_COLD, written)
     if step.state != "done":
-        detail = f"it did not come to its end: {step.reason or step.state}"
+        detail = f"it did not finish: {step.reason or step.state}"
     elif not is_warm:
         detail = "not all that was written was read back"
     else:

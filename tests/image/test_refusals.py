@@ -50,7 +50,11 @@ _PLANS = {
     "absent": (_HEAD + _drive("LAB-NOT-HERE") + _BOOT, 3, "LAB-NOT-HERE"),
     "twice": (_HEAD + _drive("LAB-TWIN") + _BOOT, 3, "LAB-TWIN"),
     "stick": (_HEAD + _drive("LAB-STICK-1") + _BOOT, 3, "stick"),
-    "protected-drive": (_HEAD + _drive("LAB-LOCKED") + _BOOT, 3, "write-protected by itself"),
+    "protected-drive": (
+        _HEAD + _drive("LAB-LOCKED") + _BOOT,
+        3,
+        "write-protected by the drive itself",
+    ),
     "mismatch": (_HEAD + _drive("LAB-A", erase="LAB-B") + _BOOT, 3, "erase"),
     "small": (_HEAD + _drive("LAB-SMALL") + _BOOT, 3, "LAB-SMALL"),
     "elsewhere": (_HEAD + _drive("LAB-A") + _workload("fio", _ELSEWHERE), 2, "filename"),

@@ -72,7 +72,7 @@ def test_drives_that_share_an_expander_are_named(shelf: sqlite3.Connection, tmp_
         " 205 MB/s; alone each reads 192 MB/s."
     ) in words
     assert "processor was at its limit" not in words
-    assert "no drive is held up" not in words
+    assert "no drive is slowed down" not in words
     assert "Connected through" in words
 
 
@@ -90,7 +90,9 @@ def test_drives_with_room_are_said_to_have_it(shelf: sqlite3.Connection, tmp_pat
     for position, serial in enumerate("ABC"):
         _add(shelf, serial, position, chain=_SHELF, together=185)
     words = _words(shelf, tmp_path)
-    assert "no drive is held up by the others: 3 drives were read alone and together, and" in words
+    assert (
+        "no drive is slowed down by the others: 3 drives were read alone and together, and" in words
+    )
     assert "drives behind" not in words
 
 
@@ -127,8 +129,8 @@ def test_what_drives_share_is_the_answer(
     words = _words(shelf, tmp_path)
     answer, rest = words.split("Results", 1)
     assert "A, B, C: 3 drives behind SAS expander 0x500304800000007f" in answer
-    assert "no drive is held up" not in answer
-    assert "no drive is held up" in rest
+    assert "no drive is slowed down" not in answer
+    assert "no drive is slowed down" in rest
     # They are what the sentence is built on.
     assert "no sentence about speed is built on them" not in words
 

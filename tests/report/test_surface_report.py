@@ -127,7 +127,7 @@ def test_a_scan_without_an_end_has_no_sum(one: sqlite3.Connection, tmp_path: Pat
     _add_scan(one, slices=3, whole=False)
     _, words = _export(one, tmp_path)
     assert "3 of 100" in words
-    assert "the scan did not come to its end" in words
+    assert "the scan did not finish" in words
     assert "slices from" not in words
 
 

@@ -242,7 +242,7 @@ async def test_a_drive_that_forbids_writing_is_told_before_anybody_releases_it(
         await settle(pilot)
         await press(pilot, "2", "n", "space", "shift+tab", "enter")
         await finish(pilot, "check")
-        assert "is write-protected by itself" in drawn(pilot)
+        assert "is write-protected by the drive itself" in drawn(pilot)
         assert engine.requests() == []
 
 

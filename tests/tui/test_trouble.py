@@ -94,7 +94,7 @@ async def test_all_of_a_long_trouble_is_seen_on_a_small_screen(engine: FakeEngin
     hint = (
         "switch the machine off, check that the stick is plugged in firmly and not full, and "
         "switch it on: what was stored is kept, and the campaign can go on from there; the machine "
-        "may start by itself, or from a drive (kaltstart/grubenv on KALTSTART cannot be used: "
+        "may start automatically, or from a drive (kaltstart/grubenv on KALTSTART cannot be used: "
         f"Input/output error (BIOS machines need this file; {SAVE_FIRST})): once it is off, "
         "leave it without mains power until you want it on"
     )

@@ -93,7 +93,7 @@ class StoredReader:
             if self._seen and self._clock() - self._read_at < _LEAVING_S:
                 return
             raise StickError(
-                _("the stick's database is not there any more: was the stick pulled out?")
+                _("the stick's database is no longer there: was the stick pulled out?")
                 if self._seen
                 else _("there is no database on the stick yet")
             )

@@ -34,7 +34,7 @@ DEADLINE_S = 60
 """For everything smartctl asks of one drive: a disk that must spin up takes half of it."""
 
 _AT_ONCE = 8
-_DOES_NOT_ANSWER = N_("the drive does not answer, and is not queried any more")
+_DOES_NOT_ANSWER = N_("the drive does not answer, and is no longer queried")
 _SECONDS_PER_HOUR = 3600
 
 

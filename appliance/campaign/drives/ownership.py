@@ -257,7 +257,7 @@ def _check_left(
     if not is_known and has_doubt and not found.has_pattern and not own & found.tables:
         raise RefusedError(
             f"drive {row.identity} cannot be told from another one: the power went while it "
-            "was being written, nothing that was left on it is there any more, and its serial "
+            "was being written, nothing that was left on it is still there, and its serial "
             "number may be another drive's too",
             hint="start a new campaign, in which you release it again",
         )
@@ -275,8 +275,8 @@ def _check_foreign(row: CampaignDriveRow, foreign: str) -> None:
         raise RefusedError(
             Phrase(
                 N_(
-                    "drive {drive} carries what was not on it when this campaign last wrote to "
-                    "it, and is not the campaign's: {found}; somebody may have used it since"
+                    "drive {drive} carries something that this campaign did not write: "
+                    "{found}; it may have been used since"
                 ),
                 drive=row.identity,
                 found=foreign,
@@ -298,8 +298,8 @@ def _check_released(row: CampaignDriveRow, change: str) -> None:
         raise RefusedError(
             Phrase(
                 N_(
-                    "drive {drive} does not carry what it did when it was released, and nothing "
-                    "of this campaign: {found}"
+                    "drive {drive} has changed since it was released, and not by this campaign: "
+                    "{found}"
                 ),
                 drive=row.identity,
                 found=change,

@@ -50,8 +50,8 @@ def find_unknown_campaign(
         if _carries_unknown(connection, host, drive):
             return Phrase(
                 N_(
-                    "The plan does not start by itself: drive {drive} carries what a campaign "
-                    "left on it, and the stick's database does not know of that campaign"
+                    "The plan does not start automatically: drive {drive} carries data of a "
+                    "campaign that the stick's database does not know"
                 ),
                 drive=planned.identity,
             )

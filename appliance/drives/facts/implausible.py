@@ -97,7 +97,7 @@ def _doubt(data: Json, counter: Counter, by_name: ByName) -> str:
 
 def _pending_doubt(data: Json, counter: Counter, by_name: ByName) -> str:
     if counter.value == 1 and _FLIPPING.match(str(data.get("model_name"))):
-        return "drives of this model go from 0 to 1 and back by themselves (smartmontools #1227)"
+        return "drives of this model go from 0 to 1 and back on their own (smartmontools #1227)"
     below = any(0 < full - counter.value <= _BELOW_ZERO for full in _FULL_COUNTS)
     if below and counter.value != _SATURATED:
         return "its counter went below zero"

@@ -106,7 +106,7 @@ def describe_hidden(*, sys: Path = Path("/sys")) -> tuple[str, ...]:
     hides_from_all = tuple(f"({driver})" for driver in VOLUME_CHANNELS)
     return tuple(
         f"{each.place}: {each.what}; a system that is started may write to drives there, which "
-        f"nobody has released: take them out, or {each.remedy}"
+        f"are not released: take them out, or {each.remedy}"
         for each in read_unlisted(sys=sys)
         if not each.place.endswith(hides_from_all)
     )

@@ -18,8 +18,8 @@ from appliance.store.read.campaign import ArrayMadeRow, CampaignRows, DriveRow
 from appliance.units import format_drive_size, parse_size
 
 _SETTINGS = {
-    "cache_mode": "what is done with writes; the mode in force stands beside each figure",
-    "bucket": "the unit in which the cache drive is given out",
+    "cache_mode": "what is done with writes; the mode in force is given beside each figure",
+    "bucket": "the unit in which space on the cache drive is allocated",
     "block": "the smallest unit of the cache",
     "sequential_cutoff": "longer sequential requests go past the cache; bcache's default is 4 MiB",
     "congested_read_threshold_us": (

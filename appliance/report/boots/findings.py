@@ -47,7 +47,7 @@ RULES = (
         "Drift: Theil-Sen slope of the settled boots but the first of all, which the gain is about;"
         " mentioned if its 95 % interval (Sen, by Kendall's exact distribution) does not hold 0 and"
         f" it adds up to more than {_DRIFT * 100:.0f} % of the median. The interval assumes"
-        " that each boot varies by itself: a room that slowly warms and cools makes a drift, too."
+        " that boots vary independently: a room that slowly warms and cools causes a drift, too."
     ),
     "Cold is called proven only where the drive's own power-cycle count rose between two boots.",
     "Failed, doubtful, charted and untimed boots are in none of these figures.",

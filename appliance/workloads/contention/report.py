@@ -72,8 +72,8 @@ def _judge(workload: Workload) -> Iterable[Finding]:
 
 _SENTENCES = "{first} {rest}"
 _NONE = N_(
-    "no drive is held up by the others: {count} drives were read alone and together, and none fell "
-    "behind by a tenth and by more than its own readings differ."
+    "no drive is slowed down by the others: {count} drives were read alone and together, and none "
+    "fell behind by a tenth and by more than its own readings differ."
 )
 
 

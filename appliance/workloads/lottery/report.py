@@ -47,7 +47,7 @@ NOTE = (
     "read. First touch: a file's first read in its pass, or in this repetition of it, after "
     "the cache was set. Repeats: all later reads, except those directly after a read of the "
     "same file or of the one before it, because the head is already there. Rates are bytes "
-    "over seconds. The rate of first touches counts each file as often as it is among the "
+    "over seconds. The rate of first touches weights each file by its number of "
     "repeats, because files differ in their place on the drive. If RAM answered, the curve "
     "is the page cache's and not the drive's."
 )
@@ -583,7 +583,7 @@ def _say_start(one: Pass) -> str:
 
 _RULE = (
     "Lottery: bytes over seconds of repeats divided by those of first touches, each file"
-    " counted as often as it was repeated. A repeat right behind a read of the same file, or of"
+    " weighted by its number of repeats. A repeat right behind a read of the same file, or of"
     " the one that lies before it, is not counted. It is called the drive's gain from a factor"
     f" of {_GAIN:.1f} on, if in no more than {_CHANCE * 100:g} % of all orders of a file's"
     " reads the first ones would be as slow (Wilcoxon's test within each file), in a pass whose"

@@ -78,7 +78,7 @@ class SqlWorkload(Workload):
         """One phase, from a cold page cache. Raises StepFailedError."""
         notes: list[str] = []
         if self._restore(bench, part):
-            notes.append("the database was made anew up to this phase, untimed")
+            notes.append("the database was created again up to this phase, untimed")
         bench, remarks = rest_array(bench)
         notes += remarks
         free_ram = self._free_ram()
@@ -127,7 +127,7 @@ class SqlWorkload(Workload):
             return False
         self._delete_database()
         for phase in PHASES[:before]:
-            watch = ProgressMeter(bench.progress, f"sql: {phase} once more, untimed")
+            watch = ProgressMeter(bench.progress, f"sql: {phase} again, untimed")
             with open_database(database, watch) as connection:
                 run_phase(connection, phase, data=self._data, dump=self._folder.dump, watch=watch)
         return before > 0

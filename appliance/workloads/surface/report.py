@@ -94,7 +94,7 @@ def explain(step: StepFigures) -> tuple[str, ...]:
     """What must be known about the figures of one drive."""
     whole = find_whole(step)
     if whole is None:
-        return (f"{step.label}: the scan did not come to its end; only what was read is shown.",)
+        return (f"{step.label}: the scan did not finish; only what was read is shown.",)
     notes = []
     if len(step.slices) < SLICES:
         notes.append(
@@ -126,7 +126,7 @@ def tell_troubles(step: StepFigures, words: Mapping[str, str] = _TROUBLES) -> It
 
 
 def find_whole(step: StepFigures) -> Figure | None:
-    """The figures over the whole drive; None where the scan did not come to its end."""
+    """The figures over the whole drive; None where the scan did not finish."""
     return next((figure for figure in step.figures if figure.variant == SurfaceVariant()), None)
 
 

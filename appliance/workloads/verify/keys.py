@@ -71,7 +71,7 @@ class VerifyPlan(WorkloadPlan):
     @override
     def find_clashes(self, given: frozenset[str]) -> Iterator[Clash]:
         if self.power_cycle and ARRAY in self.on:
-            told = f"is for drives by themselves; leave it out where on names {show_value(ARRAY)}"
+            told = f"is for single drives; leave it out if on names {show_value(ARRAY)}"
             yield Clash(("power_cycle", "on"), ("power_cycle",), told)
 
     @override

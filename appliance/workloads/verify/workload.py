@@ -403,7 +403,7 @@ def _explain(found: Found) -> tuple[str, ...]:
     if found.left_out:
         notes.append(f"{found.left_out} further ranges are counted, but not listed")
     if found.hopeless:
-        notes.append(f"given up: {found.hopeless}")
+        notes.append(f"abandoned: {found.hopeless}")
     return tuple(notes)
 
 

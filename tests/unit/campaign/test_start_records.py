@@ -101,7 +101,7 @@ def test_a_plan_whose_campaign_was_forgotten_does_not_start_again(
     appliance = _start(machine, monkeypatch)
     assert machine.log.count("it runs") == 1
     assert appliance.status.message.startswith(
-        "The plan does not start by itself: it was started before"
+        "The plan does not start automatically: it was started before"
     )
     assert appliance.status.phase == "idle"
 
@@ -148,7 +148,7 @@ def test_a_released_drive_that_does_not_say_who_it_is_is_told(
         for event in select_events(appliance.connection, limit=9)
         if event.event == "identity-unknown"
     ]
-    said = f"{HDD.serial} does not answer who it is"
+    said = f"{HDD.serial} does not report its identity"
     assert told == ([] if answers else [(said, level)])
 
 

@@ -135,8 +135,8 @@ PROTECTED = replace(HDD, read_only=True, write_protected=True)
 def test_a_drive_that_forbids_writing_itself_is_refused_before_anything_begins() -> None:
     (line,) = conflicts("=LAB-HDD-1", "=LAB-SSD-1", drives=(PROTECTED, SSD, STICK))
     assert line == (
-        'drive "LAB-HDD-1" (/dev/sda) is write-protected by itself; look for a switch on it or on '
-        "its case and plug it in again, or give it only tests that read"
+        'drive "LAB-HDD-1" (/dev/sda) is write-protected by the drive itself; look for a switch '
+        "on it or on its case and plug it in again, or give it only tests that read"
     )
 
 
@@ -173,7 +173,7 @@ def test_the_drives_of_an_array_are_written_to_whatever_runs_on_it() -> None:
         '[[workload]]\nkind = "surface"\non = "array"\n'
     )
     (line,) = map(str, find_conflicts(plan, (PROTECTED, SSD, STICK), stick=STICK))
-    assert "is write-protected by itself" in line
+    assert "is write-protected by the drive itself" in line
 
 
 def test_every_conflict_is_reported_in_the_plans_order() -> None:

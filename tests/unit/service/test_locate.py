@@ -54,7 +54,7 @@ def make_slot(sys: Path, drive: Drive, *, locate: str) -> Path:
 def test_only_the_drive_that_was_meant_blinks(appliance: Appliance) -> None:
     answered = ask(appliance, HDD.name, "ANOTHER")
     assert answered.state == "refused"
-    assert "not there any more" in answered.answer
+    assert "no longer there" in answered.answer
 
 
 def test_it_ends_idle_and_says_what_could_not_be_read(appliance: Appliance, world: World) -> None:

@@ -116,7 +116,7 @@ def test_a_stick_lost_on_the_way_out_leaves_nothing_that_starts_the_machine(
         serve_with(leave_for_cycle)
     assert world.log[-4:] == ["arm measure-01", "alarm 60", "clear alarm", "disarm"]
     assert world.entry == ""
-    assert "may start by itself" not in shown[-1]["error"]["hint"]
+    assert "may start automatically" not in shown[-1]["error"]["hint"]
 
 
 def test_what_a_lost_stick_does_not_let_take_back_is_told(
@@ -131,7 +131,9 @@ def test_what_a_lost_stick_does_not_let_take_back_is_told(
     assert "clear alarm" in world.log
     hint = shown[-1]["error"]["hint"]
     assert hint.startswith("switch the machine off")
-    assert "may start by itself, or from a drive ([Errno 5] Input/output error: 'bootctl')" in hint
+    assert (
+        "may start automatically, or from a drive ([Errno 5] Input/output error: 'bootctl')" in hint
+    )
 
 
 def test_trouble_that_leaves_the_database_alone_pauses_before_the_engine_ends(

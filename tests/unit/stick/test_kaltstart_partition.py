@@ -53,7 +53,7 @@ def partition(tmp_path: Path) -> Path:
         ),
         ("exfat", {}, ["blkid"], "file system exfat"),
         ("ntfs", {}, ["blkid"], "file system ntfs"),
-        ("", {}, ["blkid", "mkfs.vfat"], "made anew"),
+        ("", {}, ["blkid", "mkfs.vfat"], "formatted again"),
         ("", {"mkfs.vfat -F": 1}, ["blkid", "mkfs.vfat"], "none can be made"),
     ],
 )

@@ -111,7 +111,7 @@ def test_what_was_found_before_a_scan_was_skipped_rejects_its_drive(
     end_step(rows, step, "skipped", "by a person", "none")
     figure = figures_of(rows, "LAB-GOOD-1")["surface_unreadable_bytes"]
     assert figure.value == 8192
-    assert figure.detail.startswith("the scan did not come to its end: by a person; 2.0 %")
+    assert figure.detail.startswith("the scan did not finish: by a person; 2.0 %")
     judged = judge(parse_policy("version = 1\n"), gather_evidence(rows, 1))[0]
     assert judged.verdict == "reject"
 
@@ -260,7 +260,7 @@ def test_a_scan_given_up_by_itself_is_no_whole_one(rows: sqlite3.Connection) -> 
     add_surface(rows, GOOD, position=0, mean_mb_s=180, slices=7)
     unreadable = figures_of(rows, "LAB-GOOD-1")["surface_unreadable_bytes"]
     assert unreadable.value is None
-    assert "it was given up; 7.0 % of the drive was read" in unreadable.detail
+    assert "it was abandoned; 7.0 % of the drive was read" in unreadable.detail
 
 
 def test_a_figure_of_the_ram_is_none_of_the_drive(rows: sqlite3.Connection) -> None:

@@ -407,7 +407,7 @@ def test_after_a_power_cut_in_the_installing_nothing_else_may_be_on_the_drive(
     prepared(world)
     assert len(installer.calls) == calls
     (row,) = world.drive_rows()
-    assert ("carries what was not on it" in row.failed_reason) == (calls == 1)
+    assert ("carries something" in row.failed_reason) == (calls == 1)
 
 
 @pytest.mark.parametrize(
@@ -481,7 +481,7 @@ def test_a_drive_that_somebody_has_used_since_its_release_is_not_written_to(
     _contain(world, replace(HDD, **now))  # type: ignore[arg-type]
     prepare(world.context(), 1, stick=STICK, progress=lambda *_: None)
     assert installer.calls == []
-    assert "does not carry what it did when it was released" in world.drive_rows()[0].failed_reason
+    assert "has changed since it was released" in world.drive_rows()[0].failed_reason
 
 
 @pytest.mark.parametrize(

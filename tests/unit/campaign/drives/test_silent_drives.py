@@ -276,7 +276,7 @@ def test_a_silent_drive_is_not_asked_for_its_health(
     assert asked == ["LAB-SSD-1"]
     with world.looking() as connection:
         reasons = {row.drive_serial: row.reason for row in select_health(connection, 1)}
-    assert reasons["LAB-HDD-1"] == "the drive does not answer, and is not queried any more"
+    assert reasons["LAB-HDD-1"] == "the drive does not answer, and is no longer queried"
 
 
 def test_a_silent_drive_has_no_conditions_and_the_others_have(

@@ -122,7 +122,7 @@ def test_another_disk_in_the_place_of_a_member_keeps_the_array_as_it_is(
     said = f"drive {drive.serial} no longer carries its part of the array"
     if state == "parting":
         # It may have been cleared already: then it would carry nothing.
-        said = f"drive {drive.serial} carries what was not on it when this campaign last wrote"
+        said = f"drive {drive.serial} carries something that this campaign did not write"
     with pytest.raises(RefusedError, match=said):
         part(machine)
     assert machine.log == []

@@ -611,7 +611,7 @@ def test_a_drive_that_somebody_has_used_since_a_power_cut_is_not_overwritten(
     assert {step.state for step in bare.steps()} == {"failed"}
     assert bare.rows("SELECT blame FROM step") == [("other",)] * 3
     said = bare.steps()[0].reason
-    assert "drive LAB-HDD-1 carries what was not on it when this campaign last wrote to it" in said
+    assert "drive LAB-HDD-1 carries something that this campaign did not write" in said
     assert str(signature or f"the partition table {_FOREIGN}") in said
 
 
@@ -767,7 +767,7 @@ def test_a_drive_must_carry_at_the_first_write_what_it_was_released_with(
         assert step.state == "done"
         return
     assert step.reason.endswith(
-        f"does not carry what it did when it was released, and nothing of this campaign: {said}"
+        f"has changed since it was released, and not by this campaign: {said}"
     )
     assert not _did_write(machine)
 
@@ -784,7 +784,7 @@ def test_of_a_release_that_noted_less_the_table_and_the_file_system_count(
     (step,) = machine.steps()
     assert step.state == state
     if state == "failed":
-        assert "does not carry what it did when it was released" in step.reason
+        assert "has changed since it was released" in step.reason
         assert not _did_write(machine)
 
 

@@ -68,7 +68,7 @@ def test_each_phase_in_an_engine_of_its_own(bench: Bench) -> None:
 
     assert pick(done.results, "select", "seconds").valid
     assert pick(done.results, "total", "seconds").valid
-    assert not any("made anew" in note for note in done.notes)
+    assert not any("created again" in note for note in done.notes)
 
 
 def test_no_device_byte_stands_in_two_rows(bench: Bench) -> None:
@@ -99,7 +99,7 @@ def test_a_database_that_is_not_where_the_stick_says_is_made_anew(
     redone = run(bench, [phase], finished)
 
     if not (phase == "select" and has == "ahead"):  # it leaves no trace in the database
-        assert "the database was made anew up to this phase, untimed" in redone.notes
+        assert "the database was created again up to this phase, untimed" in redone.notes
     if phase != "select":
         run(bench, PHASES[number + 1 :], finished)
     with closing(sqlite3.connect(database(bench))) as connection:

@@ -250,7 +250,7 @@ def test_a_part_that_was_hopeless_and_never_stored_is_done_again(
         assert lab.ranges("read") == []
         assert lab.stored["read"].notes == ()
     else:
-        assert any("given up" in note for note in lab.stored["read-00"].notes)
+        assert any("abandoned" in note for note in lab.stored["read-00"].notes)
         failed = lab.value("read-00", "unreadable_bytes")
         assert failed == sum(each.size_bytes for each in lab.ranges("read"))
         assert failed == lab.value("read", "unreadable_bytes")
