@@ -282,7 +282,7 @@ def test_what_is_no_stick_of_ours_is_refused(tmp_path: Path, image: Path) -> Non
 
 @pytest.mark.parametrize("kind", [_LINUX, _ESP, _BIOS, _ROOT, _VERITY])
 @pytest.mark.parametrize("name", ["mine", ""])
-def test_a_partition_that_somebody_made_is_not_lost(
+def test_a_partition_that_the_user_made_is_not_lost(
     tmp_path: Path, image: Path, kind: str, name: str
 ) -> None:
     """Whatever its type: that of a root or an ESP says nothing about whose it is."""

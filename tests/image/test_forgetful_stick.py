@@ -79,7 +79,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_plan_starts_by_itself_once_on_a_stick_that_forgets_all(out: Path) -> None:
+def test_a_plan_starts_automatically_once_on_a_stick_that_forgets_all(out: Path) -> None:
     setup = _make_setup(out)
     faults = parse_stick_faults(["forget-all"])
     with (

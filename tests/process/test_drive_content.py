@@ -95,7 +95,7 @@ def test_an_empty_drive_carries_nothing(drive: Path) -> None:
     assert (found.tables, found.signatures, found.filled) == (frozenset(),) * 3
 
 
-def test_a_mark_is_an_empty_table_until_somebody_makes_a_partition_in_it(drive: Path) -> None:
+def test_a_mark_is_an_empty_table_until_the_user_makes_a_partition_in_it(drive: Path) -> None:
     mark_uuid = make_table_uuid()
     assert leave_mark(str(drive), mark_uuid)
     marked = _look(drive)

@@ -84,7 +84,7 @@ def _make_clock(folder: Path, second: int) -> Path:
     [(1, False), (8, False), (9, False), (28, False), (45, False), (11, True), (39, True),
      (0, True), (10, True), (20, True), (50, True)],
 )  # fmt: skip
-def test_on_a_bios_machine_a_boot_that_nobody_counted_restarts_once(
+def test_on_a_bios_machine_a_boot_that_no_one_counted_restarts_once(
     tmp_path: Path, second: int, *, ends_off: bool
 ) -> None:
     """The clock keeps that it has begun: where the stick forgets it, the next one ends off."""

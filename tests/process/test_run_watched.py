@@ -86,7 +86,7 @@ def test_a_process_that_does_not_end_is_told(monkeypatch: pytest.MonkeyPatch) ->
         run_watched(["true"], poll=lambda: None)
 
 
-def test_a_command_that_ended_by_itself_leaves_its_code(tmp_path: Path) -> None:
+def test_a_command_that_ended_on_its_own_leaves_its_code(tmp_path: Path) -> None:
     done = run_watched(["sh", "-c", "echo said >&2; exit 7"], poll=lambda: None)
     assert (done.returncode, done.stderr) == (7, "said\n")
     assert subprocess.run(["true"], check=False).returncode == 0  # nobody else was ended

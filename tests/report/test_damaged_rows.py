@@ -192,7 +192,7 @@ def test_a_verdict_that_was_damaged_is_shown_by_no_page(rows: sqlite3.Connection
     assert judging.problem == f"{GOOD.serial}: its verdict is {DAMAGED}"
 
 
-def test_what_cannot_be_read_any_more_keeps_the_verdict_back(rows: sqlite3.Connection) -> None:
+def test_what_can_no_longer_be_read_keeps_the_verdict_back(rows: sqlite3.Connection) -> None:
     """A defect of which the row had to go may have been why a drive is rejected."""
     told: list[Mended] = []
     rows.execute("PRAGMA foreign_keys = OFF")

@@ -356,7 +356,7 @@ def test_a_report_that_power_cut_off_is_completed_where_it_is(
 
 
 @pytest.mark.parametrize("name", ["verdicts.html", "tickets.csv", "kaltstart.sqlite"])
-def test_what_somebody_kept_of_an_old_report_does_not_get_into_a_new_one(
+def test_what_the_user_kept_of_an_old_report_does_not_get_into_a_new_one(
     tmp_path: Path, lab: sqlite3.Connection, raw: Path, name: str
 ) -> None:
     old = tmp_path / "reports/1-three-drives"

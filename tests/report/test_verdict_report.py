@@ -121,7 +121,7 @@ def test_with_mistakes_from_the_start_there_is_no_verdict(
     assert "Judged by" not in words
 
 
-def test_a_campaign_that_nobody_judged_says_nothing_of_verdicts(report: Path) -> None:
+def test_a_campaign_that_no_one_judged_says_nothing_of_verdicts(report: Path) -> None:
     assert not (report / "verdicts.html").exists()
     assert not (report / "verdicts.csv").exists()
     assert "verdict" not in words_of(report).lower()

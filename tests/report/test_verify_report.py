@@ -77,7 +77,7 @@ def test_what_was_not_read_is_never_called_sound(one: sqlite3.Connection, tmp_pa
     assert "it was not read back to the end" in _read(one, tmp_path)
 
 
-def test_a_phase_that_was_given_up_says_what_it_left(
+def test_a_phase_that_was_abandoned_says_what_it_left(
     one: sqlite3.Connection, tmp_path: Path
 ) -> None:
     _add_verify(one, phases=("write", "read"), read_bytes=_SIZE // 2)

@@ -21,7 +21,7 @@ from tui.run.charts import draw_activity, draw_course
 from tui.times.durations import make_durations
 
 
-def test_what_went_away_is_left_out_and_counts_anew() -> None:
+def test_what_went_away_is_left_out_and_counts_again() -> None:
     counters: dict[str, Counters] = {"sda": Counters(0.0, 0, 0, 0, 0)}
     activity = Activity(counters.get)
     assert activity.look([("Drive", "sda")], ()).rates == ()

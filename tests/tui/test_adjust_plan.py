@@ -199,7 +199,7 @@ async def test_it_is_told_as_soon_as_no_box_lies_over_the_form(
         assert "what it says of its drives" in drawn(pilot)
 
 
-async def test_what_is_checked_meanwhile_takes_no_box_from_whoever_reads_it(
+async def test_what_is_checked_meanwhile_takes_no_box_from_its_reader(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_answer = Gate()

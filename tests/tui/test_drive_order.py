@@ -72,7 +72,7 @@ def test_of_drives_alike_the_template_of_an_array_takes_the_empty_ones(engine: F
     assert array.roles == {disk.serial: "backing", flash.serial: "cache"}
 
 
-def test_rows_keep_their_order_while_somebody_moves_in_them(engine: FakeEngine) -> None:
+def test_rows_keep_their_order_while_the_user_moves_in_them(engine: FakeEngine) -> None:
     a, b, c = (_DISKS[letter] for letter in "abc")
     engine.show_drives(a, b, asked={a: FULL, b: FULL})
     before = engine.port().read_snapshot().drives

@@ -18,7 +18,7 @@ def test_beside_a_workload_drawing_takes_a_hundredth_of_a_processor() -> None:
     assert read_every_s(hurried=False, typing=False, beside_step=True, cost_s=0.03) == 3
 
 
-def test_while_somebody_types_it_is_read_less_often() -> None:
+def test_while_the_user_types_it_is_read_less_often() -> None:
     assert read_every_s(hurried=False, typing=True, beside_step=False, cost_s=0.005) == 3
     assert read_every_s(hurried=False, typing=True, beside_step=True, cost_s=0.005) == 3
     assert read_every_s(hurried=False, typing=True, beside_step=True, cost_s=0.05) == 5
@@ -28,7 +28,7 @@ def test_even_the_slowest_machine_shows_something() -> None:
     assert read_every_s(hurried=False, typing=False, beside_step=True, cost_s=2) == 10
 
 
-def test_where_nobody_presses_keys_it_takes_a_third_of_that() -> None:
+def test_where_no_one_presses_keys_it_takes_a_third_of_that() -> None:
     assert read_every_s(
         hurried=False, typing=False, beside_step=True, cost_s=0.015, unattended=True
     ) == pytest.approx(5)

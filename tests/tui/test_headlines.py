@@ -137,7 +137,7 @@ def test_a_surface_without_an_end_shows_what_is_unreadable_so_far() -> None:
     ]
 
 
-def test_a_slice_that_was_given_up_is_not_called_read() -> None:
+def test_a_slice_that_was_abandoned_is_not_called_read() -> None:
     bad = FigureRow(SurfaceVariant(2), "unreadable_bytes", 8192.0, "bypass", "unproven", valid=True)
     some = [row for row in rows("surface", SURFACE) if str(row.variant) in {"000", "001"}]
     assert [(figure.name, figure.short) for figure in find_figures("surface", [*some, bad])] == [
@@ -290,7 +290,7 @@ def test_a_step_on_a_drive_says_nothing_of_an_array() -> None:
     assert describe_array(rows("fio", FIO)) == ()
 
 
-def test_a_meter_gives_the_mean_of_the_last_seconds_and_starts_anew_with_another_drive() -> None:
+def test_a_meter_gives_the_mean_of_the_last_seconds_and_starts_over_with_another_drive() -> None:
     meter = Meter("Drive")
     assert meter.take("sda", Counters(0.0, 0, 0, 0, 0)) is None
     rate = meter.take("sda", Counters(2.0, 200, 100, 20, 10))

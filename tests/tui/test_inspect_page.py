@@ -158,7 +158,7 @@ async def test_help_does_not_lose_the_offer_that_waits(engine: FakeEngine) -> No
         await shown(pilot, "#start")
 
 
-async def test_whoever_goes_to_another_page_is_offered_nothing_there(engine: FakeEngine) -> None:
+async def test_a_user_who_goes_to_another_page_is_offered_nothing_there(engine: FakeEngine) -> None:
     engine.show_drives(HDD, looking=True)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)

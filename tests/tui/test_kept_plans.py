@@ -168,7 +168,7 @@ async def test_of_two_drives_with_that_wwn_none_is_released(engine: FakeEngine) 
         assert not pilot.app.screen.query("#start")
 
 
-async def test_a_release_that_stands_in_the_file_is_asked_for_all_the_same(
+async def test_a_release_in_the_file_is_asked_for_all_the_same(
     engine: FakeEngine,
 ) -> None:
     text = PLAN_TOML.replace("GONE-1", NO_SERIAL.wwn).replace(

@@ -115,7 +115,7 @@ async def test_a_time_is_typed_over_the_present_one(engine: FakeEngine) -> None:
         assert (request.kind, request.read_payload()) == ("set-time", {"at": "2027-01-02 03:04"})
 
 
-async def test_a_time_that_nobody_typed_sets_no_clock_back(engine: FakeEngine) -> None:
+async def test_a_time_that_no_one_typed_sets_no_clock_back(engine: FakeEngine) -> None:
     engine.show_machine()
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)

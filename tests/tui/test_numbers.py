@@ -75,7 +75,7 @@ def test_the_axes_of_a_picture_have_them() -> None:
     assert box.splitlines()[2].split() == ["1,00", "1002,00"]
 
 
-async def test_what_was_drawn_before_is_drawn_anew(engine: FakeEngine) -> None:
+async def test_what_was_drawn_before_is_drawn_again(engine: FakeEngine) -> None:
     engine.show_machine()
     show_spreads(engine)
     async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:

@@ -145,7 +145,7 @@ async def test_a_page_that_is_visited_again_shows_only_what_is_new(
         assert "WD-OTHER" in drawn(pilot)
 
 
-async def test_no_page_has_the_styles_read_anew(
+async def test_no_page_has_the_styles_read_again(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with KaltstartApp(engine.port()).run_test() as pilot:

@@ -118,7 +118,7 @@ async def test_it_comes_back_on_the_page_where_it_was_killed(engine: FakeEngine)
         assert text_of(pilot, "#message") == ""
 
 
-async def test_the_first_page_waits_for_nobody_and_all_later_ones_do(engine: FakeEngine) -> None:
+async def test_the_first_page_waits_for_no_one_and_all_later_ones_do(engine: FakeEngine) -> None:
     engine.show_drives(HDD)
     drawn: list[bool] = []
     app = KaltstartApp(

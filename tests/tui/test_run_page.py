@@ -158,7 +158,7 @@ async def test_a_paused_campaign_goes_on(engine: FakeEngine) -> None:
         assert (request.kind, request.read_payload()) == ("resume", {"campaign_id": campaign_id})
 
 
-async def test_whoever_resumes_a_campaign_and_turns_the_page_stays_there(
+async def test_a_user_who_resumes_a_campaign_and_turns_the_page_stays_there(
     engine: FakeEngine,
 ) -> None:
     campaign_id = engine.add_campaign("rack 4", state="paused", boots={HDD: [106.2]})

@@ -49,7 +49,7 @@ def test_what_the_first_one_took_is_known_of_the_second() -> None:
     assert whole.unknown == 0
 
 
-def test_those_that_run_once_more_run_at_the_same_time() -> None:
+def test_those_that_run_again_run_at_the_same_time() -> None:
     steps = tuple(_row(drive, 2, "running", step=step) for step, drive in enumerate("AB", 1))
     durations = make_durations(WorkRows(steps, (), {1: _PLAN}, ()))
     left = {1: 36_000.0, 2: 36_000.0}

@@ -315,7 +315,7 @@ async def test_a_place_of_its_own_can_be_left_again(engine: FakeEngine) -> None:
         assert "on" not in row.read()
 
 
-async def test_drives_that_somebody_named_stay_while_the_array_comes_and_goes(
+async def test_drives_that_the_user_named_stay_while_the_array_comes_and_goes(
     engine: FakeEngine,
 ) -> None:
     engine.show_drives(HDD, SSHD, EVIL)

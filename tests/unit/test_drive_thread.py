@@ -117,7 +117,7 @@ def test_a_drive_that_answers_nothing_is_left_behind_in_the_middle_of_a_call(
     assert later == []
 
 
-def test_what_it_holds_is_let_go_of_by_itself_when_it_gets_on(drive: StuckDrive) -> None:
+def test_what_it_holds_is_released_when_it_goes_on(drive: StuckDrive) -> None:
     log: list[tuple[str, int]] = []
 
     @contextmanager
@@ -159,7 +159,7 @@ class _GatedJobs:
         return job
 
 
-def test_work_that_was_given_up_before_it_was_taken_is_never_begun(
+def test_work_that_was_abandoned_before_it_was_taken_is_never_begun(
     drive: StuckDrive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs, log = _GatedJobs(), list[str]()
@@ -354,7 +354,7 @@ def test_what_went_wrong_first_is_what_counts(drive: StuckDrive) -> None:
     assert drive.silences[0].is_held()
 
 
-def test_what_is_held_is_let_go_of_although_a_stop_waits_to_be_raised(drive: StuckDrive) -> None:
+def test_what_is_held_is_released_although_a_stop_waits_to_be_raised(drive: StuckDrive) -> None:
     log: list[str] = []
 
     @contextmanager

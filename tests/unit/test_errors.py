@@ -36,7 +36,7 @@ def test_a_problem_is_told_with_its_place() -> None:
     assert str(Problem(("boot",), "it does not fit")) == "it does not fit"
 
 
-def test_a_refusal_blames_no_drive_by_itself() -> None:
+def test_a_refusal_alone_blames_no_drive() -> None:
     assert RefusedError("it is mounted").blame == "other"
     assert StepFailedError("it does not answer").blame == "drive"
 

@@ -30,7 +30,7 @@ def test_another_thread_works_while_the_turn_is_left_and_not_before() -> None:
     assert seen == ["first", "other", "first again"]
 
 
-def test_whoever_does_not_have_it_leaves_nothing_to_anybody() -> None:
+def test_a_thread_without_the_turn_leaves_it_to_no_one() -> None:
     turn = Turn()
     entered, seen = threading.Event(), []
 

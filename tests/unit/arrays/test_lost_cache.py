@@ -169,7 +169,7 @@ def test_a_cache_that_was_taken_away_on_purpose_is_not_lost(fake: FakeKernel) ->
 
 
 @pytest.mark.parametrize(("label", "state"), [("parted", "clean"), ("attached", "no cache")])
-def test_a_cache_that_fails_by_itself_is_lost_whatever_was_meant(
+def test_a_cache_that_fails_on_its_own_is_lost_whatever_was_meant(
     fake: FakeKernel, label: CacheFate, state: str
 ) -> None:
     fake.say("label", label_of(SET_UUID, label))
@@ -251,7 +251,7 @@ def test_no_cache_is_made_again_on_a_blank_disk_that_may_be_another_one(
     assert fake.label == label_of(SET_UUID)
 
 
-def test_no_cache_is_made_on_a_blank_drive_that_nobody_emptied(
+def test_no_cache_is_made_on_a_blank_drive_that_kaltstart_did_not_empty(
     fake: FakeKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = carry(monkeypatch, backing_superblock("attached"), None)

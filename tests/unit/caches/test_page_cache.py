@@ -55,7 +55,7 @@ def test_pages_that_stay_are_named(kernel: Kernel, files: list[Path]) -> None:
     )
 
 
-def test_a_range_is_looked_at_by_itself(kernel: Kernel, files: list[Path]) -> None:
+def test_a_range_is_examined_alone(kernel: Kernel, files: list[Path]) -> None:
     assert drop_page_cache([Extent(files[0], PAGE, PAGE)]).proven
     assert kernel.asked == [("a", PAGE, PAGE)]
 
@@ -68,7 +68,7 @@ def test_programs_that_map_a_file_are_named() -> None:
     )
 
 
-def test_pages_nobody_explains_are_said_to_be_so() -> None:
+def test_pages_that_nothing_explains_are_said_to_be_so() -> None:
     dropped = judge_drop(total=1, left=[("/a", Pages(PAGE, 0, 0), "", ())])
     assert dropped.reason.endswith(f"/a: {PAGE} bytes, clean and not mapped")
 

@@ -109,7 +109,7 @@ def test_what_is_the_same_is_not_written_again(
     assert written == ["BootNext"], "flash memory wears out"
 
 
-def test_a_boot_next_of_somebody_else_is_left_alone(variables: Path) -> None:
+def test_a_boot_next_of_another_system_is_left_alone(variables: Path) -> None:
     boot_option.arm(ESP)
     (variables / f"BootNext-{_GUID}").write_bytes(b"\x07\0\0\0\x00\0")
     assert not boot_option.is_armed()

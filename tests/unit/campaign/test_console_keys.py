@@ -71,7 +71,7 @@ def test_a_console_that_hung_up_is_left_out_and_the_others_stay(terminals: Termi
         assert consoles.key_pressed(within_s=NEVER_S)
 
 
-def test_without_a_console_nobody_presses_a_key() -> None:
+def test_without_a_console_no_one_presses_a_key() -> None:
     with Consoles(("/nowhere",)) as consoles:
         consoles.say("nobody hears it")
         assert not consoles.key_pressed(within_s=SOON_S)

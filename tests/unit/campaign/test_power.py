@@ -355,7 +355,7 @@ def test_a_machine_without_a_waking_clock(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("action", ["power_off", "reboot"])
-def test_the_stick_is_let_go_of_before_power_goes(
+def test_the_stick_is_released_before_power_goes(
     firmware: Firmware, monkeypatch: pytest.MonkeyPatch, action: str
 ) -> None:
     monkeypatch.setattr(power, "unmount_all", lambda: firmware.commands.append(["unmount"]))

@@ -244,7 +244,7 @@ def test_one_campaign_at_a_time(world: World, connection: sqlite3.Connection, st
 
 
 @pytest.mark.parametrize("state", ["paused", "done"])
-def test_a_campaign_that_was_stopped_is_in_nobodys_way(
+def test_a_campaign_that_was_stopped_blocks_nothing(
     world: World, connection: sqlite3.Connection, state: str
 ) -> None:
     update_campaign_state(connection, started(world, connection), state)
@@ -451,7 +451,7 @@ def test_a_boot_test_is_refused_where_the_initrd_lacks_the_drives_driver(
     started(world, connection, read_only)
 
 
-def test_a_drive_that_answers_late_who_it_is_is_asked_once_more(
+def test_a_drive_that_answers_late_who_it_is_is_asked_again(
     world: World, connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It spins up; what it says now guards it before each writing."""

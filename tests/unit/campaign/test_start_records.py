@@ -264,7 +264,7 @@ def test_a_stick_that_forgets_all_erases_once_on_a_bios_machine(
     ],
     ids=["mark", "file system", "cut", "a table", "another file system", "a pattern", "nothing"],
 )
-def test_what_an_earlier_campaign_left_is_known_by_itself_and_not_by_the_release(
+def test_what_an_earlier_campaign_left_is_known_from_its_own_marks_and_not_from_the_release(
     machine: World,
     monkeypatch: pytest.MonkeyPatch,
     known: str,
@@ -331,7 +331,7 @@ def _check_end(world: World, appliance: Appliance, *, restarts: bool) -> None:
     ("firmware", "is_older_start_kept", "restarts"),
     [("uefi", False, True), ("bios", False, False), ("bios", True, False)],
 )
-def test_a_plan_that_started_by_itself_restarts_only_if_the_firmware_knows_of_it(
+def test_a_plan_that_started_automatically_restarts_only_if_the_firmware_knows_of_it(
     restarting: World,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -499,7 +499,7 @@ def test_restarts_the_stick_forgot_pause_the_campaign(
     assert machine.campaign().reason.startswith("1 restarts of it are missing")
 
 
-def test_a_database_that_cannot_be_read_keeps_nobody_from_switching_off(machine: World) -> None:
+def test_a_database_that_cannot_be_read_keeps_no_one_from_switching_off(machine: World) -> None:
     machine.make_campaign([HDD])
     context = machine.context()
     context.connection.close()
@@ -541,7 +541,7 @@ def test_a_campaign_of_another_stick_does_not_make_its_plan_known(
     assert knows_plan(connection, _HASH) == known
 
 
-def test_an_alarm_nobody_waited_for_is_cleared_at_the_next_start(machine: World) -> None:
+def test_an_alarm_no_one_waited_for_is_cleared_at_the_next_start(machine: World) -> None:
     Appliance(
         Status(), STICK, open_database(machine.path), DriveList(), machine.host()
     )._tidy_firmware()

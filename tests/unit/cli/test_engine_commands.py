@@ -104,7 +104,7 @@ def test_each_asks_for_one_thing(
     ("command", "state", "left"), [("resume", "paused", 0), ("stop", "running", 1)]
 )
 @pytest.mark.parametrize("is_answered", [True, False])
-def test_what_nobody_waits_for_any_longer_is_not_done_later(
+def test_what_no_one_waits_for_any_longer_is_not_done_later(
     database: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

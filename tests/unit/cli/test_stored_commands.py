@@ -178,7 +178,7 @@ def test_schema_is_that_of_plan_and_database(capsys: pytest.CaptureFixture[str])
     sqlite3.connect(":memory:").executescript(capsys.readouterr().out)
 
 
-def test_output_that_nobody_reads_or_that_does_not_fit_is_no_bug(
+def test_output_that_no_one_reads_or_that_does_not_fit_is_no_bug(
     database: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["verdicts", "--database", database]

@@ -59,7 +59,7 @@ def test_every_jump_has_its_label() -> None:
     assert set(re.findall(r'GOTO="(\w+)"', text)) == set(re.findall(r'LABEL="(\w+)"', text))
 
 
-def test_nothing_assembles_by_itself() -> None:
+def test_nothing_assembles_automatically() -> None:
     # systemd.unit(5) and udev(7): an empty file in /etc masks its namesake in /usr/lib.
     masked = {
         rule.name for rule in (EXTRA / "etc/udev/rules.d").iterdir() if not rule.stat().st_size
@@ -84,7 +84,7 @@ def _measured_words() -> list[str]:
 
 
 @pytest.mark.parametrize("words", [_appliance_words(), _measured_words()], ids=["stick", "drive"])
-def test_nothing_is_mounted_swapped_to_or_resumed_from_by_itself(words: list[str]) -> None:
+def test_nothing_is_mounted_swapped_to_or_resumed_from_automatically(words: list[str]) -> None:
     # noresume: firmware may hold the place of a hibernated system of this machine's own
     # (HibernateLocation). Trying to resume from it writes to the drive: swsusp_check() in
     # kernel/power/swap.c takes the image's signature away.

@@ -65,7 +65,7 @@ def test_another_drive_under_the_same_name_is_refused(
     assert refused.value.blame == blame
 
 
-def test_checking_looks_at_the_machine_anew(zoo: Drives, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checking_looks_at_the_machine_again(zoo: Drives, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(identity, "find_drives", lambda: (zoo["sda"],))
     with pytest.raises(RefusedError, match="gone"):
         check_identity(zoo["sdn"])

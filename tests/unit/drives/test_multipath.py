@@ -112,7 +112,7 @@ def test_what_uses_one_path_uses_the_drive() -> None:
         {"twins": ("/dev/sda", "/dev/sda")},
     ],
 )
-def test_any_difference_leaves_two_drives_that_nobody_writes_to(change: dict[str, Any]) -> None:
+def test_any_difference_leaves_two_drives_that_no_one_writes_to(change: dict[str, Any]) -> None:
     first, second = _make_pair()
     pair = [first, replace(second, **change)]
     assert merge_paths([*pair], _PAGES, numbers=_NUMBERS)[0].twins

@@ -94,7 +94,7 @@ def test_what_the_engine_took_back_itself_is_not_put_back_again(
     assert written == []
 
 
-def test_a_drive_that_was_plugged_in_anew_keeps_its_own_switches(
+def test_a_drive_that_was_plugged_in_again_keeps_its_own_switches(
     folder: Path, written: list[tuple[str, str]]
 ) -> None:
     assert prevent_stop(HDD) is not None

@@ -251,7 +251,7 @@ def test_a_name_that_passes_to_another_disk_while_it_is_opened_is_refused(
     assert machine.commands == [LOOK]
 
 
-def test_a_disk_somebody_else_has_locked_is_refused(machine: Machine) -> None:
+def test_a_disk_that_another_program_has_locked_is_refused(machine: Machine) -> None:
     fd = os.open(machine.drive.path, os.O_RDONLY)
     fcntl.flock(fd, fcntl.LOCK_EX)
     with (

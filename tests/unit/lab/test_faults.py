@@ -47,7 +47,7 @@ def test_away_at_one_power_on() -> None:
     assert gone == [False, True, False]
 
 
-def test_stall_begins_anew_at_each_power_on() -> None:
+def test_stall_starts_over_at_each_power_on() -> None:
     faults = parse_faults(["stall@30.5s"])
     assert faults.can_stall
     assert not faults.stalled(age_s=30.4, power_on=7)

@@ -32,7 +32,7 @@ def test_memory_that_does_not_count_says_nothing(tmp_path: Path) -> None:
     ("values", "growth"),
     [((), 0), (("5",), 0), (("5", "5"), 0), (("5", "7"), 2), (("5", "0"), 0), (("5", "0", "3"), 3)],
 )
-def test_a_restart_begins_anew(values: tuple[str, ...], growth: int) -> None:
+def test_a_restart_starts_over(values: tuple[str, ...], growth: int) -> None:
     assert count_growth(values) == growth
 
 

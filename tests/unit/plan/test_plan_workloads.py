@@ -217,7 +217,7 @@ def test_a_self_test_is_short_and_needs_no_release() -> None:
     assert workload('kind = "selftest"\ntest = "long"') == SelftestPlan(on=(), test="long")
 
 
-def test_a_self_test_may_come_once_more_behind_all_others() -> None:
+def test_a_self_test_may_run_again_after_all_others() -> None:
     tables = '[[workload]]\nkind = "surface"\n[[workload]]\nkind = "verify"'
     plan = plan_of(f'kind = "selftest"\ntest = "long"\nagain = true\n{tables}')
     assert [each.kind for each in plan.workloads] == ["selftest", "surface", "verify", "selftest"]

@@ -231,7 +231,7 @@ def test_a_self_test_knows_two_kinds() -> None:
 
 
 @pytest.mark.parametrize("value", ["0", "29", "101", "45.5", '"hot"', "true"])
-def test_a_limit_nobody_can_mean_is_refused(value: str) -> None:
+def test_a_limit_no_one_can_mean_is_refused(value: str) -> None:
     text = f'version = 1\n[campaign]\nmax_temperature = {value}\n[[drive]]\nserial = "A"\n'
     with pytest.raises(PlanError, match="a whole number of degrees Celsius from 30 to 100"):
         parse_plan(f'{text}[[workload]]\nkind = "selftest"\n')

@@ -60,7 +60,7 @@ def test_a_plan_is_refused_unless_it_releases_each_drive_that_it_writes_to(
 
 @STEADY
 @given(WORKLOADS)
-def test_one_workload_writes_or_not_whoever_asks(example: tuple[Table, bool]) -> None:
+def test_all_callers_agree_on_whether_a_workload_writes(example: tuple[Table, bool]) -> None:
     table, writes = example
     workload = plan_of(show_toml(table)).workloads[0]
     assert (workload.writes, does_table_write(table)) == (writes, writes)

@@ -202,7 +202,7 @@ def test_the_partition_table_is_made_under_the_installations_own_name(
     assert int(session_mib) << 20 == session_partition_bytes(1 << 20)
 
 
-def test_a_drive_that_boots_by_itself_gets_an_esp(
+def test_a_drive_that_boots_on_its_own_gets_an_esp(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scripts: list[str] = []
@@ -229,7 +229,7 @@ def test_a_drive_that_boots_by_itself_gets_an_esp(
     assert needed_bytes(1 << 20, has_esp=True) == needed_bytes(1 << 20) + (288 << 20)
 
 
-def test_a_session_set_that_stayed_mounted_is_let_go_of_when_the_stick_is_back(
+def test_a_session_set_that_stayed_mounted_is_released_when_the_stick_is_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else its drive would be in use, and refused, when the campaign is resumed."""

@@ -47,7 +47,7 @@ def test_all_samples_add_up_to_what_the_counters_gained(stat: Path) -> None:
     assert sum(sample.busy_s for sample in samples) == pytest.approx(0.4)
 
 
-def test_the_thread_records_by_itself(stat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_thread_records_on_its_own(stat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("appliance.samples.recorder.TICK_S", 0.001)
     samples: list[ActivitySample] = []
     with ActivityRecorder({"sdb": stat}) as recorder:

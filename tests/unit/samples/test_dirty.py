@@ -54,7 +54,7 @@ def test_the_last_state_is_recorded_at_the_end_whatever_ended_it() -> None:
     assert last.t_s >= 10.0
 
 
-def test_the_thread_asks_by_itself_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_thread_asks_on_its_own_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("appliance.samples.recorder.TICK_S", 0.001)
     asked = threading.Event()
 

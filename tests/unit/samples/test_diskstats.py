@@ -26,5 +26,5 @@ def test_sectors_are_512_bytes(line: str) -> None:
     )
 
 
-def test_a_drive_nobody_has_read_yet() -> None:
+def test_a_drive_no_one_has_read_yet() -> None:
     assert parse_stat(" ".join(["0"] * 17)) == DiskStats(0, 0, 0, 0)

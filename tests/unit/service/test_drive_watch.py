@@ -197,7 +197,7 @@ def test_drives_come_and_go(machine: Machine) -> None:
     assert machine.published()["drives"] == []
 
 
-def test_nobody_is_asked_within_quiet_and_all_are_asked_anew_behind_it(machine: Machine) -> None:
+def test_no_drive_is_asked_within_quiet_and_all_are_asked_again_behind_it(machine: Machine) -> None:
     machine.may_answer.set()
     machine.plug("sata-disk")
     listed = DriveList(DriveQuery(machine.ask))
@@ -213,7 +213,7 @@ def test_nobody_is_asked_within_quiet_and_all_are_asked_anew_behind_it(machine: 
     assert sorted(machine.asked[1:]) == sorted(row["path"] for row in machine.published()["drives"])
 
 
-def test_whoever_hangs_is_not_waited_for_for_ever(
+def test_a_drive_that_hangs_is_not_waited_for_for_ever(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(drive_watch, "DEADLINE_S", 0)

@@ -105,7 +105,7 @@ def test_an_answer_that_cannot_be_stored_takes_everything_back(
     assert "merged" not in {each.event for each in select_events(appliance.connection, limit=9)}
 
 
-def test_a_stick_that_takes_nothing_any_more_is_no_fault_of_the_file(
+def test_a_stick_that_no_longer_accepts_writes_is_no_fault_of_the_file(
     appliance: Appliance, theirs: Path
 ) -> None:
     asked = insert_request(appliance.connection, "merge", {"file_name": FILE}, at="T", boot_id="b")

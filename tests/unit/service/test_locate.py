@@ -75,7 +75,7 @@ def test_the_light_of_the_slot_is_lit_meanwhile_and_as_before_afterwards(tmp_pat
     assert locate.read_text() == "0"
 
 
-def test_a_light_that_somebody_else_has_lit_stays(tmp_path: Path) -> None:
+def test_a_light_that_another_program_has_lit_stays(tmp_path: Path) -> None:
     locate = make_slot(tmp_path / "sys", GONE, locate="1")
     with blinking(GONE, sys=tmp_path / "sys"):
         assert locate.read_text() == "1"

@@ -154,7 +154,7 @@ def test_a_spoilt_schema_is_told_before_anything_is_written(
     assert stick.path.read_bytes() == before
 
 
-def test_a_copy_with_a_spoilt_schema_keeps_nobody_from_starting(stick: Opened) -> None:
+def test_a_copy_with_a_spoilt_schema_keeps_no_one_from_starting(stick: Opened) -> None:
     for _ in range(2):
         stick.open().close()
     copies = find_copies(stick.path)
@@ -223,7 +223,7 @@ def test_why_there_is_no_copy_is_told_once(stick: Opened, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("error", [sqlite3.OperationalError("no such table: x"), OSError(5, "no")])
-def test_a_copy_that_fails_keeps_nobody_from_starting(
+def test_a_copy_that_fails_keeps_no_one_from_starting(
     stick: Opened, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def fail(*_: object, **__: object) -> str:

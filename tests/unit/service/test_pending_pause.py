@@ -66,7 +66,7 @@ def _held(path: Path) -> Iterator[None]:
         other.execute("ROLLBACK")
 
 
-def test_a_campaign_goes_on_by_itself_after_a_start(appliance: Appliance, world: World) -> None:
+def test_a_campaign_goes_on_automatically_after_a_start(appliance: Appliance, world: World) -> None:
     _work(appliance)
     assert world.log[-1] == "it goes on"
 
@@ -130,7 +130,7 @@ def test_a_bug_in_the_pausing_itself_leaves_a_pause_owed_and_nothing_armed(
     assert "it goes on" not in world.log
 
 
-def test_a_campaign_that_a_stick_brings_back_does_not_go_on_by_itself(
+def test_a_campaign_that_a_stick_brings_back_does_not_go_on_automatically(
     appliance: Appliance, world: World
 ) -> None:
     """Nothing ran when it was pulled out; another machine let the campaign run meanwhile."""

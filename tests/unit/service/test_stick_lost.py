@@ -183,7 +183,7 @@ class _EndError(Exception):
 
 @pytest.mark.usefixtures("serve_with")
 @pytest.mark.parametrize("meets", [_close_and_fail, _err], ids=["trouble", "a bug"])
-def test_a_stick_that_is_put_back_is_opened_again_and_nothing_starts_by_itself(
+def test_a_stick_that_is_put_back_is_opened_again_and_nothing_starts_automatically(
     shown: list[dict[str, Any]],
     world: World,
     monkeypatch: pytest.MonkeyPatch,

@@ -57,7 +57,7 @@ def partition(tmp_path: Path) -> Path:
         ("", {"mkfs.vfat -F": 1}, ["blkid", "mkfs.vfat"], "none can be made"),
     ],
 )
-def test_it_is_repaired_and_made_anew_only_where_there_is_nothing(  # noqa: PLR0917
+def test_it_is_repaired_and_made_again_only_where_there_is_nothing(  # noqa: PLR0917
     partition: Path,
     monkeypatch: pytest.MonkeyPatch,
     kind: str,
@@ -89,7 +89,7 @@ def test_a_lost_boot_sector_comes_back_from_its_copy(
     assert partition.read_bytes()[:512] == sector
 
 
-def test_what_cannot_be_read_is_not_made_anew(
+def test_what_cannot_be_read_is_not_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tools = Tools("", {})

@@ -392,7 +392,7 @@ def test_it_is_writable_only_for_as_long_as_needed(tools: Tools) -> None:
     assert [command[2] for command in tools.commands] == ["remount,rw", "remount,ro"]
 
 
-def test_whoever_writes_last_makes_it_read_only_again(tools: Tools) -> None:
+def test_the_last_writer_makes_it_read_only_again(tools: Tools) -> None:
     """In a shell `kaltstart support` writes there while the engine writes a report."""
     engine, support = writable_fat(), writable_fat()
     with engine:
@@ -402,7 +402,7 @@ def test_whoever_writes_last_makes_it_read_only_again(tools: Tools) -> None:
     assert tools.commands[-1][2] == "remount,ro"
 
 
-def test_a_shell_that_writes_a_report_to_its_top_keeps_nobody_waiting(
+def test_a_shell_that_writes_a_report_to_its_top_keeps_no_one_waiting(
     tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`kaltstart report --out /run/kaltstart/fat`, stopped by Ctrl-Z for one: no key is heard."""
@@ -418,7 +418,7 @@ def test_a_shell_that_writes_a_report_to_its_top_keeps_nobody_waiting(
     assert [command[2] for command in tools.commands] == ["remount,rw", "remount,ro"]
 
 
-def test_a_command_that_was_stopped_while_it_locks_kaltstart_keeps_nobody_waiting_for_ever(
+def test_a_command_that_was_stopped_while_it_locks_kaltstart_keeps_no_one_waiting_for_ever(
     tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`kaltstart support`, by Ctrl-Z while it makes it read-only again."""
@@ -444,7 +444,7 @@ def test_what_cannot_be_made_writable_is_trouble(tools: Tools) -> None:
 
 
 @pytest.mark.parametrize("made", ["exfat", "ntfs3"])
-def test_plans_are_read_from_what_somebody_formatted_otherwise(
+def test_plans_are_read_from_what_the_user_formatted_otherwise(
     tools: Tools, monkeypatch: pytest.MonkeyPatch, made: str
 ) -> None:
     def mount(command: Sequence[str], **options: object) -> Finished:

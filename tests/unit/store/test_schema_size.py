@@ -98,7 +98,7 @@ def test_one_that_was_cut_is_left_to_sqlite(tmp_path: Path) -> None:
     assert not exceeds_schema(path, max_definitions=1000, max_bytes=1 << 20)
 
 
-def test_pages_that_hold_nothing_any_more_are_not_counted(tmp_path: Path) -> None:
+def test_pages_that_no_longer_hold_anything_are_not_counted(tmp_path: Path) -> None:
     path = tmp_path / "some.sqlite"
     with closing(sqlite3.connect(path, autocommit=True)) as connection:
         connection.execute("CREATE TABLE big (text TEXT)")

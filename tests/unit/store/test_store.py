@@ -346,7 +346,7 @@ def test_a_full_disk_inside_a_transaction_leaves_what_was(connection: sqlite3.Co
     assert connection.execute("SELECT plan_toml FROM campaign").fetchone()[0] == ""
 
 
-def test_a_database_that_is_let_go_of_is_no_bug(connection: sqlite3.Connection) -> None:
+def test_a_database_that_is_released_is_no_bug(connection: sqlite3.Connection) -> None:
     connection.close()
     with pytest.raises(StickError, match="closed database"), transaction(connection):
         pytest.fail("there is nothing to write to")
@@ -383,7 +383,7 @@ _NO_DATABASE_OF_OURS = ("workloads", "sql")
 """The workload's own is on the drive under test."""
 
 
-def test_sql_stands_in_the_store_alone() -> None:
+def test_sql_is_in_the_store_alone() -> None:
     for package in (appliance, tui):
         for path in Path(package.__path__[0]).rglob("*.py"):
             if "store" in path.parts or path.parts[-3:-1] == _NO_DATABASE_OF_OURS:

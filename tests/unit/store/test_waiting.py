@@ -162,7 +162,7 @@ def test_readers_in_turn_do_not_keep_the_engine_from_storing(
     assert other.count("new") == 1
 
 
-def test_a_program_that_only_reads_keeps_nobody_from_reading(other: _Other) -> None:
+def test_a_program_that_only_reads_keeps_no_one_from_reading(other: _Other) -> None:
     for lock in ("a read", "a write that is begun"):
         other.lock(_LOCKS[lock])
         _read(other.engine)

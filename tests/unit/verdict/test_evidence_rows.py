@@ -163,7 +163,7 @@ def test_a_drive_of_which_only_its_own_word_is_known_is_not_simply_accepted(
     assert judged.reasons == ("" if share == 1.0 else "evidence: 50.0 % of the surface read")
 
 
-def test_a_drive_whose_health_nobody_read_is_not_simply_accepted(rows: sqlite3.Connection) -> None:
+def test_a_drive_whose_health_no_one_read_is_not_simply_accepted(rows: sqlite3.Connection) -> None:
     rows.execute("UPDATE cycle SET state = 'done'")
     add_surface(rows, GOOD, position=1, mean_mb_s=180)
     policy = parse_policy("version = 1\n[all]\nself_assessment = {}\n")
@@ -255,7 +255,7 @@ def test_a_drive_that_was_alone_for_most_of_its_scan_is_no_measure_for_one_that_
     assert limits["worse_than_model_percent"] == outcome
 
 
-def test_a_scan_given_up_by_itself_is_no_whole_one(rows: sqlite3.Connection) -> None:
+def test_a_scan_that_ended_early_is_not_a_whole_one(rows: sqlite3.Connection) -> None:
     """It is done, with what it read added up: the rest was never looked at."""
     add_surface(rows, GOOD, position=0, mean_mb_s=180, slices=7)
     unreadable = figures_of(rows, "LAB-GOOD-1")["surface_unreadable_bytes"]
@@ -415,7 +415,7 @@ def test_what_a_skipped_scan_had_found_stands(rows: sqlite3.Connection) -> None:
     assert bad["surface_slow_ranges"].excuse == "surface skipped by a person"
 
 
-def test_a_drive_given_up_without_its_fault_is_not_rejected(rows: sqlite3.Connection) -> None:
+def test_a_drive_abandoned_without_its_fault_is_not_rejected(rows: sqlite3.Connection) -> None:
     number = drive_id(rows, "LAB-GOOD-1")
     update_drive_failed(rows, 1, number, reason="the loader did not", blame="other")
     assert figures_of(rows, "LAB-GOOD-1")["given_up"] == Figure(None, excuse="the loader did not")

@@ -192,7 +192,7 @@ def test_flash_memory_behind_sas_is_held_against_the_nearest_class_and_says_so()
     assert "class" not in judged.reasons  # it is no remark
 
 
-def test_what_nobody_looked_at_is_a_remark_whatever_the_policy() -> None:
+def test_what_no_one_looked_at_is_a_remark_whatever_the_policy() -> None:
     limits = "crc_errors = { reject = 0 }\n"
     drive = make_drive(crc_errors=0)
     assert judge_one(limits, drive).verdict == "accept"

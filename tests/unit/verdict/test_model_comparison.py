@@ -141,7 +141,7 @@ def test_where_all_are_alike_the_policys_own_percent_holds() -> None:
     assert {row.measured for row in compare_speeds(*[200.0] * 5)} == {"0 %"}
 
 
-def test_of_two_drives_the_slower_one_is_named_and_nobody_called_the_bad_one() -> None:
+def test_of_two_drives_the_slower_one_is_named_and_none_called_the_bad_one() -> None:
     fast, slow = compare_speeds(200.0, 150.0)
     assert (fast.outcome, fast.measured) == ("kept", "0 %")
     assert "no slower than S2" in fast.detail
@@ -212,6 +212,6 @@ def test_a_drive_on_a_slower_port_is_not_compared_with_its_twins() -> None:
     )
 
 
-def test_links_that_nobody_knows_are_said_so() -> None:
+def test_links_that_no_one_knows_are_said_so() -> None:
     drives = [replace(make_drive(n, surface_mean_mb_s=190.0), link="") for n in (1, 2)]
     assert "; the speed of their links is not known" in compare(*drives)[0].detail

@@ -202,7 +202,7 @@ def test_random_requests_over_usb_2_take_their_frames(usb: Bench) -> None:
     assert row.detail.startswith("held against 533.3 1/s instead of 20000 1/s: 40 %")
 
 
-def test_a_link_that_nobody_knows_holds_no_speed_against_a_drive(ssd: Bench) -> None:
+def test_a_link_that_no_one_knows_holds_no_speed_against_a_drive(ssd: Bench) -> None:
     ssd.scan(40)
     judged = ssd.judge()
     row = row_of(judged, "surface_mean_mb_s")

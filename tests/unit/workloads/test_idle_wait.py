@@ -75,7 +75,7 @@ def test_a_drive_that_never_rests_times_out_and_says_so(clock: FakeTime) -> None
     assert str(rest) == "not idle after 30 s"
 
 
-def test_a_stop_is_not_held_up(clock: FakeTime) -> None:
+def test_a_stop_is_not_delayed(clock: FakeTime) -> None:
     def stop(label: str, done: int, total: int) -> None:
         raise KeyboardInterrupt
 

@@ -42,7 +42,7 @@ def test_a_one_shot_that_did_not_take_is_told_apart_and_taken_back(world: World)
     assert world.events()[-1][1].endswith("; the loader started kaltstart-6.12.conf")
 
 
-def test_after_the_third_attempt_the_drive_is_given_up_and_others_go_on(world: World) -> None:
+def test_after_the_third_attempt_the_drive_is_abandoned_and_others_go_on(world: World) -> None:
     world.make_campaign()
     for _ in range(3):
         arm_and_start_anew(world)
@@ -87,7 +87,7 @@ def test_a_boot_that_did_not_come_back_rejects_no_drive(world: World) -> None:
     assert "reject" not in {row.outcome for row in judged.limits}
 
 
-def test_a_drive_given_up_keeps_its_samples(world: World) -> None:
+def test_an_abandoned_drive_keeps_its_samples(world: World) -> None:
     world.make_campaign([HDD], cycles=3)
     connection = world.context().connection
     connection.execute("UPDATE cycle SET state = 'done' WHERE cycle = 1")

@@ -180,7 +180,7 @@ def test_a_drive_that_fails_is_left_out_and_the_others_stay_in(
     assert world.entry == "measure-02"
 
 
-def test_a_drive_nobody_released_is_never_handed_to_the_installer(
+def test_a_drive_no_one_released_is_never_handed_to_the_installer(
     world: World, installer: Installer
 ) -> None:
     world.make_campaign(plan_toml=PLAN, state="preparing", released=False)
@@ -442,7 +442,7 @@ def test_no_drive_is_written_where_no_boot_could_be_armed_afterwards(
     assert world.campaign().state == "preparing", "it goes on once that is mended"
 
 
-def test_where_no_boot_is_left_nobody_needs_a_boot_entry(
+def test_where_no_boot_is_left_no_one_needs_a_boot_entry(
     world: World, installer: Installer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All its boots were skipped or have failed; its steps and its report are still to come."""
@@ -473,7 +473,7 @@ def _contain(world: World, drive: Drive) -> None:
         {"disk_uuid": "table-2", "partition_uuids": (root_partuuid(2),)},
     ],
 )
-def test_a_drive_that_somebody_has_used_since_its_release_is_not_written_to(
+def test_a_drive_that_the_user_has_used_since_its_release_is_not_written_to(
     world: World, installer: Installer, now: dict[str, object]
 ) -> None:
     """Power went before the first write, and came back months later."""

@@ -265,7 +265,7 @@ def test_a_pause_that_was_asked_for_while_power_went_is_heard_behind_the_sample(
     assert left == [report], "what else was asked for is the appliance's to answer"
 
 
-def test_a_boot_nobody_expected_stores_nothing_and_goes_back(booted: World) -> None:
+def test_a_boot_no_one_expected_stores_nothing_and_goes_back(booted: World) -> None:
     booted.context().connection.execute("UPDATE cycle SET state = 'planned'")
     booted.measure()
     assert booted.boots() == []
@@ -273,7 +273,7 @@ def test_a_boot_nobody_expected_stores_nothing_and_goes_back(booted: World) -> N
     assert booted.events()[-1] == ("unexpected-boot", "slot 1")
 
 
-def test_a_boot_nobody_expected_that_would_come_again_ends_switched_off(booted: World) -> None:
+def test_a_boot_no_one_expected_that_would_come_again_ends_switched_off(booted: World) -> None:
     booted.context().connection.execute("UPDATE cycle SET state = 'planned'")
     booted.entry = "measure-01"
     booted.stuck = True
@@ -285,7 +285,7 @@ def test_a_boot_nobody_expected_that_would_come_again_ends_switched_off(booted: 
     "error", [StepFailedError("the kernel refused '0'"), OSError("it has gone")]
 )
 @pytest.mark.parametrize("firmware", ["uefi", "bios"])
-def test_a_clock_that_refuses_keeps_nobody_from_switching_off(
+def test_a_clock_that_refuses_keeps_no_one_from_switching_off(
     booted: World, firmware: str, error: Exception
 ) -> None:
     """Where this ends as an error, systemd restarts the machine, and this boot comes again."""
@@ -310,7 +310,7 @@ def by_bios(booted: World) -> World:
 
 
 @pytest.mark.usefixtures("by_bios")
-def test_a_boot_nobody_expected_on_a_bios_machine_ends_switched_off(booted: World) -> None:
+def test_a_boot_no_one_expected_on_a_bios_machine_ends_switched_off(booted: World) -> None:
     """The stick may forget that the entry was taken back."""
     booted.context().connection.execute("UPDATE cycle SET state = 'planned'")
     booted.measure()

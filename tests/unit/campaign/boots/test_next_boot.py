@@ -165,7 +165,7 @@ def test_a_charted_boot_takes_its_own_entry(world: World) -> None:
             connection.execute("UPDATE cycle SET state = 'done' WHERE state = 'armed'")
 
 
-def test_without_a_clock_that_wakes_somebody_has_to(world: World) -> None:
+def test_without_a_clock_that_wakes_the_user_has_to(world: World) -> None:
     world.make_campaign()
     world.can_wake = False
     assert start_next_boot(world.context(), 1) is Outcome.LEAVING

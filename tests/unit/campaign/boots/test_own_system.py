@@ -214,7 +214,7 @@ def test_firmware_that_ignores_boot_next_is_told_from_a_silent_system(
 
 
 @pytest.mark.usefixtures("counting_firmware")
-def test_a_system_that_never_answers_is_given_up_after_three_attempts(world: World) -> None:
+def test_a_system_that_never_answers_is_abandoned_after_three_attempts(world: World) -> None:
     _make(world, cycles=1)
     for number in range(3):
         world.boot_id = f"boot-{number}"
@@ -226,7 +226,7 @@ def test_a_system_that_never_answers_is_given_up_after_three_attempts(world: Wor
     assert "did not report" in world.drive_rows()[0].failed_reason
 
 
-def test_whoever_switched_it_on_again_is_told_why_it_goes_off(started: World) -> None:
+def test_a_user_who_switched_it_on_again_is_told_why_it_goes_off(started: World) -> None:
     _settle(started)
     assert start_next_boot(started.context(), 1) is Outcome.LEAVING
     then = str(started.counted_down[-1][1])

@@ -333,7 +333,7 @@ def test_what_is_not_of_the_boot_is_no_figure_and_in_the_log(
     assert "restarted after its reads had begun" in started.cycles()[0].reason
 
 
-def test_once_its_boot_is_armed_anew_it_is_of_no_use(started: World, pending: Path) -> None:
+def test_once_its_boot_is_armed_again_it_is_of_no_use(started: World, pending: Path) -> None:
     content = pending.read_text()
     context = started.context()
     pause(context, 1, _FULL)

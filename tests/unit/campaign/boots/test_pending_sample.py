@@ -83,7 +83,7 @@ def test_a_sample_that_is_not_taken_is_there_after_the_next_start(
     assert list((fat / "kaltstart").iterdir()) == []
 
 
-def test_a_boot_that_comes_once_more_does_not_replace_the_sample_that_waits(
+def test_a_boot_that_comes_again_does_not_replace_the_sample_that_waits(
     booted: World, fat: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Firmware, or a stick, that keeps the boot entry: the first of the two was the one due."""
@@ -337,7 +337,7 @@ def test_a_sample_of_another_array_is_not_taken(
     assert doubt in kept_array.cycles()[0].reason
 
 
-def test_a_boot_from_an_array_is_none_of_a_drive_by_itself(
+def test_a_boot_from_an_array_is_none_of_a_single_drive(
     booted: World, fat: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del fat

@@ -105,7 +105,7 @@ def test_why_it_was_left_is_said_and_nothing_unprintable(machine: ArrayMachine) 
     assert "left behind (no \\x1b[2J answer): dismantle it here" in found[HDD.path].explanation
 
 
-def test_an_array_that_is_apart_is_not_ours_any_more(machine: ArrayMachine) -> None:
+def test_a_dismantled_array_is_no_longer_ours(machine: ArrayMachine) -> None:
     connection = open_database(machine.world.path)
     update_array(connection, SET_UUID, "apart")
     connection.close()

@@ -136,7 +136,7 @@ def test_a_drive_that_answers_again_is_asked_again(machine: Machine, hang: Hang)
     assert context.silent.names == frozenset()
 
 
-def test_a_drive_that_was_plugged_in_anew_is_asked_again(machine: Machine, hang: Hang) -> None:
+def test_a_drive_that_was_plugged_in_again_is_asked_again(machine: Machine, hang: Hang) -> None:
     machine.during["one"] = hang.call
     machine.show = lambda place, *_: (
         machine.world.numbers.update(sda="2") if place.step_id == 2 else None

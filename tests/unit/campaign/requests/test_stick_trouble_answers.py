@@ -51,7 +51,7 @@ def answer_to(appliance: Appliance, asked: int) -> Request:
 
 
 @pytest.mark.parametrize(("kind", "action"), [("poweroff", "power_off"), ("reboot", "reboot")])
-def test_power_that_does_not_go_is_told_whoever_asked_for_it(
+def test_power_that_does_not_go_is_reported_whatever_asked_for_it(
     appliance: Appliance, world: World, kind: str, action: str
 ) -> None:
     def fail() -> None:
@@ -115,7 +115,7 @@ def test_a_keyboard_whose_program_cannot_be_read_is_declined_and_the_engine_stay
     assert answered.answer == "it cannot be started: Input/output error (plug it in well)"
 
 
-def test_what_an_engine_left_behind_and_cannot_be_let_go_of_is_noted(
+def test_what_an_engine_left_behind_and_cannot_be_released_is_noted(
     appliance: Appliance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "restore_flush", lambda: ())

@@ -108,7 +108,7 @@ def test_a_step_on_the_array_waits_while_a_person_has_paused_a_drive_of_it(
     assert len(machine.did("make-array")) == 1
 
 
-def test_a_drive_that_is_not_here_is_not_given_up_while_it_is_paused(machine: ArrayMachine) -> None:
+def test_a_missing_drive_is_not_abandoned_while_it_is_paused(machine: ArrayMachine) -> None:
     machine.add_steps(HDD, HDD, OTHER)
     all_drives = machine.world.drives
     machine.world.drives = tuple(each for each in all_drives if each.serial != HDD.serial)
@@ -417,7 +417,7 @@ def test_a_refused_array_fails_its_step_only(machine: ArrayMachine) -> None:
     assert (machine.state(), machine.carried) == ("none", {})
 
 
-def test_a_new_step_makes_anew_what_a_failed_one_left_half_made(machine: ArrayMachine) -> None:
+def test_a_new_step_makes_again_what_a_failed_one_left_half_made(machine: ArrayMachine) -> None:
     machine.plans = (lottery(), lottery())
     machine.add_steps(ARRAY)
     machine.trouble["make"] = StepFailedError("make-bcache failed")

@@ -143,7 +143,7 @@ def test_counters_over_several_cache_modes_say_so(
     assert "bcache's own counters over the whole step" in reason
 
 
-def test_at_rest_a_part_begins_anew(machine: ArrayMachine, watch: ArrayWatch) -> None:
+def test_at_rest_a_part_starts_over(machine: ArrayMachine, watch: ArrayWatch) -> None:
     """What was written back before is not the part's doing."""
     watch.begin_part()
     machine.read(NAME, 1 << 20)

@@ -59,7 +59,7 @@ def test_an_array_that_is_made_is_assembled_and_not_made_again(machine: ArrayMac
 
 
 @pytest.mark.parametrize("interruption", INTERRUPTIONS, ids=repr)
-def test_making_that_was_cut_short_is_dismantled_and_begun_anew(
+def test_making_that_was_cut_short_is_dismantled_and_begun_again(
     machine: ArrayMachine, interruption: BaseException
 ) -> None:
     machine.trouble["make"] = interruption
@@ -174,7 +174,7 @@ def test_no_array_is_made_over_a_file_system_that_is_another_one(machine: ArrayM
     assert machine.marked() == {"LAB-HDD-1", "LAB-SSD-1", "LAB-HDD-2"}
 
 
-def test_a_drive_of_the_array_that_is_not_here_is_nobodys_fault_yet(machine: ArrayMachine) -> None:
+def test_a_missing_drive_of_the_array_is_no_ones_fault_yet(machine: ArrayMachine) -> None:
     hdd, ssd, other = machine.world.drives
     for here, missing in (((hdd, other), ssd.serial), ((ssd, other), hdd.serial)):
         machine.world.drives = here

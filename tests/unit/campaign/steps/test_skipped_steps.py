@@ -133,7 +133,7 @@ def test_a_step_of_another_campaign_is_not_meant(machine: Machine) -> None:
     context.connection.close()
 
 
-def test_a_drive_that_cannot_be_let_go_of_is_noted_and_the_step_stays_skipped(
+def test_a_drive_that_cannot_be_released_is_noted_and_the_step_stays_skipped(
     machine: Machine,
 ) -> None:
     skip_during(machine, "one")

@@ -110,7 +110,7 @@ def test_the_clock_keeps_the_count_before_its_alarm_is_set(machine: Machine) -> 
     assert log == [f"mark {count}", "alarm 60", f"mark {count}"]
 
 
-def test_a_counted_power_cycle_is_proven_and_stands_in_the_rows(machine: Machine) -> None:
+def test_a_counted_power_cycle_is_proven_and_is_in_the_rows(machine: Machine) -> None:
     _leave(machine)
     _come_back(machine, counts=1)
     machine.run()
@@ -141,7 +141,7 @@ def test_a_count_of_spindle_starts_proves_no_power_off(machine: Machine) -> None
     assert "7 → 8" in str(reason)
 
 
-def test_a_power_off_that_is_doubted_is_made_once_more(machine: Machine) -> None:
+def test_a_power_off_that_is_doubted_is_made_again(machine: Machine) -> None:
     _leave(machine)
     _come_back(machine, counts=1)
     machine.doubts = ["the last write was not on the drive"]

@@ -224,7 +224,7 @@ def test_a_step_never_goes_on_upon_a_file_system_that_is_another_one(machine: Ma
 
 
 @pytest.mark.parametrize("next_filesystem", ["ext4", ""], ids=["the same", "the bare drive"])
-def test_what_somebody_has_put_beside_a_file_system_is_not_overwritten(
+def test_what_the_user_has_put_beside_a_file_system_is_not_overwritten(
     machine: Machine, next_filesystem: str
 ) -> None:
     """A DOS table and what is in its partitions leave the superblock of an ext4 as it was."""
@@ -274,7 +274,7 @@ def test_a_drive_that_is_not_here_waits_and_fails_last(machine: Machine) -> None
     assert [line[0] for line in machine.world.lines] == ["step-done", "step-failed"]
 
 
-def test_a_drive_that_comes_back_in_time_is_not_given_up(machine: Machine) -> None:
+def test_a_drive_that_comes_back_in_time_is_not_abandoned(machine: Machine) -> None:
     both = machine.world.drives
     machine.world.drives = both[1:]
     machine.during["two"] = lambda: setattr(machine.world, "drives", both)
@@ -370,7 +370,7 @@ def test_a_disk_that_was_changed_between_steps_on_the_bare_drive_is_not_overwrit
     assert bare.log.count(f"clear {HDD.path}") == 2
 
 
-def test_a_drive_that_somebody_used_in_a_pause_is_not_blamed_for_its_mark(bare: Machine) -> None:
+def test_a_drive_that_the_user_used_in_a_pause_is_not_blamed_for_its_mark(bare: Machine) -> None:
     """By another campaign; or the database is older than the mark: a copy was put back."""
 
     def stop() -> None:
@@ -440,7 +440,7 @@ def test_a_disk_that_was_changed_while_its_file_system_was_made_is_not_overwritt
     assert bare.log[-1] == f"unlock {HDD.path}", "and nothing is done with it"
 
 
-def test_a_file_system_whose_making_was_stopped_is_made_anew_on_the_same_drive(
+def test_a_file_system_whose_making_was_stopped_is_made_again_on_the_same_drive(
     bare: Machine,
 ) -> None:
     def stop() -> None:
@@ -486,7 +486,7 @@ def test_a_disk_that_was_changed_while_the_drive_was_cleared_is_not_overwritten(
 
 
 @pytest.mark.parametrize("how", ["stopped", "failed"])
-def test_a_drive_in_doubt_whose_clearing_was_held_up_goes_on(bare: Machine, how: str) -> None:
+def test_a_drive_in_doubt_whose_clearing_was_interrupted_goes_on(bare: Machine, how: str) -> None:
     def hold() -> None:
         _overwrite(bare)
         raise StoppedByPersonError if how == "stopped" else StepFailedError("it gave an error")
@@ -597,7 +597,7 @@ def _did_write(bare: Machine) -> bool:
     ("table", "signature"),
     [(_FOREIGN, None), ("", Signature("ext4", "home", 1080)), ("mark-1", _XFS), ("", _XFS)],
 )
-def test_a_drive_that_somebody_has_used_since_a_power_cut_is_not_overwritten(
+def test_a_drive_that_the_user_has_used_since_a_power_cut_is_not_overwritten(
     bare: Machine, kind: str, table: str, signature: Signature | None
 ) -> None:
     """Months ago; its number is its own, and one end may still carry the step's mark."""
@@ -615,7 +615,7 @@ def test_a_drive_that_somebody_has_used_since_a_power_cut_is_not_overwritten(
     assert str(signature or f"the partition table {_FOREIGN}") in said
 
 
-def test_partitions_in_the_mark_of_a_step_are_somebodys(bare: Machine) -> None:
+def test_partitions_in_the_mark_of_a_step_are_foreign(bare: Machine) -> None:
     mark_uuid = make_table_uuid()
     _cut(bare, "one")
     _put(bare, mark_uuid)
@@ -639,7 +639,7 @@ def test_partitions_in_the_mark_of_a_step_are_somebodys(bare: Machine) -> None:
         ("two", "mark-2", None),  # that of its end, which nobody has noted as left
     ],
 )
-def test_a_step_that_power_has_cut_goes_on_by_itself(
+def test_a_step_that_power_has_cut_goes_on_automatically(
     bare: Machine, where: str, table: str, signature: Signature | None
 ) -> None:
     bare.world.signatures[HDD.path] = {Signature("zfs_member", "7", 4096), _XFS}
@@ -653,7 +653,7 @@ def test_a_step_that_power_has_cut_goes_on_by_itself(
 
 
 @pytest.mark.parametrize("made", [None, Signature("ext4", "uuid-1", 1080), _XFS])
-def test_a_file_system_whose_making_power_has_cut_is_made_anew(
+def test_a_file_system_whose_making_power_has_cut_is_made_again(
     bare: Machine, made: Signature | None
 ) -> None:
     bare.plans = (lottery(),) * 3

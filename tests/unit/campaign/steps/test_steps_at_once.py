@@ -159,7 +159,7 @@ def test_self_tests_of_all_begin_together_whatever_at_once_says(make: MakeMachin
     assert states(machine) == ["done", "done"]
 
 
-def test_each_drive_goes_on_with_its_next_step_by_itself(make: MakeMachine) -> None:
+def test_each_drive_goes_on_with_its_next_step_on_its_own(make: MakeMachine) -> None:
     machine = make(selftest(), surface())
     reached = threading.Event()
     # The second drive's self-test lasts until the first one's surface is read.
@@ -307,7 +307,7 @@ def ask_to_pause(machine: Machine, name: str, *, at_once: bool) -> Callable[[], 
 
 @pytest.mark.parametrize("stored", [[(1, "one")], []], ids=["after its part", "at once"])
 @pytest.mark.parametrize("most", [2, 1], ids=["side by side", "alone"])
-def test_a_drive_is_paused_by_itself_and_goes_on_with_the_campaign(
+def test_a_drive_is_paused_alone_and_goes_on_with_the_campaign(
     make: MakeMachine, most: int, stored: list[tuple[int, str]]
 ) -> None:
     machine = make(surface(), selftest(), at_once=most)
@@ -411,7 +411,7 @@ def test_trouble_with_the_stick_ends_them_all(make: MakeMachine) -> None:
     assert states(machine) == ["planned", "planned"]
 
 
-def test_a_stick_that_cannot_be_read_is_told_when_nothing_runs_any_more(
+def test_a_stick_that_cannot_be_read_is_reported_when_nothing_runs_any_longer(
     make: MakeMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = make(surface(), selftest())
@@ -439,7 +439,7 @@ def test_a_bug_ends_them_all(make: MakeMachine) -> None:
         machine.run()
 
 
-def test_a_drive_that_is_not_free_any_more_lets_the_others_end_and_then_holds_the_campaign(
+def test_a_drive_that_is_no_longer_free_lets_the_others_end_and_then_blocks_the_campaign(
     make: MakeMachine,
 ) -> None:
     machine = make(surface(), selftest())
@@ -566,7 +566,7 @@ def test_a_pause_beside_a_drive_that_is_not_free_holds_the_campaign_for_that_dri
     assert states(machine) == ["planned"] * 4
 
 
-def test_a_stick_that_cannot_be_read_for_a_skip_is_told_when_nothing_runs_any_more(
+def test_a_stick_that_cannot_be_read_for_a_skip_is_reported_when_nothing_runs_any_longer(
     make: MakeMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = make(surface())
@@ -587,7 +587,7 @@ def test_a_stick_that_cannot_be_read_for_a_skip_is_told_when_nothing_runs_any_mo
     assert states(machine) == ["planned", "planned"]
 
 
-def test_a_thread_that_cannot_be_started_ends_the_others_and_nobody_waits_for_it(
+def test_a_thread_that_cannot_be_started_ends_the_others_and_no_one_waits_for_it(
     make: MakeMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = make(surface())

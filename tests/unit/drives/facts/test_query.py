@@ -131,7 +131,7 @@ def test_a_drive_is_not_asked_again_while_it_hangs(
     assert answer.details.findings[0].startswith("it took 10000 s")
 
 
-def test_what_does_not_even_end_when_killed_is_asked_again_only_once_plugged_in_anew(
+def test_what_does_not_even_end_when_killed_is_asked_again_only_once_plugged_in_again(
     asker: DriveQuery, world: Drives, drives: tuple[Drive, ...]
 ) -> None:
     drive, world.trouble, world.hangs = drives[0], "still running", True
@@ -166,7 +166,7 @@ def test_trouble_is_told_and_tried_again_after_a_pause(
     assert world.asked == {drive.path: 2}
 
 
-def test_nobody_is_asked_while_it_would_disturb(
+def test_no_drive_is_asked_while_it_would_disturb(
     asker: DriveQuery, world: Drives, drives: tuple[Drive, ...]
 ) -> None:
     drive = drives[0]
@@ -174,7 +174,7 @@ def test_nobody_is_asked_while_it_would_disturb(
     assert (world.asked, _state(asker, drive)) == ({}, Answer("asking"))
 
 
-def test_what_is_known_stays_while_a_drive_is_asked_anew(
+def test_what_is_known_stays_while_a_drive_is_asked_again(
     asker: DriveQuery, world: Drives, drives: tuple[Drive, ...]
 ) -> None:
     drive = drives[0]

@@ -202,7 +202,7 @@ def test_the_signs_of_a_disk_that_is_about_to_fail() -> None:
     }
 
 
-def test_a_count_that_flips_by_itself_is_in_doubt() -> None:
+def test_a_count_that_flips_on_its_own_is_in_doubt() -> None:
     one = attribute(197, "Current_Pending_Sector", 1)
     assert doubts(health_of(ata(one, model_name="CT500MX500SSD1"))).keys() == {"pending_sectors"}
     assert doubts(health_of(ata(one, model_name="CT500MX500SSD4"))).keys() == {"pending_sectors"}

@@ -86,7 +86,7 @@ def test_a_schema_that_is_valid_and_another_one_is_damaged(
         open_database(path)
 
 
-def test_what_somebody_has_added_is_no_damage(database: Path) -> None:
+def test_what_the_user_has_added_is_no_damage(database: Path) -> None:
     with closing(open_database(database)) as connection:
         connection.execute("CREATE VIEW mine AS SELECT count(*) FROM event")
         connection.execute("ANALYZE")

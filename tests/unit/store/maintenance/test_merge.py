@@ -236,7 +236,7 @@ def test_a_clone_that_went_on_is_taken_over_beside_what_stopped_here(tmp_path: P
     here.close()
 
 
-def test_clones_that_measured_as_much_each_by_itself_are_two(tmp_path: Path) -> None:
+def test_clones_that_each_measured_as_much_are_two(tmp_path: Path) -> None:
     make_database(tmp_path / "clone.sqlite").close()
     here = make_database(tmp_path / "here.sqlite")
     here.execute("UPDATE boot_sample SET boot_id = boot_id || ' here'")
@@ -375,7 +375,7 @@ def test_a_figure_without_end_is_not_imported(
     assert _dump(mine) == before
 
 
-def test_one_that_takes_too_long_is_given_up(
+def test_one_that_takes_too_long_is_abandoned(
     mine: sqlite3.Connection, theirs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(merge_source, "_LOAD_S", -1.0)

@@ -393,7 +393,7 @@ def test_what_says_what_a_figure_is_of_is_put_back_from_a_copy(
 
 
 @pytest.mark.parametrize(("column", "value"), [("trained", 1), ("mode", "replay")])
-def test_a_boot_of_which_nobody_knows_what_it_was_is_left_out(
+def test_a_boot_of_which_no_one_knows_what_it_was_is_left_out(
     path: Path, column: str, value: object
 ) -> None:
     key = _spoil(path, "cycle", column, value)

@@ -43,7 +43,7 @@ def test_the_newest_copy_that_is_whole_takes_its_place(database: Path) -> None:
     }
 
 
-def test_what_a_copy_waited_for_is_not_waited_for_any_more(tmp_path: Path) -> None:
+def test_what_a_copy_waited_for_is_no_longer_waited_for(tmp_path: Path) -> None:
     """A sample that lies on KALTSTART by now is of a later boot."""
     path = tmp_path / "kaltstart.sqlite"
     state = "SELECT state, attempts FROM cycle ORDER BY id LIMIT 1"

@@ -58,7 +58,7 @@ def test_one_that_falls_behind_alone_is_said_to_do_so() -> None:
     assert _name(drives) == [((_AHCI,), ["A"])]
 
 
-def test_nobody_is_held_up_where_the_readings_only_differ() -> None:
+def test_no_drive_is_slowed_down_where_the_readings_only_differ() -> None:
     noisy = Member("N", (_HBA,), (200e6, 150e6, 190e6, 170e6), (140e6, 155e6, 150e6, 145e6))
     small = _make("S", _HBA, alone=190, together=180)
     assert not noisy.falls_behind, "its readings overlap"

@@ -96,7 +96,7 @@ def test_a_drop_that_left_pages_is_never_called_proven(
     assert "4096 bytes remain" in found.notes[0]
 
 
-def test_warm_reads_everything_first_and_counts_it_to_nobody(lab: FioBench) -> None:
+def test_warm_reads_everything_first_and_counts_it_to_no_part(lab: FioBench) -> None:
     lab.served_share = 0.0
     found = run_all(lab, replace(PLAN, page_cache="warm", tests=("seq-read",)))["seq-read"]
     assert lab.happened == ["fio layout-32M", "warm", "fio seq-read"]

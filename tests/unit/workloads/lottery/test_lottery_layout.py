@@ -88,7 +88,7 @@ def test_the_second_start_writes_nothing(bench: Bench, tmp_path: Path) -> None:
     [{"seed": 2}, {"file_size_bytes": SIZE - 4096}, {"tickets": (("a", 2), ("c", 1))}],
     ids=str,
 )
-def test_another_plan_lays_out_anew(
+def test_another_plan_lays_out_again(
     bench: Bench, tmp_path: Path, change: dict[str, object]
 ) -> None:
     prepare_files(PLAN, bench)
@@ -129,7 +129,7 @@ def test_a_failing_stick_is_no_full_drive(bench: Bench) -> None:
         prepare_files(PLAN, replace(bench, progress=fail))
 
 
-def test_a_file_that_became_shorter_is_laid_out_anew(bench: Bench, tmp_path: Path) -> None:
+def test_a_file_that_became_shorter_is_laid_out_again(bench: Bench, tmp_path: Path) -> None:
     files = prepare_files(PLAN, bench)
     os.truncate(files[0].path, SIZE - 1)
 

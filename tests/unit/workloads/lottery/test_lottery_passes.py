@@ -142,7 +142,7 @@ def test_mapped_files_are_read_too(bench: Bench) -> None:
     assert all(t.major_faults >= 0 for t in done.tickets)
 
 
-def test_no_device_byte_stands_in_two_rows(bench: Bench) -> None:
+def test_no_device_byte_is_in_two_rows(bench: Bench) -> None:
     workload = LotteryWorkload(PLAN)
     workload.prepare(bench)
 

@@ -180,7 +180,7 @@ def test_the_old_line_of_a_log_is_not_that_of_a_test_that_begins_late(
     assert result.notes == ("ended with 0x75",)
 
 
-def test_a_stop_ends_the_drives_test_and_it_is_done_anew(
+def test_a_stop_ends_the_drives_test_and_it_is_done_again(
     drive: TestingDrive, tmp_path: Path
 ) -> None:
     with pytest.raises(StoppedError):
@@ -226,7 +226,7 @@ def test_a_test_that_ended_while_the_engine_was_down_has_no_time(
     assert drive.commands == ["start"]
 
 
-def test_after_a_restart_of_the_machine_it_is_done_anew(
+def test_after_a_restart_of_the_machine_it_is_done_again(
     drive: TestingDrive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crash(drive, tmp_path, monkeypatch)
@@ -238,7 +238,7 @@ def test_after_a_restart_of_the_machine_it_is_done_anew(
     assert drive.commands == ["start", "start"]
 
 
-def test_a_test_that_outlived_a_restart_is_ended_and_done_anew(
+def test_a_test_that_outlived_a_restart_is_ended_and_done_again(
     drive: TestingDrive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crash(drive, tmp_path, monkeypatch)
@@ -249,7 +249,7 @@ def test_a_test_that_outlived_a_restart_is_ended_and_done_anew(
     assert drive.commands == ["start", "abort", "start"]
 
 
-def test_a_test_that_somebody_else_started_is_left_alone(
+def test_a_test_that_another_program_started_is_left_alone(
     drive: TestingDrive, tmp_path: Path
 ) -> None:
     drive.started_s = drive.now_s

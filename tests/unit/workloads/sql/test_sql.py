@@ -71,7 +71,7 @@ def test_each_phase_in_an_engine_of_its_own(bench: Bench) -> None:
     assert not any("created again" in note for note in done.notes)
 
 
-def test_no_device_byte_stands_in_two_rows(bench: Bench) -> None:
+def test_no_device_byte_is_in_two_rows(bench: Bench) -> None:
     done = run(bench, PHASES, {})
 
     keys = [(result.variant, result.metric) for result in done.results]
@@ -81,7 +81,7 @@ def test_no_device_byte_stands_in_two_rows(bench: Bench) -> None:
 
 @pytest.mark.parametrize("phase", PHASES[1:])
 @pytest.mark.parametrize("has", ["behind", "ahead", "missing"])
-def test_a_database_that_is_not_where_the_stick_says_is_made_anew(
+def test_a_database_that_is_not_where_the_stick_says_is_made_again(
     bench: Bench, phase: str, has: str
 ) -> None:
     number = PHASES.index(phase)

@@ -64,7 +64,7 @@ def spoil_dump(bench: Bench, content: bytes) -> None:
         file.write(content)
 
 
-def test_a_dump_that_is_no_sql_any_more_fails_the_step(bench: Bench) -> None:
+def test_a_dump_that_is_no_longer_sql_fails_the_step(bench: Bench) -> None:
     workload = start(bench)
     spoil_dump(bench, b"')'")
 
@@ -101,7 +101,7 @@ def test_the_dump_is_found_again(bench: Bench) -> None:
     ],
     ids=["no manifest", "half a manifest", "another", "half a dump"],
 )
-def test_what_is_not_whole_is_made_anew(bench: Bench, spoil: Callable[[Path], object]) -> None:
+def test_what_is_not_whole_is_made_again(bench: Bench, spoil: Callable[[Path], object]) -> None:
     start(bench)
     folder = database(bench).parent
     whole = (folder / "dump.sql").read_bytes()

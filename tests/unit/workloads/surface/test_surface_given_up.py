@@ -145,7 +145,7 @@ def test_a_slow_answer_behind_the_skip_is_slow() -> None:
     assert [(each.first_byte, each.detail) for each in reading.slow] == [(5 * _MIB, NOT_REREAD)]
 
 
-def test_a_drive_that_answers_nothing_any_more_has_no_unreadable_places() -> None:
+def test_a_drive_that_no_longer_answers_has_no_unreadable_places() -> None:
     reading = _break_off(_HeldUpDrive(_SIZE, gone_from_read=5, stop_at=5))
     assert _places(reading) == []
     assert reading.silent.startswith(f"the drive stopped answering at byte {5 * _MIB} ")

@@ -68,7 +68,7 @@ def test_chunks_lie_within_the_slice_in_order_and_apart(sample: float, size_byte
             assert before.end_byte <= after.first_byte
 
 
-def test_a_sample_is_as_large_as_asked_for_and_drawn_anew_by_each_seed() -> None:
+def test_a_sample_is_as_large_as_asked_for_and_drawn_again_by_each_seed() -> None:
     within = Piece(0, 10 << 30)
     first = draw_chunks(within, sample=0.1, seed="1")
     assert sum(each.size_bytes for each in first) == pytest.approx(0.1 * (10 << 30), rel=0.01)

@@ -61,7 +61,7 @@ def test_a_stretch_without_errors_leaves_nothing(make: Make) -> None:
     assert _give_up(make(), "read-00") == Leftover()
 
 
-def test_nothing_more_is_asked_of_a_bad_place_when_it_is_given_up(make: Make) -> None:
+def test_nothing_more_is_asked_of_a_bad_place_when_it_is_abandoned(make: Make) -> None:
     """Its errors may take longer than anybody waits for a request."""
     lab = make()
     lab.run(lab.start(), until="read-00")
