@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.lab.told import Finding, Page
+from tests.lab.report_page import Finding, Page
 
 BOOTS = "boots"
 NOTHING = "nothing"

@@ -12,8 +12,8 @@ from tests.lab.campaign import Result, Trial, run_campaign
 from tests.lab.claims import Truth, judge
 from tests.lab.held_out_campaigns import HELD_OUT
 from tests.lab.model_campaigns import CAMPAIGNS, ModelCampaign
+from tests.lab.report_page import parse_page
 from tests.lab.stick import StickError
-from tests.lab.told import parse_page
 
 _ICOUNT_SHIFT = 0
 """Times are the machine's own: they do not depend on how busy the host is."""

@@ -90,11 +90,11 @@ SCENES = (
     Scene(
         "plan-keys", ("Tab", "Tab", "Space", "Tab", "Space", "F6"), ("Escape", "Escape"), rest_s=4
     ),
-    Scene("plan-kept", ("l",)),
+    Scene("plan-saved", ("l",)),
     # The first plan to be checked brings the checks into memory.
-    Scene("plan-kept-one", ("Enter",), rest_s=15),
+    Scene("plan-saved-one", ("Enter",), rest_s=15),
     Scene("plan-release", ("Tab", "Enter"), ("Escape",), rest_s=4),
-    Scene("plan-kept-delete", ("l", "Enter", "Tab", "Tab", "Tab", "Enter"), ("Escape",), rest_s=4),
+    Scene("plan-saved-delete", ("l", "Enter", "Tab", "Tab", "Tab", "Enter"), ("Escape",), rest_s=4),
     Scene("plan-adjust", ("l", "Enter", "Tab", "Tab", "Enter"), rest_s=4),
     Scene("plan-keep-again", ("F3",), ("Escape", "Escape"), rest_s=4),
     Scene("plan-templates", ("t",), ("Escape",)),

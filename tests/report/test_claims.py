@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.lab.claims import Claim, Truth, judge, read_claims
-from tests.lab.told import Finding, Page, parse_page
-from tests.report.told_of_series import Drive, make_page
+from tests.lab.report_page import Finding, Page, parse_page
+from tests.report.simulated_series import Drive, make_page
 
 GOLDEN = Path(__file__).parent / "golden"
 HYBRID = (46.0, 27.0, 28.0, 27.4, 27.6, 27.5)

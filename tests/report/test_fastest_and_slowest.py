@@ -13,7 +13,7 @@ from tui.port.boot_ratios import find_boot_ratios
 
 _CAMPAIGNS = 200
 _NOISE = 0.02
-"""Of a real disk's boots: see test_told_of_simulated_drives.py."""
+"""Of a real disk's boots: see test_findings_on_simulated_drives.py."""
 
 
 def _draw(seed: int, drives: int, boots: int) -> list[tuple[float, ...]]:

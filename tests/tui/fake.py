@@ -25,7 +25,7 @@ from appliance.store.tables.steps import (
     select_steps,
 )
 from appliance.store.tables.verdicts import Depth, LimitRow, Verdict, insert_verdict
-from tests.tui.asked import Asked
+from tests.tui.drive_answers import Asked
 from tui.port import Port
 
 _STATUS: dict[str, Any] = {

@@ -7,7 +7,7 @@ from appliance.campaign.drives.leftover_arrays import _FOREIGN, _OURS
 from appliance.drives.model import Drive
 from appliance.phrases import N_, Phrase
 from appliance.store.tables.pause_and_skip import update_pause_asked
-from tests.tui.asked import ASKING, DISK_DETAILS, DISK_HEALTH, SILENT, WELL_ASKED, Asked
+from tests.tui.drive_answers import ASKING, DISK_DETAILS, DISK_HEALTH, SILENT, WELL_ASKED, Asked
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN
 from tests.tui.measured import add_array_steps, add_field_test, add_steps

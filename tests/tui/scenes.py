@@ -15,13 +15,6 @@ from tests.tui.database_scenes import (
     show_databases,
 )
 from tests.tui.fake import FakeEngine
-from tests.tui.kept_scenes import (
-    adjust_kept,
-    open_kept,
-    refuse_longer,
-    show_kept,
-    show_longer,
-)
 from tests.tui.key_scenes import mistake_keys, open_keys, set_keys
 from tests.tui.machine_scenes import (
     open_chapter,
@@ -31,6 +24,13 @@ from tests.tui.machine_scenes import (
     show_poor_machine,
 )
 from tests.tui.raw_scenes import open_raw, open_raw_text, show_raw
+from tests.tui.saved_plan_scenes import (
+    adjust_kept,
+    open_kept,
+    refuse_longer,
+    show_kept,
+    show_longer,
+)
 from tests.tui.scene_steps import (
     Steps,
     compose_all_tests,
@@ -100,9 +100,9 @@ SCENES = {
     "plan-invalid": Scene(at.show_bad_plan, press_keys("2")),
     "plan-confirm": Scene(at.show_valid_plan, press_keys("2", "s")),
     "plan-templates": Scene(at.idle, open_templates),
-    "plan-kept": Scene(show_kept, open_kept),
-    "plan-kept-adjusted": Scene(show_kept, adjust_kept),
-    "plan-kept-too-much": Scene(show_longer, refuse_longer),
+    "plan-saved": Scene(show_kept, open_kept),
+    "plan-saved-adjusted": Scene(show_kept, adjust_kept),
+    "plan-saved-too-much": Scene(show_longer, refuse_longer),
     "compose-template": Scene(at.idle, compose_template),
     "compose-times": Scene(at.idle, show_times),
     "compose": Scene(at.idle, press_keys("2", "n", "space")),

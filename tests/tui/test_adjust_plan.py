@@ -9,9 +9,9 @@ from textual.pilot import Pilot
 
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
-from tests.tui.kept_scenes import keep
 from tests.tui.quiet import Gate
 from tests.tui.releasing import go_on, release, started_plan
+from tests.tui.saved_plan_scenes import keep
 from tests.tui.steps import (
     answer,
     drawn,

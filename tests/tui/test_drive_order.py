@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from textual.pilot import Pilot
 
 from appliance.drives.facts.unlisted import UnlistedDrive
-from tests.tui.asked import ASKING, DISK_DETAILS, DISK_HEALTH, Asked
+from tests.tui.drive_answers import ASKING, DISK_DETAILS, DISK_HEALTH, Asked
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, HOSTILE, SSHD, STICK
 from tests.tui.scene_states import show_known

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.tui.asked import DISK_DETAILS, DISK_HEALTH, WELL_ASKED
+from tests.tui.drive_answers import DISK_DETAILS, DISK_HEALTH, WELL_ASKED
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, NO_SERIAL, SSHD
 from tui.drives.rows import draw_temperatures, lay_out

@@ -2,7 +2,7 @@
 from dataclasses import asdict, replace
 
 from appliance.drives.facts.unlisted import UnlistedDrive
-from tests.tui.asked import ASKING, DISK_DETAILS, DISK_HEALTH, SILENT, WELL_ASKED, Asked
+from tests.tui.drive_answers import ASKING, DISK_DETAILS, DISK_HEALTH, SILENT, WELL_ASKED, Asked
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, HOSTILE, NO_SERIAL, SSHD, STICK, VALID_PLAN
 from tests.tui.scene_states import FOREIGN, OURS, show_left_behind

@@ -10,8 +10,8 @@ from textual.pilot import Pilot
 from appliance.plan.model import ALL_TABLES, DEFAULTS
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, NO_SERIAL
-from tests.tui.kept_scenes import keep
 from tests.tui.releasing import choose, go_on, release, started_plan
+from tests.tui.saved_plan_scenes import keep
 from tests.tui.steps import drawn, press, scrolled_to, settle, text_of, type_text
 from tests.tui.test_adjust_plan import adjust, is_filled, keep_it
 from tests.tui.test_compose_array import pick_array

@@ -6,9 +6,9 @@ import pytest
 from tests.lab.pictured import KEPT, SCENES
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD, VALID_PLAN
-from tests.tui.kept_scenes import keep
 from tests.tui.machine_scenes import show_manual
 from tests.tui.raw_scenes import show_raw
+from tests.tui.saved_plan_scenes import keep
 from tests.tui.steps import drawn, press, settle
 from tui.app import KaltstartApp
 
@@ -24,10 +24,10 @@ _SHOWN = {
     "plan-array": "cache_mode",
     "plan-more-settings": "wake_margin",
     "plan-keys": "passes",
-    "plan-kept": "> pictures.toml <",
-    "plan-kept-one": "[ Continue ]",
+    "plan-saved": "> pictures.toml <",
+    "plan-saved-one": "[ Continue ]",
     "plan-release": "EVERYTHING ON THIS DRIVE WILL BE LOST",
-    "plan-kept-delete": "This cannot be undone.",
+    "plan-saved-delete": "This cannot be undone.",
     "plan-adjust": " Pictures ",
     "plan-keep-again": "plans/pictures.toml is on the stick already.",
     "plan-templates": " Templates",

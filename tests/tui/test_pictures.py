@@ -30,7 +30,7 @@ LARGE_TOO = (
         "results-field-test",
         "drives-inspect",
     ),
-    *("plan-kept", "plan-kept-adjusted", "plan-kept-too-much"),
+    *("plan-saved", "plan-saved-adjusted", "plan-saved-too-much"),
     *("plan-templates", "compose-template", "results-raw", "results-raw-text", "results-spreads"),
 )
 # Each page, and what there is of boxes over them: for who cannot wait for all.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from tests.tui.asked import WELL_ASKED
+from tests.tui.drive_answers import WELL_ASKED
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD, VALID_PLAN
 from tests.tui.releasing import choose, go_on, is_whole

@@ -9,7 +9,7 @@ from textual import events
 
 from appliance.drives.model import Drive
 from appliance.units import format_drive_size
-from tests.tui.asked import WELL_ASKED
+from tests.tui.drive_answers import WELL_ASKED
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD, STICK
 from tests.tui.releasing import choose, compose, go_on, is_whole, release, started_plan

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from tests.tui.asked import DISK_DETAILS, WELL_ASKED, Asked
+from tests.tui.drive_answers import DISK_DETAILS, WELL_ASKED, Asked
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, NO_SERIAL, SSHD, VALID_PLAN
 from tests.tui.releasing import go_on, release, started_plan

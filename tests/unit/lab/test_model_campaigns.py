@@ -10,7 +10,7 @@ from tests.lab.claims import read_claims
 from tests.lab.held_out_campaigns import HELD_OUT
 from tests.lab.model_campaigns import CAMPAIGNS, ModelCampaign
 from tests.lab.model_runs import Outcome, choose, format_table, judge_result
-from tests.lab.told import Page
+from tests.lab.report_page import Page
 
 _ALL = (*CAMPAIGNS, *HELD_OUT)
 _ONE = choose(["never"])[0]

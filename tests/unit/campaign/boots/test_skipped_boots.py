@@ -27,7 +27,7 @@ from appliance.store.read.campaign import select_campaign as select_reported
 from appliance.store.tables.boots import BootSample, insert_sample
 from appliance.verdict.evidence import Figure
 from appliance.verdict.gather import gather_evidence
-from tests.unit.campaign.requests.asking import answer_to, ask
+from tests.unit.campaign.requests.user_requests import answer_to, ask
 from tests.unit.campaign.world import HDD, SSD, STICK, World
 
 _SAMPLE = BootSample("b", 9.0, None, None, 1.0, 2.0, 3.0, 3.0, None, 1 << 20, 9, None)

@@ -10,7 +10,7 @@ from appliance.campaign.resume import resume_campaign
 from appliance.campaign.steps.attempt import PausedByPersonError
 from appliance.store.connect import transaction
 from appliance.store.tables.pause_and_skip import select_paused_drives
-from tests.unit.campaign.requests.asking import answer_to, ask, during_part, watch_machine
+from tests.unit.campaign.requests.user_requests import answer_to, ask, during_part, watch_machine
 from tests.unit.campaign.steps.step_machine import Machine
 from tests.unit.campaign.world import World
 

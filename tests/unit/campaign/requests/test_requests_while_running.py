@@ -17,7 +17,7 @@ from appliance.service.engine import Appliance
 from appliance.store.connect import open_database
 from appliance.store.tables.pause_and_skip import is_pause_asked
 from appliance.store.tables.requests import Kind
-from tests.unit.campaign.requests.asking import (
+from tests.unit.campaign.requests.user_requests import (
     answer_to,
     ask,
     pause_during,

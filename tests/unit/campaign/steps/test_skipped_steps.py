@@ -15,7 +15,7 @@ from appliance.store.tables.requests import (
 )
 from appliance.workloads.base import Leftover
 from tests.unit.campaign.drives.hanging import Hang
-from tests.unit.campaign.requests.asking import (
+from tests.unit.campaign.requests.user_requests import (
     answer_to,
     ask,
     ask_all,

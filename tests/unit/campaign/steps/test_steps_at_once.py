@@ -40,7 +40,7 @@ from appliance.store.tables.pause_and_skip import (
 from appliance.workloads.selftest.keys import SelftestPlan
 from appliance.workloads.surface.keys import SurfacePlan
 from appliance.workloads.verify.keys import VerifyPlan
-from tests.unit.campaign.requests.asking import ask
+from tests.unit.campaign.requests.user_requests import ask
 from tests.unit.campaign.steps.step_machine import Machine, lottery
 from tests.unit.campaign.world import HDD, SSD, OffError, World
 

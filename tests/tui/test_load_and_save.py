@@ -9,8 +9,8 @@ from textual.pilot import Pilot
 
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, NO_SERIAL, PLAN_TOML, SSHD
-from tests.tui.kept_scenes import keep
 from tests.tui.releasing import choose, release, started_plan
+from tests.tui.saved_plan_scenes import keep
 from tests.tui.steps import answer, app_of, drawn, finish, press, settle, shown, text_of, type_text
 from tui.app import KaltstartApp
 from tui.plan.compose import ComposeDialog

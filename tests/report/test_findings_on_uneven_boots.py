@@ -10,7 +10,7 @@ import pytest
 from appliance.report.answer import make_answer
 from appliance.report.boots.findings import Finding, judge_learning
 from appliance.report.series import Series
-from tests.report.told_of_series import Drive, make_series
+from tests.report.simulated_series import Drive, make_series
 
 _CAMPAIGNS = 400
 

@@ -13,8 +13,8 @@ from appliance.store.read.workloads import ActivityRow, ReportedStep
 from appliance.workloads.verify.keys import WRITE, VerifyVariant
 from tests.lab.claims import NOTHING, Truth, judge
 from tests.lab.drives import ModelledDrive, parse_drives
+from tests.lab.report_page import Finding, Page
 from tests.lab.simulated_boots import make_clockwork
-from tests.lab.told import Finding, Page
 
 _MIB = 1 << 20
 _SEEDS = 50

@@ -16,8 +16,8 @@ from appliance.units import parse_size
 from tests.lab.claims import read_claims
 from tests.lab.drives import ModelledDrive, parse_drives
 from tests.lab.simulated_boots import BootReads, parse_boot_reads, simulate_boots
-from tests.report.told_of_lottery import Draw, make_page
-from tests.report.told_of_series import Drive, count_told
+from tests.report.simulated_lottery import Draw, make_page
+from tests.report.simulated_series import Drive, count_findings
 
 READS = Path(__file__).parents[1] / "fixtures/boots/reads.txt"
 _HYBRID = """
@@ -77,7 +77,7 @@ def _count(
     drives = [Drive(model, _true_s(model))]
     if control:
         drives.append(Drive("control", _true_s("never learns"), "control"))
-    told, false = count_told(drives, boots=boots, noise=noise, seeds=seeds)
+    told, false = count_findings(drives, boots=boots, noise=noise, seeds=seeds)
     print(f"{model}, {boots} boots, noise {noise}: told {dict(told)}, false {dict(false)}")
     return told, false
 
@@ -139,7 +139,7 @@ def test_no_drive_gains_that_does_not_learn(model: str, *, control: bool) -> Non
 def test_no_gain_of_15_percent_is_called_none(boots: int) -> None:
     drive = Drive("A", (23.0, *(20.0,) * _MORE))
     for noise, most in ((_QUIET, 0.0), (_USUAL, 0.01), (_LOUD, 0.05)):
-        _, false = count_told([drive], boots=boots, noise=noise, seeds=SEEDS)
+        _, false = count_findings([drive], boots=boots, noise=noise, seeds=SEEDS)
         assert false["no gain"] <= most * SEEDS, (noise, false)
 
 
@@ -148,11 +148,11 @@ def test_what_the_machine_does_to_all_is_no_drives_gain() -> None:
     never_s = _true_s("never learns")
     slow_first = (never_s[0] * 1.25, *never_s[1:])
     drives = [Drive("A", slow_first), Drive("B", slow_first, "control")]
-    told, _ = count_told(drives, boots=10, noise=_QUIET, seeds=SEEDS)
+    told, _ = count_findings(drives, boots=10, noise=_QUIET, seeds=SEEDS)
     assert told["gain, perhaps the machine's"] >= 0.9 * SEEDS
     assert told["gain"] <= 0.05 * SEEDS
     drives = [Drive("A", never_s), Drive("B", never_s, "control")]
-    told, _ = count_told(drives, boots=10, noise=_QUIET, machine=0.05, seeds=SEEDS)
+    told, _ = count_findings(drives, boots=10, noise=_QUIET, machine=0.05, seeds=SEEDS)
     assert told["gain"] == 0
 
 

@@ -12,7 +12,7 @@ from appliance.report.boots.findings import find_findings
 from appliance.report.series import Series
 from appliance.statistics import stats
 from tests.lab.claims import BOOTS, Claim, read_claims
-from tests.lab.told import Finding, Page
+from tests.lab.report_page import Finding, Page
 
 _NO_COUNT = ("unproven", "the drive has no power-cycle count")
 _NOTHING = 0.01
@@ -109,7 +109,7 @@ def _is_level(times_s: Sequence[float]) -> bool:
     return max(times_s) <= min(times_s) * (1 + _NOTHING)
 
 
-def count_told(
+def count_findings(
     drives: Sequence[Drive], *, boots: int, noise: float, seeds: int, machine: float = 0.0
 ) -> tuple[Counter[str], Counter[str]]:
     """Of the first drive: how often each thing is reported, and how often it is false."""

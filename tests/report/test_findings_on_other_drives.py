@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is reported of drives and plans that nothing was tuned for: random heads, sizes and names.
 
-The lots are the same on every machine. `test_told_of_simulated_drives` has the drives that the
+The lots are the same on every machine. `test_findings_on_simulated_drives` has the drives that the
 rules were made on; here each kind of drive is drawn with other parameters, each campaign with
 another number of boots or other files, and serial numbers are such as a page may stumble over.
 """
@@ -16,10 +16,10 @@ import pytest
 from tests.lab.claims import BOOTS, NOTHING, Truth, judge, read_claims
 from tests.lab.drives import ModelledDrive, parse_drives
 from tests.lab.simulated_boots import parse_boot_reads, simulate_boots
-from tests.report.test_told_of_writing import make_writing_page
-from tests.report.told_of_lottery import Draw, make_page
-from tests.report.told_of_series import Drive, judge_claim
-from tests.report.told_of_series import make_page as make_boots_page
+from tests.report.simulated_lottery import Draw, make_page
+from tests.report.simulated_series import Drive, judge_claim
+from tests.report.simulated_series import make_page as make_boots_page
+from tests.report.test_findings_on_writing import make_writing_page
 
 READS = Path(__file__).parents[1] / "fixtures/boots/reads.txt"
 NAMES = (

@@ -14,8 +14,8 @@ from appliance.store.read.workloads import ReportedStep, TicketRow
 from appliance.workloads.lottery.draw import draw_tickets, spread_regions
 from appliance.workloads.lottery.keys import LotteryVariant
 from tests.lab.drives import ModelledDrive
+from tests.lab.report_page import Finding, Page
 from tests.lab.simulated_boots import make_clockwork
-from tests.lab.told import Finding, Page
 
 TICKETS = (
     ("a", 4), ("b", 6), ("c", 8), ("d", 10), ("e", 12),
