@@ -52,7 +52,7 @@ runtime = 600
 idle_timeout = 0
 """
 # It writes, so the drive must be released.
-KEPT = """\
+SAVED_PLAN = """\
 version = 1
 [campaign]
 name = "Pictures"

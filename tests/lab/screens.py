@@ -15,7 +15,7 @@ from tests.lab.campaign import IMAGE, REPO, Limits, Trial, run_campaign
 from tests.lab.drives import DEFAULT_DRIVES, DriveBay
 from tests.lab.machine import LabTimeoutError, Machine, MachineOffError, MachineSetup
 from tests.lab.picture import Colour, parse_palette
-from tests.lab.pictured import FINISHED, KEPT, RUNNING, SCENES
+from tests.lab.pictured import FINISHED, RUNNING, SAVED_PLAN, SCENES
 from tests.lab.psf import ConsoleFont, parse_psf
 from tests.lab.qmp import QmpError
 from tests.lab.stick import StickError, make_stick, put_file
@@ -83,7 +83,7 @@ def make_sticks(out: Path) -> Path:
                 f"the campaign is {result.outcome} {result.reason}; see {campaign}/serial.log"
             )
     put_file(stick, "plan.toml", RUNNING)
-    put_file(stick, "plans/pictures.toml", KEPT)
+    put_file(stick, "plans/pictures.toml", SAVED_PLAN)
     return stick
 
 

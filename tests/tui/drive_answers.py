@@ -8,7 +8,7 @@ from appliance.samples.health import Counter, Health
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DriveAnswers:
     """What became of asking a drive."""
 
     answer: str = "answered"
@@ -57,6 +57,6 @@ DISK_HEALTH = Health(
     temperature_celsius=38,
     limit_celsius=60,
 )
-WELL_ASKED = Asked(details=DISK_DETAILS, health=DISK_HEALTH)
-ASKING = Asked("asking")
-SILENT = Asked("not answering", "smartctl was still waiting for it after 10 s")
+ANSWERED = DriveAnswers(details=DISK_DETAILS, health=DISK_HEALTH)
+ASKING = DriveAnswers("asking")
+SILENT = DriveAnswers("not answering", "smartctl was still waiting for it after 10 s")

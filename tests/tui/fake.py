@@ -25,7 +25,7 @@ from appliance.store.tables.steps import (
     select_steps,
 )
 from appliance.store.tables.verdicts import Depth, LimitRow, Verdict, insert_verdict
-from tests.tui.drive_answers import Asked
+from tests.tui.drive_answers import DriveAnswers
 from tui.port import Port
 
 _STATUS: dict[str, Any] = {
@@ -141,7 +141,7 @@ class FakeEngine:
         self,
         *drives: Drive,
         arrays: Mapping[Drive, dict[str, object]] | None = None,
-        asked: Mapping[Drive, Asked] | None = None,
+        asked: Mapping[Drive, DriveAnswers] | None = None,
         looking: bool | None = None,
         unlisted: Sequence[Mapping[str, object]] = (),
     ) -> None:

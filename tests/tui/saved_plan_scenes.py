@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan kept on the stick, what can be done with it, and one that the form cannot show."""
+"""A plan saved on the stick, what can be done with it, and one that the form cannot show."""
 
 from typing import Any
 
@@ -15,24 +15,24 @@ _PLAN = (
 )
 
 
-def keep(engine: FakeEngine, name: str, text: str) -> None:
+def save(engine: FakeEngine, name: str, text: str) -> None:
     """A file as the engine or another computer has written it."""
     folder = engine.run / "fat/plans"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(text)
 
 
-def show_kept(engine: FakeEngine) -> None:
+def show_saved(engine: FakeEngine) -> None:
     engine.say()
-    keep(engine, "rack-4.toml", _PLAN)
+    save(engine, "rack-4.toml", _PLAN)
 
 
 def show_longer(engine: FakeEngine) -> None:
     engine.say()
-    keep(engine, "rack-4.toml", f'{_PLAN}[[workload]]\nkind = "verify"\nsize = "2G"\n')
+    save(engine, "rack-4.toml", f'{_PLAN}[[workload]]\nkind = "verify"\nsize = "2G"\n')
 
 
-async def open_kept(pilot: Pilot[Any], engine: FakeEngine) -> None:
+async def open_saved(pilot: Pilot[Any], engine: FakeEngine) -> None:
     """What to do with it."""
     await press(pilot, "2", "l")
     await shown(pilot, "#plan-0")
@@ -40,9 +40,9 @@ async def open_kept(pilot: Pilot[Any], engine: FakeEngine) -> None:
     await shown(pilot, "#adjust")
 
 
-async def adjust_kept(pilot: Pilot[Any], engine: FakeEngine) -> None:
+async def adjust_saved(pilot: Pilot[Any], engine: FakeEngine) -> None:
     """It is in the form."""
-    await open_kept(pilot, engine)
+    await open_saved(pilot, engine)
     await press(pilot, "tab", "tab", "enter")
     await shown(pilot, "#tests")
     await finish(pilot, "check")
@@ -50,6 +50,6 @@ async def adjust_kept(pilot: Pilot[Any], engine: FakeEngine) -> None:
 
 async def refuse_longer(pilot: Pilot[Any], engine: FakeEngine) -> None:
     """It is not."""
-    await open_kept(pilot, engine)
+    await open_saved(pilot, engine)
     await press(pilot, "tab", "tab", "enter")
     await scrolled_to(pilot, "more than one workload verify")

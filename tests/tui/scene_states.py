@@ -7,7 +7,14 @@ from appliance.campaign.drives.leftover_arrays import _FOREIGN, _OURS
 from appliance.drives.model import Drive
 from appliance.phrases import N_, Phrase
 from appliance.store.tables.pause_and_skip import update_pause_asked
-from tests.tui.drive_answers import ASKING, DISK_DETAILS, DISK_HEALTH, SILENT, WELL_ASKED, Asked
+from tests.tui.drive_answers import (
+    ANSWERED,
+    ASKING,
+    DISK_DETAILS,
+    DISK_HEALTH,
+    SILENT,
+    DriveAnswers,
+)
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN
 from tests.tui.measured import add_array_steps, add_field_test, add_steps
@@ -22,7 +29,7 @@ def show_hostile(engine: FakeEngine) -> None:
 
 
 def show_asked(engine: FakeEngine) -> None:
-    asked = {HDD: WELL_ASKED, SSHD: SILENT, NO_SERIAL: ASKING, STICK: ASKING}
+    asked = {HDD: ANSWERED, SSHD: SILENT, NO_SERIAL: ASKING, STICK: ASKING}
     engine.show_drives(HDD, SSHD, NO_SERIAL, STICK, asked=asked, looking=True)
 
 
@@ -32,9 +39,9 @@ def show_known(engine: FakeEngine) -> None:
     empty = replace(DISK_DETAILS, partition_table="", file_systems=(), findings=())
     sectors = Phrase(_SECTORS, count=520)
     asked = {
-        HDD: WELL_ASKED,
-        NO_SERIAL: Asked(details=empty, health=replace(DISK_HEALTH, temperature_celsius=57)),
-        bare: Asked(details=replace(empty, findings=(sectors,))),
+        HDD: ANSWERED,
+        NO_SERIAL: DriveAnswers(details=empty, health=replace(DISK_HEALTH, temperature_celsius=57)),
+        bare: DriveAnswers(details=replace(empty, findings=(sectors,))),
     }
     engine.show_drives(HDD, SSHD, NO_SERIAL, STICK, bare, asked=asked, looking=False)
     boots: dict[Drive, list[float | None]] = {HDD: [31.2, 30.9, 30.1], SSHD: [21.0, 14.2, 14.0]}

@@ -25,11 +25,11 @@ from tests.tui.machine_scenes import (
 )
 from tests.tui.raw_scenes import open_raw, open_raw_text, show_raw
 from tests.tui.saved_plan_scenes import (
-    adjust_kept,
-    open_kept,
+    adjust_saved,
+    open_saved,
     refuse_longer,
-    show_kept,
     show_longer,
+    show_saved,
 )
 from tests.tui.scene_steps import (
     Steps,
@@ -100,8 +100,8 @@ SCENES = {
     "plan-invalid": Scene(at.show_bad_plan, press_keys("2")),
     "plan-confirm": Scene(at.show_valid_plan, press_keys("2", "s")),
     "plan-templates": Scene(at.idle, open_templates),
-    "plan-saved": Scene(show_kept, open_kept),
-    "plan-saved-adjusted": Scene(show_kept, adjust_kept),
+    "plan-saved": Scene(show_saved, open_saved),
+    "plan-saved-adjusted": Scene(show_saved, adjust_saved),
     "plan-saved-too-much": Scene(show_longer, refuse_longer),
     "compose-template": Scene(at.idle, compose_template),
     "compose-times": Scene(at.idle, show_times),

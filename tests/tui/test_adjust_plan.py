@@ -11,7 +11,7 @@ from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.quiet import Gate
 from tests.tui.releasing import go_on, release, started_plan
-from tests.tui.saved_plan_scenes import keep
+from tests.tui.saved_plan_scenes import save
 from tests.tui.steps import (
     answer,
     drawn,
@@ -119,7 +119,7 @@ FITTING = {
 async def test_all_of_a_plan_goes_through_the_form_and_no_release_with_it(
     text: str, engine: FakeEngine
 ) -> None:
-    keep(engine, "a.toml", text)
+    save(engine, "a.toml", text)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await adjust(pilot)
         await is_filled(pilot)
@@ -161,7 +161,7 @@ TOO_MUCH: dict[str, tuple[str, Sequence[str]]] = {
 async def test_what_the_form_cannot_show_is_told_and_the_plan_left_alone(
     text: str, told: Sequence[str], engine: FakeEngine
 ) -> None:
-    keep(engine, "a.toml", text)
+    save(engine, "a.toml", text)
     async with KaltstartApp(engine.port()).run_test(size=(80, 40)) as pilot:
         await adjust(pilot)
         await scrolled_to(pilot, "would be lost")
@@ -175,7 +175,7 @@ async def test_what_the_form_cannot_show_is_told_and_the_plan_left_alone(
 async def test_it_is_told_as_soon_as_no_box_lies_over_the_form(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep(engine, "a.toml", TOO_MUCH["a drive told by its size"][0])
+    save(engine, "a.toml", TOO_MUCH["a drive told by its size"][0])
     may_answer = Gate()
     find_lost = Port.find_lost
 
@@ -209,7 +209,7 @@ async def test_what_is_checked_meanwhile_takes_no_box_from_its_reader(
         may_answer.wait()
         return check_plan(port, draft)
 
-    keep(engine, "a.toml", _ALONE + _workload("selftest"))
+    save(engine, "a.toml", _ALONE + _workload("selftest"))
     monkeypatch.setattr(Port, "check_plan", check_late)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await adjust(pilot)
@@ -230,7 +230,7 @@ async def test_what_is_checked_meanwhile_takes_no_box_from_its_reader(
 
 async def test_a_release_in_the_file_is_not_taken_over(engine: FakeEngine) -> None:
     released = _HEAD + _HDD + f'erase = "{HDD.serial}"\n' + _workload("verify", 'size = "1G"')
-    keep(engine, "a.toml", released)
+    save(engine, "a.toml", released)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await adjust(pilot)
         await is_filled(pilot)
@@ -243,7 +243,7 @@ async def test_a_release_in_the_file_is_not_taken_over(engine: FakeEngine) -> No
 
 async def test_only_what_is_written_to_is_released_in_the_form_too(engine: FakeEngine) -> None:
     surface, verify = _workload("surface"), _workload("verify", f'on = "{SSHD.serial}"')
-    keep(engine, "a.toml", _HEAD + _HDD + _SSHD + surface + verify)
+    save(engine, "a.toml", _HEAD + _HDD + _SSHD + surface + verify)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await adjust(pilot)
         await is_filled(pilot)
@@ -255,7 +255,7 @@ async def test_only_what_is_written_to_is_released_in_the_form_too(engine: FakeE
 
 
 async def test_an_adjusted_plan_is_kept_under_another_name(engine: FakeEngine) -> None:
-    keep(engine, "rack-4.toml", _ALONE + _workload("surface", "sample = 0.5"))
+    save(engine, "rack-4.toml", _ALONE + _workload("surface", "sample = 0.5"))
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await adjust(pilot)
         await is_filled(pilot)

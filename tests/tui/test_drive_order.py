@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from textual.pilot import Pilot
 
 from appliance.drives.facts.unlisted import UnlistedDrive
-from tests.tui.drive_answers import ASKING, DISK_DETAILS, DISK_HEALTH, Asked
+from tests.tui.drive_answers import ASKING, DISK_DETAILS, DISK_HEALTH, DriveAnswers
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, HOSTILE, SSHD, STICK
 from tests.tui.scene_states import show_known
@@ -21,10 +21,10 @@ from tui.widgets.dialog import Ask
 from tui.widgets.table import Table
 
 _NOTHING = replace(DISK_DETAILS, partition_table="", file_systems=(), findings=())
-EMPTY = Asked(details=_NOTHING, health=DISK_HEALTH)
-FULL = Asked(details=replace(_NOTHING, partition_table="gpt", file_systems=("ext4",)))
-SYSTEM = Asked(details=replace(_NOTHING, file_systems=("vfat", "ntfs")))
-SECTORS = Asked(
+EMPTY = DriveAnswers(details=_NOTHING, health=DISK_HEALTH)
+FULL = DriveAnswers(details=replace(_NOTHING, partition_table="gpt", file_systems=("ext4",)))
+SYSTEM = DriveAnswers(details=replace(_NOTHING, file_systems=("vfat", "ntfs")))
+SECTORS = DriveAnswers(
     details=replace(_NOTHING, findings=("its sectors hold 520 bytes: format it",)),
     health=replace(DISK_HEALTH, passed=False),
 )

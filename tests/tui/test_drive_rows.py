@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.tui.drive_answers import DISK_DETAILS, DISK_HEALTH, WELL_ASKED
+from tests.tui.drive_answers import ANSWERED, DISK_DETAILS, DISK_HEALTH
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, NO_SERIAL, SSHD
 from tui.drives.rows import draw_temperatures, lay_out
@@ -87,7 +87,7 @@ def test_a_temperature_has_the_sign_and_the_colour_of_its_distance_to_the_limit(
 @pytest.fixture
 def asked(engine: FakeEngine) -> tuple[DriveRow, ...]:
     """Three, of which the first has answered."""
-    engine.show_drives(HDD, SSHD, NO_SERIAL, asked={HDD: WELL_ASKED})
+    engine.show_drives(HDD, SSHD, NO_SERIAL, asked={HDD: ANSWERED})
     found = engine.port().read_snapshot().drives
     return tuple(sorted(found, key=lambda drive: drive.health is None))
 

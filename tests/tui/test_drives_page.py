@@ -2,7 +2,14 @@
 from dataclasses import asdict, replace
 
 from appliance.drives.facts.unlisted import UnlistedDrive
-from tests.tui.drive_answers import ASKING, DISK_DETAILS, DISK_HEALTH, SILENT, WELL_ASKED, Asked
+from tests.tui.drive_answers import (
+    ANSWERED,
+    ASKING,
+    DISK_DETAILS,
+    DISK_HEALTH,
+    SILENT,
+    DriveAnswers,
+)
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, HOSTILE, NO_SERIAL, SSHD, STICK, VALID_PLAN
 from tests.tui.scene_states import FOREIGN, OURS, show_left_behind
@@ -107,14 +114,14 @@ async def test_a_drive_that_is_still_asked_and_one_that_hangs_say_so(engine: Fak
         assert "Details: asking the drive ..." in text_of(pilot, "#details")
         await press(pilot, "down")
         assert f"! NOT ANSWERING: {SILENT.answer_reason}" in text_of(pilot, "#details")
-        engine.show_drives(HDD, SSHD, STICK, asked={HDD: WELL_ASKED, SSHD: WELL_ASKED})
+        engine.show_drives(HDD, SSHD, STICK, asked={HDD: ANSWERED, SSHD: ANSWERED})
         await settle(pilot)
         assert text_of(pilot, "#details").startswith("sdb:")
         assert "NOT ANSWERING" not in drawn(pilot)
 
 
 async def test_everything_known_of_a_drive_is_told_what_matters_first(engine: FakeEngine) -> None:
-    engine.show_drives(HDD, asked={HDD: WELL_ASKED})
+    engine.show_drives(HDD, asked={HDD: ANSWERED})
     async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         row = " ".join(line.partition("│")[2] for line in drawn(pilot).splitlines()[4:6])
@@ -146,7 +153,7 @@ async def test_everything_known_of_a_drive_is_told_what_matters_first(engine: Fa
 
 async def test_what_does_not_fit_is_counted_and_shown_with_d(engine: FakeEngine) -> None:
     findings = tuple(f"finding {number} of a drive that has a lot" for number in range(1, 21))
-    asked = Asked(details=replace(DISK_DETAILS, findings=findings), health=DISK_HEALTH)
+    asked = DriveAnswers(details=replace(DISK_DETAILS, findings=findings), health=DISK_HEALTH)
     many = [replace(SSHD, path=f"/dev/sd{letter}", serial=letter) for letter in "bcdefghijk"]
     engine.show_drives(HDD, *many, asked={HDD: asked})
     async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
@@ -169,9 +176,11 @@ async def test_what_does_not_fit_is_counted_and_shown_with_d(engine: FakeEngine)
 async def test_a_failing_drive_is_marked_and_one_that_could_not_be_asked_says_why(
     engine: FakeEngine,
 ) -> None:
-    failing = Asked(details=None, health=replace(DISK_HEALTH, passed=False))
+    failing = DriveAnswers(details=None, health=replace(DISK_HEALTH, passed=False))
     nothing = replace(DISK_HEALTH, passed=None, counters=(), temperature_celsius=None)
-    broken = Asked("failed", "smartctl ended with 2", None, replace(nothing, reason="no answer"))
+    broken = DriveAnswers(
+        "failed", "smartctl ended with 2", None, replace(nothing, reason="no answer")
+    )
     engine.show_drives(HDD, SSHD, asked={HDD: failing, SSHD: broken})
     async with KaltstartApp(engine.port()).run_test(size=(120, 30)) as pilot:
         await settle(pilot)
@@ -196,7 +205,7 @@ async def test_hostile_details_are_shown_escaped(engine: FakeEngine) -> None:
         file_systems=(HOSTILE,),
         findings=(HOSTILE,),
     )
-    asked = Asked("answered", HOSTILE, details, DISK_HEALTH)
+    asked = DriveAnswers("answered", HOSTILE, details, DISK_HEALTH)
     engine.show_drives(EVIL, asked={EVIL: asked})
     async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
         await settle(pilot)
@@ -344,7 +353,9 @@ async def test_the_light_of_the_drive_under_the_cursor_blinks(engine: FakeEngine
 
 async def test_where_a_drive_is_plugged_in_is_told(engine: FakeEngine) -> None:
     where = "slot 12, PCI 0000:03:00.0 (mpt3sas), SCSI 0:3:0"
-    engine.show_drives(HDD, asked={HDD: Asked(details=replace(DISK_DETAILS, location=where))})
+    engine.show_drives(
+        HDD, asked={HDD: DriveAnswers(details=replace(DISK_DETAILS, location=where))}
+    )
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         assert f"Location: {where}" in text_of(pilot, "#details")

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, NO_SERIAL, PLAN_TOML, SSHD
 from tests.tui.releasing import choose, release, started_plan
-from tests.tui.saved_plan_scenes import keep
+from tests.tui.saved_plan_scenes import save
 from tests.tui.steps import answer, app_of, drawn, finish, press, settle, shown, text_of, type_text
 from tui.app import KaltstartApp
 from tui.plan.compose import ComposeDialog
@@ -54,7 +54,7 @@ async def test_what_is_composed_is_kept_without_a_release(engine: FakeEngine) ->
 async def test_one_of_that_name_is_replaced_only_after_a_question(
     name: str, engine: FakeEngine
 ) -> None:
-    keep(engine, name, "x")
+    save(engine, name, "x")
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "2", "n", "space", "f3")
@@ -101,8 +101,8 @@ async def test_what_has_mistakes_is_not_kept(engine: FakeEngine) -> None:
 
 
 async def test_a_plan_that_only_reads_is_loaded_and_started(engine: FakeEngine) -> None:
-    keep(engine, "a.toml", _DRIVES + _READS)
-    keep(engine, "b.toml", "bad")
+    save(engine, "a.toml", _DRIVES + _READS)
+    save(engine, "b.toml", "bad")
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "2", "l")
@@ -117,7 +117,7 @@ async def test_a_plan_that_only_reads_is_loaded_and_started(engine: FakeEngine) 
 
 
 async def test_only_the_drives_that_are_written_to_are_released(engine: FakeEngine) -> None:
-    keep(engine, "a.toml", _DRIVES + _READS + _WRITES)
+    save(engine, "a.toml", _DRIVES + _READS + _WRITES)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "2")
@@ -133,7 +133,7 @@ async def test_only_the_drives_that_are_written_to_are_released(engine: FakeEngi
 
 
 async def test_a_plan_that_names_a_drive_by_its_wwn_finds_it(engine: FakeEngine) -> None:
-    keep(engine, "a.toml", f'version = 1\n[[drive]]\nwwn = "{SSHD.wwn}"\n{_WRITES_WWN}')
+    save(engine, "a.toml", f'version = 1\n[[drive]]\nwwn = "{SSHD.wwn}"\n{_WRITES_WWN}')
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "2")
@@ -156,7 +156,7 @@ async def test_a_plan_that_names_a_drive_by_its_wwn_finds_it(engine: FakeEngine)
 
 
 async def test_of_two_drives_with_that_wwn_none_is_released(engine: FakeEngine) -> None:
-    keep(engine, "a.toml", f'version = 1\n[[drive]]\nwwn = "{SSHD.wwn}"\n{_WRITES_WWN}')
+    save(engine, "a.toml", f'version = 1\n[[drive]]\nwwn = "{SSHD.wwn}"\n{_WRITES_WWN}')
     engine.show_drives(SSHD, replace(SSHD, path="/dev/sdf", serial="OTHER"))
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
@@ -174,7 +174,7 @@ async def test_a_release_in_the_file_is_asked_for_all_the_same(
     text = PLAN_TOML.replace("GONE-1", NO_SERIAL.wwn).replace(
         f'serial = "{NO_SERIAL.wwn}"', f'wwn = "{NO_SERIAL.wwn}"'
     )
-    keep(engine, "a.toml", text)
+    save(engine, "a.toml", text)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "2")
@@ -187,8 +187,8 @@ async def test_a_release_in_the_file_is_asked_for_all_the_same(
 
 
 async def test_a_bad_file_says_what_is_wrong_and_where(engine: FakeEngine) -> None:
-    keep(engine, "a.toml", _DRIVES + _WRITES + '[[workload]]\nkind = "surface"\nsample = 7\n')
-    keep(engine, "b.toml", "version = \n")
+    save(engine, "a.toml", _DRIVES + _WRITES + '[[workload]]\nkind = "surface"\nsample = 7\n')
+    save(engine, "b.toml", "version = \n")
     async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await press(pilot, "2")
@@ -206,8 +206,8 @@ async def test_a_bad_file_says_what_is_wrong_and_where(engine: FakeEngine) -> No
 
 
 async def test_a_plan_is_deleted_after_a_question(engine: FakeEngine) -> None:
-    keep(engine, "a.toml", _DRIVES + _READS)
-    keep(engine, "b.toml", "bad")
+    save(engine, "a.toml", _DRIVES + _READS)
+    save(engine, "b.toml", "bad")
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "2")
@@ -233,7 +233,7 @@ async def test_a_drive_that_is_not_here_and_an_empty_folder_are_told(engine: Fak
         await press(pilot, "2", "l")
         await finish(pilot, "flow")
         assert "No plan is saved" in app_of(pilot).message
-        keep(engine, "a.toml", _DRIVES + _WRITES)
+        save(engine, "a.toml", _DRIVES + _WRITES)
         engine.show_drives(HDD)
         await settle(pilot)
         await press(pilot, "l")

@@ -11,7 +11,7 @@ from appliance.plan.model import ALL_TABLES, DEFAULTS
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, NO_SERIAL
 from tests.tui.releasing import choose, go_on, release, started_plan
-from tests.tui.saved_plan_scenes import keep
+from tests.tui.saved_plan_scenes import save
 from tests.tui.steps import drawn, press, scrolled_to, settle, text_of, type_text
 from tests.tui.test_adjust_plan import adjust, is_filled, keep_it
 from tests.tui.test_compose_array import pick_array
@@ -169,7 +169,7 @@ async def test_those_of_a_kept_plan_are_taken_over_and_can_be_taken_back(
 ) -> None:
     more_settings = "autostart = true\nmax_temperature = 55\n"
     text = _HEAD.replace('"Rack 4"\n', f'"Rack 4"\n{more_settings}') + "[boot]\nwake_margin = 45\n"
-    keep(engine, "a.toml", text)
+    save(engine, "a.toml", text)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await adjust(pilot)
         await is_filled(pilot)

@@ -3,12 +3,12 @@
 
 import pytest
 
-from tests.lab.pictured import KEPT, SCENES
+from tests.lab.pictured import SAVED_PLAN, SCENES
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD, VALID_PLAN
 from tests.tui.machine_scenes import show_manual
 from tests.tui.raw_scenes import show_raw
-from tests.tui.saved_plan_scenes import keep
+from tests.tui.saved_plan_scenes import save
 from tests.tui.steps import drawn, press, settle
 from tui.app import KaltstartApp
 
@@ -51,7 +51,7 @@ async def test_each_scene_is_reached_and_left_without_anything_being_asked(
     engine.show_machine()
     engine.say(plan=VALID_PLAN)
     engine.show_drives(HDD, SSHD)
-    keep(engine, "pictures.toml", KEPT.replace("LAB-SSD-1", HDD.serial))
+    save(engine, "pictures.toml", SAVED_PLAN.replace("LAB-SSD-1", HDD.serial))
     async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         left = dict(_SHOWN)

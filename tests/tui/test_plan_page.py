@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from tests.tui.drive_answers import WELL_ASKED
+from tests.tui.drive_answers import ANSWERED
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD, VALID_PLAN
 from tests.tui.releasing import choose, go_on, is_whole
@@ -41,7 +41,7 @@ async def test_what_is_on_the_drives_stands_before_the_plan_that_erases_them_sta
     engine: FakeEngine,
 ) -> None:
     engine.say(plan=VALID_PLAN)
-    engine.show_drives(HDD, SSHD, asked={HDD: WELL_ASKED})
+    engine.show_drives(HDD, SSHD, asked={HDD: ANSWERED})
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "2", "s")

@@ -9,7 +9,7 @@ from textual import events
 
 from appliance.drives.model import Drive
 from appliance.units import format_drive_size
-from tests.tui.drive_answers import WELL_ASKED
+from tests.tui.drive_answers import ANSWERED
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD, STICK
 from tests.tui.releasing import choose, compose, go_on, is_whole, release, started_plan
@@ -243,7 +243,7 @@ async def test_however_much_is_on_a_drive_the_warning_and_who_it_is_stay(
 
 async def test_drives_whose_serials_end_alike_are_told_apart_by_more(engine: FakeEngine) -> None:
     twin = replace(SSHD, serial="OTHER-7H2291")
-    engine.show_drives(HDD, twin, STICK, asked={HDD: WELL_ASKED, twin: WELL_ASKED})
+    engine.show_drives(HDD, twin, STICK, asked={HDD: ANSWERED, twin: ANSWERED})
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await compose(pilot, 0)

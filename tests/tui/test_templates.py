@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from tests.tui.drive_answers import DISK_DETAILS, WELL_ASKED, Asked
+from tests.tui.drive_answers import ANSWERED, DISK_DETAILS, DriveAnswers
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, NO_SERIAL, SSHD, VALID_PLAN
 from tests.tui.releasing import go_on, release, started_plan
@@ -99,7 +99,7 @@ async def test_the_speed_check_has_the_figures_that_everybody_knows(few: FakeEng
 
 
 async def test_a_disk_with_a_system_on_it_is_picked_by_hand_alone(engine: FakeEngine) -> None:
-    system = Asked(details=replace(DISK_DETAILS, file_systems=("vfat", "ntfs")))
+    system = DriveAnswers(details=replace(DISK_DETAILS, file_systems=("vfat", "ntfs")))
     engine.show_drives(HDD, SSHD, NO_SERIAL, asked={HDD: system})
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await open_template(pilot, 1)
@@ -145,7 +145,7 @@ async def test_the_array_takes_the_disk_and_the_flash_drive(few: FakeEngine) -> 
 
 
 async def test_what_cannot_be_made_here_says_why(engine: FakeEngine) -> None:
-    engine.show_drives(HDD, SSHD, asked={HDD: WELL_ASKED, SSHD: WELL_ASKED})
+    engine.show_drives(HDD, SSHD, asked={HDD: ANSWERED, SSHD: ANSWERED})
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "2", "t")
