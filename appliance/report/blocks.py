@@ -104,7 +104,7 @@ class ChartView:
     legend: tuple[LegendView, ...]
     note: str = ""
     wide: bool = False
-    """Whether it takes a whole line of the page; others stand in pairs."""
+    """Whether it takes a whole line of the page; others are set in pairs."""
 
     @property
     def is_named(self) -> bool:

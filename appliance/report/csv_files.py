@@ -73,7 +73,7 @@ def _find_doubts(rows: CampaignRows) -> dict[str, str]:
 
 
 def render_steps(rows: CampaignRows) -> str:
-    """One line per step; its finished parts stand in one cell, separated by spaces."""
+    """One line per step; its finished parts are in one cell, separated by spaces."""
     return _render(
         _STEP,
         ({**_pick(row, _STEP), "parts": " ".join(row.parts)} for row in rows.workloads.steps),

@@ -45,7 +45,7 @@ def list_rules(workloads: Sequence[Workload]) -> tuple[str, ...]:
 def find_workload_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]:
     """What each workload showed, the array's place and gains first; then failures and doubts.
 
-    Drives that did the same stand in one sentence, so that many drives stay readable.
+    Drives that did the same share one sentence, so that many drives stay readable.
     """
     found = list(find_order_findings(workloads))
     for workload in workloads:

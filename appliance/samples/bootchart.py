@@ -78,7 +78,7 @@ def parse_bootchart(text: str) -> Bootchart:
 
 
 def _find_scale(text: str) -> tuple[float, float]:
-    """Pixels per second, and of one unit of height: both stand in a comment."""
+    """Pixels per second, and of one unit of height: both are in a comment."""
     found = _SCALE.search(text)
     if found is None or not all(float(number) > 0 for number in found.groups()):
         raise BootchartError("its scale is missing")

@@ -126,7 +126,7 @@ def find_quotients(
 ) -> tuple[float, ...] | None:
     """The first value of each pair by its second one, for `find_paired_ratio`.
 
-    A pair is what both measured at the same place. Of places that stand in a row so many are put
+    A pair is what both measured at the same place. Of adjacent places so many are put
     `together`, to the median of their quotients: what disturbs one mostly disturbs the next, too,
     so that they do not count as independent. The last ones of a remainder are spread over all.
     None where there is no pair, or a value is not positive.

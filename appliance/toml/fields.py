@@ -242,7 +242,7 @@ def several(element: Allowed, words: str, *, most: int, least: int = 1) -> Allow
 
 
 def each_once(element: Allowed, words: str, *, most: int = 0, or_one: bool = False) -> Allowed:
-    """An array whose elements stand in it once each; `or_one`: one of them without brackets."""
+    """An array whose elements occur once each; `or_one`: one of them without brackets."""
     alike = several(element, words, most=most or len(element.choices))
 
     def parse(value: object, path: KeyPath, walk: Walk) -> tuple[Any, ...]:

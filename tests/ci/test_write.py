@@ -117,7 +117,7 @@ def test_nothing_is_written_without_both(folder: Path, answers: tuple[str, ...])
     assert (folder / "sdz").read_bytes() == b"theirs"
 
 
-@pytest.mark.parametrize("doubt", ["no serial number", "somebody's disk"])
+@pytest.mark.parametrize("doubt", ["no serial number", "a foreign disk"])
 @pytest.mark.parametrize(
     ("answers", "is_written"),
     [

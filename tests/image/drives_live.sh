@@ -51,7 +51,7 @@ say("plug-in")
 appeared = bool(wait(lambda: any(row["answer"] == "answered" for row in find_late())))
 say("plug-out")
 disappeared = bool(wait(lambda: read_rows() and not find_late()))
-# A drive that does not answer from power-on on holds up the kernel, so one falls silent later.
+# A drive that does not answer from power-on on blocks the kernel, so one falls silent later.
 # Another is plugged in that never answers, not even when the kernel looks for its partitions.
 SERVICES = ["kaltstart-engine", "kaltstart-tui@ttyS0", "kaltstart-tui@tty1"]
 subprocess.run(["systemctl", "stop", *reversed(SERVICES)])

@@ -63,8 +63,8 @@ def read(path):
 def came(size_bytes):
     """Whether the drive of that size has the chosen one's name.
 
-    It has another one where somebody, like the list of drives, still had the drive open that was
-    pulled out: then it is found anew, until the name is free.
+    It has another one if another program, such as the list of drives, still had the drive open that was
+    pulled out: then it is found again, until the name is free.
     """
     for folder in Path("/sys/block").glob("sd*"):
         is_it = read(folder / "size") == str(size_bytes // 512) and read_serial(folder.name) in ("G-SLOT", "G-OTHER")

@@ -17,7 +17,7 @@ say "ports $(cat /proc/net/tcp /proc/net/tcp6 /proc/net/udp /proc/net/udp6 2>/de
 say "links $(ls /sys/class/net | grep -vc '^lo$')"
 say "passwords $(cut -d: -f2 /etc/shadow | grep -vc '^[!*]')"
 say "failed $(systemctl list-units --failed --plain --no-legend | wc -l)"
-# A bug of the interface stands in the journal: the screen it would stand on is drawn anew.
+# A bug of the interface is in the journal: the screen it would be on is drawn again.
 mkdir -p /run/broken /run/systemd/system/kaltstart-tui@tty1.service.d
 echo 'raise RuntimeError("a bug on purpose")' > /run/broken/textual.py
 printf '[Service]\nEnvironment=PYTHONPATH=/run/broken:%s\n' "$PYTHONPATH" > /run/systemd/system/kaltstart-tui@tty1.service.d/broken.conf

@@ -86,7 +86,7 @@ class _Outside:
 @pytest.mark.long
 def test_the_second_boot_from_an_array_needs_its_disk_no_more(out: Path, tmp_path: Path) -> None:
     others = {
-        "LAB-OTHER-1": UUID("52dd0cca-82e4-49e6-859e-1275675d3cba"),  # of nobody here
+        "LAB-OTHER-1": UUID("52dd0cca-82e4-49e6-859e-1275675d3cba"),  # of no drive here
         "LAB-OTHER-2": UUID(array_set_uuid(9)),  # of another stick
     }
     drives = [

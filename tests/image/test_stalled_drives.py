@@ -134,7 +134,7 @@ def test_wherever_a_drive_falls_silent_the_others_are_measured(
     )
     result = run_campaign(trial)
     _check(result, states=["done", "failed", "done"] * 2)
-    assert "power cut" not in (out / "serial.log").read_text(), "it did not go off by itself"
+    assert "power cut" not in (out / "serial.log").read_text(), "it did not go off on its own"
 
 
 @pytest.mark.long

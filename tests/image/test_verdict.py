@@ -135,7 +135,7 @@ def _check_database(connection: sqlite3.Connection) -> None:
     assert detail == "timed in a virtual machine, whose host decides how fast it is"
     assert ("LAB-GOOD-1", "evidence") not in limits, "all of it was read, and its health"
     looked_s = connection.execute("SELECT sum(seconds) FROM processor_load").fetchone()[0]
-    assert looked_s > 0, "nobody looked at the processors"
+    assert looked_s > 0, "no one looked at the processors"
     assert "slower than LAB-GOOD-1" in limits["LAB-SLOW-1", "worse_than_model_percent"][2]
     events = connection.execute("SELECT event, detail FROM events").fetchall()
     before = [detail for event, detail in events if event == "verdict-before"]

@@ -60,7 +60,7 @@ def test_drives_that_wrap_and_flushes_that_lie_are_found(out: Path) -> None:
     result = run_campaign(trial)
 
     assert result.ok, f"{result.outcome}: {result.reason}"
-    assert result.written_bytes("LAB-BYSTANDER") == 0, "a drive nobody named was written to"
+    assert result.written_bytes("LAB-BYSTANDER") == 0, "a drive that no one named was written to"
     assert result.database is not None
     with closing(sqlite3.connect(result.database)) as database:
         database.row_factory = sqlite3.Row

@@ -86,7 +86,7 @@ def test_cuts_cost_no_stored_part_and_an_error_marks_its_row(out: Path) -> None:
 
     assert result.cuts_made == 2
     assert result.ok, f"{result.outcome}: {result.reason}"
-    assert result.written_bytes("LAB-BAD-1") == 0, "a drive nobody released was written to"
+    assert result.written_bytes("LAB-BAD-1") == 0, "a drive that no one released was written to"
     assert result.database is not None
     with closing(sqlite3.connect(result.database)) as database:
         database.row_factory = sqlite3.Row

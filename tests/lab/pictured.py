@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-# Something of each kind of result, on the SSD alone, which is quick; the others stand in the list.
+# Something of each kind of result, on the SSD alone, which is quick; the others are in the list.
 FINISHED = """\
 version = 1
 [campaign]

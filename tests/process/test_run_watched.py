@@ -89,7 +89,7 @@ def test_a_process_that_does_not_end_is_told(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_command_that_ended_on_its_own_leaves_its_code(tmp_path: Path) -> None:
     done = run_watched(["sh", "-c", "echo said >&2; exit 7"], poll=lambda: None)
     assert (done.returncode, done.stderr) == (7, "said\n")
-    assert subprocess.run(["true"], check=False).returncode == 0  # nobody else was ended
+    assert subprocess.run(["true"], check=False).returncode == 0  # no other process was ended
 
 
 def test_the_kernel_is_told_whom_to_end_first() -> None:

@@ -240,7 +240,7 @@ def test_a_copy_that_power_cut_off_does_not_keep_kaltstart_full(
     cut = tmp_path / "reports" / name
     cut.parent.mkdir(parents=True)
     cut.write_bytes(b"SQLite format 3")
-    (cut.parent / "video.mkv.part").write_bytes(b"somebody's own")
+    (cut.parent / "video.mkv.part").write_bytes(b"the user's own")
     write_text = Path.write_text
 
     def write(path: Path, *text: str, **options: str) -> int:
@@ -318,12 +318,12 @@ def test_a_program_that_holds_the_database_holds_up_no_report_for_ever(
     with closing(other) as holder:
         holder.execute("BEGIN EXCLUSIVE")
         # Where the report waits after all, the test ends all the same.
-        let_go = Timer(60, holder.execute, ("ROLLBACK",))
-        let_go.start()
+        release = Timer(60, holder.execute, ("ROLLBACK",))
+        release.start()
         with pytest.raises(sqlite3.OperationalError, match="locked"):
             extract_campaign(steps, 1, target, scratch=scratch)
-        let_go.cancel()
-        let_go.join()
+        release.cancel()
+        release.join()
         holder.execute("ROLLBACK")
     assert not target.exists()
     assert not scratch.exists()

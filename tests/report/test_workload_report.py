@@ -337,7 +337,7 @@ def test_the_total_of_sql_speaks_where_all_phases_began_cold_and_says_what_ram_a
     assert "SQL, all phases : LAB-HDD-1: 200.0 s (3 min 20 s), LAB-SSHD-1: 181.8 s" in words
     assert "(3 min 2 s); page cache began cold, proven; RAM answered 30 %." in words
     assert "sql: of " not in words
-    # Both facts stand in the table, too.
+    # Both facts are in the table as well.
     assert re.search(r"began cold \(proven\), then partial unproven \d 30 % 3 GiB", words)
 
 

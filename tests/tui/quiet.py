@@ -68,7 +68,7 @@ async def become_quiet(app: App[Any]) -> None:
             if _under_way <= _held:
                 return
             await asyncio.sleep(_THREAD_TURN_S)
-    raise AssertionError("the interface does not come to rest")
+    raise AssertionError("the interface does not go idle")
 
 
 def _draw_frame(app: App[Any]) -> bool:

@@ -193,7 +193,7 @@ async def test_it_is_told_as_soon_as_no_box_lies_over_the_form(
         finally:
             may_answer.open()
         await finish(pilot, "check")
-        assert "Estimated duration" in drawn(pilot), "it is not taken from whoever reads it"
+        assert "Estimated duration" in drawn(pilot), "it is not taken from its reader"
         await press(pilot, "escape")
         await scrolled_to(pilot, "would be lost")
         assert "what it says of its drives" in drawn(pilot)

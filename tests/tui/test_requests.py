@@ -80,4 +80,4 @@ async def test_a_key_that_bounces_asks_once(digit: str, action: str, engine: Fak
         await press(pilot, "escape")
         await finish(pilot, "flow")
         getattr(node, f"action_{action}")()
-        assert await _open_dialogs(pilot) == 1, "and once more when asked again"
+        assert await _open_dialogs(pilot) == 1, "and again when asked again"

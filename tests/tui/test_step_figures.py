@@ -306,7 +306,7 @@ def test_a_meter_gives_the_mean_of_the_last_seconds_and_starts_over_with_another
     assert rate is not None
     assert rate.read_bytes_s == 0.0
     assert meter.take("sdb", Counters(7.0, 1, 1, 1, 1)) is None
-    assert meter.take("sdb", Counters(9.0, 0, 0, 0, 0)) is None, "it was away and counts anew"
+    assert meter.take("sdb", Counters(9.0, 0, 0, 0, 0)) is None, "it was away and counts from zero"
 
 
 @pytest.mark.parametrize(

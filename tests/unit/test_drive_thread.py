@@ -126,7 +126,7 @@ def test_what_it_holds_is_released_when_it_goes_on(drive: StuckDrive) -> None:
         try:
             yield name
         finally:
-            log.append((f"let go of {name}", threading.get_ident()))
+            log.append((f"release {name}", threading.get_ident()))
 
     with (
         pytest.raises(DriveSilentError),
@@ -138,7 +138,7 @@ def test_what_it_holds_is_released_when_it_goes_on(drive: StuckDrive) -> None:
     assert [entry for entry, _ in log] == ["take drive", "take mount"]
     drive.is_free.set()
     _await_end(drive.silences[0])
-    assert [entry for entry, _ in log][2:] == ["let go of mount", "let go of drive"]
+    assert [entry for entry, _ in log][2:] == ["release mount", "release drive"]
     assert len({ident for _, ident in log}) == 1
 
 
@@ -171,7 +171,7 @@ def test_work_that_was_abandoned_before_it_was_taken_is_never_begun(
         try:
             yield
         finally:
-            log.append("let go of")
+            log.append("release")
 
     def tell(*_: object) -> None:
         if not jobs.gate.is_set():
@@ -193,7 +193,7 @@ def test_work_that_was_abandoned_before_it_was_taken_is_never_begun(
         hand.do(lambda: log.append("written"), "writing")
     jobs.gate.set()
     _await_end(silence)
-    assert log == ["let go of"]
+    assert log == ["release"]
     assert crashes == []
     assert len(drive.silences) == 1, "and it counts once"
     drive.is_free.set()
@@ -270,7 +270,7 @@ def test_a_stop_does_not_wait_for_a_drive_that_does_not_answer(drive: StuckDrive
     with pytest.raises(StopError), drive.open_thread(tell=tell) as hand:
         hand.do(drive.call, "flushing")
     assert drive.now_s - begun_s < HURRIED_S + 10
-    assert drive.silences[0].is_held(), "whoever goes on has to know that it is not free"
+    assert drive.silences[0].is_held(), "the one that goes on must know that it is not free"
 
 
 def test_the_time_of_a_request_counts_on_from_one_work_to_the_next(drive: StuckDrive) -> None:
@@ -360,7 +360,7 @@ def test_what_is_held_is_released_although_a_stop_waits_to_be_raised(drive: Stuc
     @contextmanager
     def held() -> Iterator[None]:
         yield
-        log.append("let go")
+        log.append("release")
 
     def tell(*_: object) -> None:
         if drive.under_way:
@@ -374,4 +374,4 @@ def test_what_is_held_is_released_although_a_stop_waits_to_be_raised(drive: Stuc
 
     with pytest.raises(StopError):
         work()
-    assert log == ["flushed", "let go"]
+    assert log == ["flushed", "release"]

@@ -154,7 +154,7 @@ def _read_table(text: str) -> PlanValue:
         )
         for each in found
     ]
-    # Of two with one name only one could stand in a plan.
+    # Of two with one name only one could be in a plan.
     return dict(pairs) if len(dict(pairs)) == len(pairs) else text
 
 

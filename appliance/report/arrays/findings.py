@@ -68,7 +68,7 @@ def find_array_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]:
 
 
 def find_covered(workload: Workload) -> frozenset[str]:
-    """Subjects whose three places stand in one sentence already, and no other drive beside them."""
+    """Subjects whose three places are in one sentence already, and no other drive beside them."""
     if any(step.place == "drive" for step in workload.steps):
         return frozenset()
     return frozenset(

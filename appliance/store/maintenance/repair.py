@@ -3,7 +3,7 @@
 
 A bit that turns in the flash makes a figure another one, a word none of those it can be, or a row
 one that SQLite cannot read. That costs its row at most: only where pages are damaged, or a row that
-nothing can stand in for, the whole database is. What is damaged is always told.
+nothing can replace, the whole database is. Damage is always reported.
 """
 
 import re

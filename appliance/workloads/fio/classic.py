@@ -293,7 +293,7 @@ def _notes(done: _Measured) -> tuple[str, ...]:
 def _sum_up(
     variant: str, window: list[_Measured], steadiness: Steadiness, drive_state: str
 ) -> tuple[Result, ...]:
-    """The rows of the whole test over the last rounds; their bytes stand in the rounds' rows."""
+    """The rows of the whole test over the last rounds; their bytes are in the rounds' rows."""
     runs = [done.run for done in window]
     state = replace(
         weakest([done.state for done in window]), drive_state=f"{drive_state}; {steadiness}"

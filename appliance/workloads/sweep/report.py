@@ -301,7 +301,7 @@ def _pair(step: StepFigures, points: Sequence[Point], test: str) -> TableView:
             for pair in find_pairs(points, test)
         ),
         note=PAIR_NOTE,
-        # They stand in the table of all set sizes.
+        # They are in the table of all set sizes.
         with_caches=False,
     )
 

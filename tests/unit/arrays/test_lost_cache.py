@@ -99,7 +99,7 @@ def test_writing_back_ends_when_the_cache_is_lost(fake: FakeKernel) -> None:
     fake.say("dirty_data", "1.0M")
 
     def tell(_text: str, _done: int, _total: int) -> None:
-        assert has_cache(ARRAY), "nobody looked"
+        assert has_cache(ARRAY), "no one looked"
         fake.lose_cache()
 
     with pytest.raises(StepFailedError, match="has lost its cache"):

@@ -93,7 +93,7 @@ def test_what_a_mounted_file_system_keeps_of_its_own_is_no_data() -> None:
     ("target", "pages", "owner"),
     [
         (Path("/dev/sdb"), Pages(PAGE, 0, 0), "ext4"),
-        (Path("/dev/sdb"), Pages(PAGE, PAGE, 0), ""),  # somebody writes
+        (Path("/dev/sdb"), Pages(PAGE, PAGE, 0), ""),  # another program writes
         (Path("/dev/sdb"), Pages(PAGE, 0, PAGE), ""),
         (Extent(Path("/dev/sdb"), PAGE, PAGE), Pages(PAGE, 0, 0), ""),  # test data of its own
         (Path("/mnt/a"), Pages(PAGE, 0, 0), ""),

@@ -47,7 +47,7 @@ class ArrayMachine(Machine):
     foreign: set[str] = field(default_factory=set)
     """Paths of drives with something on them that this campaign has not put there."""
     trouble: dict[str, BaseException] = field(default_factory=dict)
-    """What goes wrong, once, in the middle of: make, assemble, let go, part."""
+    """What goes wrong, once, in the middle of: make, assemble, release, part."""
     seen: list[tuple[str, dict[str, str], set[str]]] = field(default_factory=list)
     """At each writing to a superblock: what is done, the arrays' states and the drives with marks,
     as they are committed."""
@@ -163,8 +163,8 @@ class ArrayMachine(Machine):
         try:
             yield Array(set_uuid, NAME, backing.drive.name, cache.drive.name)
         finally:
-            self.log.append("let-go")
-            self._strike("let go")
+            self.log.append("stop-array")
+            self._strike("release")
 
     def dismantle(
         self,
@@ -210,8 +210,8 @@ class ArrayMachine(Machine):
 
     def _read_content(self, path: str) -> DriveContent:
         found = self.world.read_content(path)
-        somebodys = {Signature("xfs", "somebody's", 0)} if path in self.foreign else set()
-        return replace(found, signatures=found.signatures | somebodys)
+        foreign = {Signature("xfs", "foreign", 0)} if path in self.foreign else set()
+        return replace(found, signatures=found.signatures | foreign)
 
     def _read_state(self, _: Array) -> ArrayState:
         state = "dirty" if self.dirty_bytes else "clean"

@@ -16,7 +16,7 @@ from appliance.campaign.console_keys import ALIVE, Consoles, Keyboards, Listener
 SOON_S = 0.05
 _NOW_S = 1_800_000_000.0
 """By the listener's clock, which is stopped: no beat gets old for a test that is late."""
-NEVER_S = 600  # far beyond any patience: whoever waits for it fails
+NEVER_S = 600  # far beyond any patience: a test that waits for it fails
 
 
 @dataclass
@@ -73,7 +73,7 @@ def test_a_console_that_hung_up_is_left_out_and_the_others_stay(terminals: Termi
 
 def test_without_a_console_no_one_presses_a_key() -> None:
     with Consoles(("/nowhere",)) as consoles:
-        consoles.say("nobody hears it")
+        consoles.say("no one hears it")
         assert not consoles.key_pressed(within_s=SOON_S)
 
 
@@ -114,7 +114,7 @@ def keyboard(tmp_path: Path) -> Iterator[int]:
     [
         (1, 57, 1, True),  # space
         (1, 1, 1, True),  # Esc
-        (1, 57, 0, False),  # let go of
+        (1, 57, 0, False),  # released
         (1, 57, 2, False),  # held since before
         (1, 116, 1, False),  # the power button
         (1, 272, 1, False),  # a mouse

@@ -102,7 +102,7 @@ def test_uefi_hands_over_which_array_may_be_registered(firmware: Firmware, tmp_p
     power.arm_entry(UEFI, "measure-01", set_uuid=SET)
     assert (tmp_path / "set").read_bytes() == b"\x07\0\0\0" + UUID(SET).bytes
     power.arm_entry(UEFI, "measure-02")
-    assert not (tmp_path / "set").exists(), "a drive that boots by itself: no array"
+    assert not (tmp_path / "set").exists(), "a drive that boots on its own: no array"
     power.arm_entry(UEFI, "measure-01", set_uuid=SET)
     power.disarm_entry(UEFI)
     assert not (tmp_path / "set").exists()
@@ -275,7 +275,7 @@ def test_a_bios_machines_clock_keeps_how_many_restarts_were_counted(keeping: Kee
         power.mark_count(BIOS, count)
         assert power.find_unmarked(BIOS, count) == 0
         assert power.is_mark_kept(BIOS), "in this boot it stays so"
-        assert not (keeping.folder / "wakealarm").read_text(), "it wakes nobody"
+        assert not (keeping.folder / "wakealarm").read_text(), "it wakes no one"
 
 
 @pytest.mark.parametrize("count", range(9))

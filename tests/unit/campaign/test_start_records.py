@@ -178,7 +178,7 @@ def test_a_member_of_an_unknown_array_is_left_to_a_person(
     assert "drive LAB-HDD-1 carries" in appliance.status.message
 
 
-@pytest.mark.parametrize("whose", ["known", "somebody else's", "unreadable", "none"])
+@pytest.mark.parametrize("whose", ["known", "another system's", "unreadable", "none"])
 def test_a_member_of_an_array_that_is_no_surprise_starts(
     machine: World, monkeypatch: pytest.MonkeyPatch, whose: str
 ) -> None:
@@ -188,7 +188,7 @@ def test_a_member_of_an_array_that_is_no_surprise_starts(
     insert_array(connection, campaign_id=1, backing_drive_id=1, cache_drive_id=2, set_uuid=set_uuid)
     update_campaign_state(connection, 1, "done")
     connection.close()
-    if whose == "somebody else's":
+    if whose == "another system's":
         set_uuid = "b0a4a9c8-7c0c-4d4e-9f0a-0b9b0c0d0e0f"
 
     def read_superblock(path: str) -> Superblock | None:

@@ -26,7 +26,7 @@ def test_it_runs_until_power_goes(device: Path, monkeypatch: pytest.MonkeyPatch)
     watchdog.start()
     watchdog.start()
     assert asked == [(0xC0045706, (240).to_bytes(4, "little"))]
-    # Whoever is ended now has said nothing to it: the timer goes on.
+    # A process that is ended now has said nothing to it: the timer goes on.
     assert device.read_bytes() == b""
 
 

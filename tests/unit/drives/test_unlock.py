@@ -37,7 +37,7 @@ class Machine:
     answer: AskedIdentity | None = None
     """Who it says it is."""
     is_protected: bool = False
-    """Whether the disk forbids writing by itself."""
+    """Whether the disk itself forbids writing."""
     is_stick_gone: bool = False
     """Then no program can be started."""
 

@@ -89,7 +89,7 @@ class Bcache(FakeKernel):
         """What is on the drives is known; what a campaign could not dismantle it says."""
         for disk in self.media.disks:
             if disk.superblock and not self._is_known(disk.serial, disk.superblock):
-                self.media.faults.append(f"nobody knows what is on {disk}")
+                self.media.faults.append(f"no one knows what is on {disk}")
         with self.look() as other:
             done = {i for (i,) in other.execute("SELECT id FROM campaign WHERE state = 'done'")}
         for set_uuid, state, campaign_id, reason in self.find_arrays():
@@ -144,7 +144,7 @@ class Bcache(FakeKernel):
         if found is None or not found.whole or found.kind in self.members:
             return  # as the kernel does, which says so in its log
         if not self._is_known(disk.serial, found):
-            self.media.faults.append(f"an array is registered that nobody knows: {found}")
+            self.media.faults.append(f"an array is registered that no one knows: {found}")
         self.media.write(path, f"register {found.kind}")
         self.members[found.kind] = disk
         disk.holders = (_NAME,)
@@ -306,7 +306,7 @@ class Bcache(FakeKernel):
         self.made += 1
         disk.member_uuid = f"member-{self.made}"
         if not self._is_known(disk.serial, disk.superblock):
-            self.media.faults.append(f"an array is made that nobody knows: {disk.superblock}")
+            self.media.faults.append(f"an array is made that no one knows: {disk.superblock}")
         self.media.tick(f"made {role}")
 
     def _clear_superblock(self, member: Unlocked) -> None:

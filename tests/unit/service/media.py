@@ -95,8 +95,8 @@ class Media:
         default_factory=lambda: (
             Disk("A", "sda"),
             Disk("B", "sdb", dock="B"),
-            Disk("C", "sdd", file_system=("ext4", "somebody's")),
-            Disk("D", "sdb", dock="B", is_here=False, file_system=("ext4", "somebody else's")),
+            Disk("C", "sdd", file_system=("ext4", "foreign")),
+            Disk("D", "sdb", dock="B", is_here=False, file_system=("ext4", "another system's")),
         )
     )
 

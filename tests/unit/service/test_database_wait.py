@@ -112,7 +112,7 @@ def test_the_power_key_ends_a_long_wait_also_if_it_was_pressed_at_its_beginning(
     assert not wait.is_over(0.25)
     keyboard.press(_POWER)
     assert not wait.is_over(_LONG_S - 1)
-    assert not wait.ends_in_power_off, "a short wait ends by itself"
+    assert not wait.ends_in_power_off, "a short wait ends on its own"
     assert wait.is_over(_LONG_S)
     assert wait.ends_in_power_off
 

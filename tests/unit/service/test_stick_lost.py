@@ -174,7 +174,7 @@ def test_a_stick_that_cannot_say_what_is_armed_pauses_and_the_engine_stays(
 
 
 def _err(_: Appliance) -> None:
-    raise ValueError("what nobody thought of")
+    raise ValueError("what no one thought of")
 
 
 class _EndError(Exception):

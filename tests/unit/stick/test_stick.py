@@ -159,7 +159,7 @@ def test_a_stick_that_was_pulled_out_is_taken_again_by_its_new_name(
             find_stick((OTHER, DRIVE))
 
 
-@pytest.mark.parametrize(("disk", "name"), [("sdc", "root"), ("sda", "somebodys")])
+@pytest.mark.parametrize(("disk", "name"), [("sdc", "root"), ("sda", "foreign")])
 def test_the_stick_that_the_root_lies_on_is_the_one(
     tools: Tools, tmp_path: Path, disk: str, name: str
 ) -> None:

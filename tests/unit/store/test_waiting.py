@@ -49,7 +49,7 @@ class _Other:
         self.asked_s: list[float] = []
         self.read = 0
         """How often the late reader got in before the engine."""
-        self.happens: Callable[[], bool] = self._let_go_in_the_end
+        self.happens: Callable[[], bool] = self._release_in_the_end
 
     def lock(self, statements: tuple[str, ...]) -> None:
         for each in statements:
@@ -59,7 +59,7 @@ class _Other:
         self.asked_s.append(waited_s)
         return self.happens()
 
-    def _let_go_in_the_end(self) -> bool:
+    def _release_in_the_end(self) -> bool:
         with suppress(sqlite3.OperationalError):
             self.late.execute(_COUNT).fetchone()
             self.read += 1

@@ -371,7 +371,7 @@ def test_what_a_person_skipped_is_not_measured_and_a_remark(rows: sqlite3.Connec
     assert good["fio_seq_read_mb_s"].value == 200
     assert good["fio_seq_read_mb_s"].excuse == ""
     assert good["fio_rand_read_iops"].excuse == "fio skipped by a person"
-    assert "fio_rand_write_iops" not in good, "nobody planned it"
+    assert "fio_rand_write_iops" not in good, "it was not planned"
     assert good["failed_steps"] == Figure(
         0, excuse="fio skipped by a person; surface skipped by a person"
     )
@@ -385,7 +385,7 @@ def test_what_a_person_skipped_is_not_measured_and_a_remark(rows: sqlite3.Connec
     assert "not measured (not shown to be its fault: fio skipped by a person)" in judged.reasons
     owed = _STRICT.replace('"remark"', '"reject"')
     judged = judge(parse_policy(owed), gather_evidence(rows, 1))[0]
-    assert judged.verdict == "reject", "asked for by the policy, whoever skipped it"
+    assert judged.verdict == "reject", "asked for by the policy, no matter who skipped it"
 
 
 def test_what_one_of_two_steps_measured_does_not_hide_that_the_other_was_skipped(

@@ -333,7 +333,7 @@ def test_a_disk_that_was_changed_while_the_installing_was_stopped_is_not_overwri
         prepared(world)
     installer.errors = {}
     if is_changed:
-        world.ends[HDD.path] = "somebody's"
+        world.ends[HDD.path] = "foreign"
     prepared(world)
     (row,) = world.drive_rows()
     assert len(installer.calls) == (1 if is_changed else 2)

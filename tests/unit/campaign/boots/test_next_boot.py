@@ -241,7 +241,7 @@ def test_an_absent_drive_loses_this_cycle_only(world: World) -> None:
     ]
     assert [row.failed_reason for row in world.drive_rows()] == ["", ""]
     blames = world.context().connection.execute("SELECT blame FROM cycle ORDER BY position")
-    assert blames.fetchall()[0]["blame"] == "other", "somebody may have pulled it out"
+    assert blames.fetchall()[0]["blame"] == "other", "the user may have pulled it out"
     # It is back: its next cycle takes place.
     world.drives = (hdd, ssd)
     connection = world.context().connection

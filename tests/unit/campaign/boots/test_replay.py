@@ -115,7 +115,7 @@ def test_a_second_try_in_the_same_boot_is_none(
     assert start_next_boot(started.context(), started.campaign_id) is Outcome.LEAVING
     started.boot_id = "boot-2"
     measure(started)
-    assert len(started.boots()) == 1, "armed anew"
+    assert len(started.boots()) == 1, "armed again"
 
 
 def test_a_restart_during_the_reads_leads_to_no_sample(

@@ -30,7 +30,7 @@ class Hang:
         self.flies_until_s = self.now_s + self.lasts_s
         self.is_free.wait()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """The drive answers after all; returns when the thread left behind has ended."""
         self.is_free.set()
         for thread in self.threads:

@@ -43,7 +43,7 @@ def hang(world: World) -> Iterator[Hang]:
     hang = Hang()
     hang.take_over(world)
     yield hang
-    hang.let_go()
+    hang.release()
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_bare_drive_that_hangs_while_it_is_cleared(machine: Machine, hang: Han
     assert _states(machine) == ["failed", "done", "failed", "done"]
     assert "(clearing the drive)" in machine.steps()[0].reason
     # What was about to be done to it is in the event log, and that it was done is not.
-    hang.let_go()
+    hang.release()
     assert [detail for event, detail in machine.world.events() if event == "clearing"] == [
         *("lottery on LAB-SSD-1: wipe /dev/sdb",) * 2
     ]
@@ -118,9 +118,9 @@ def test_a_thread_that_gets_on_later_stores_and_asks_nothing(machine: Machine, h
     machine.run()
     rows = machine.rows("SELECT * FROM result")
     log = list(machine.log)
-    hang.let_go()
+    hang.release()
     assert machine.rows("SELECT * FROM result") == rows
-    assert machine.log[len(log) :] == ["close"], "it only lets go of what it had"
+    assert machine.log[len(log) :] == ["close"], "it only releases what it had"
 
 
 def _run_with(context: CampaignContext, machine: Machine) -> None:
@@ -130,7 +130,7 @@ def _run_with(context: CampaignContext, machine: Machine) -> None:
 def test_a_drive_that_answers_again_is_asked_again(machine: Machine, hang: Hang) -> None:
     machine.during["one"] = hang.call
     context = machine.world.context()
-    machine.show = lambda place, *_: hang.let_go() if place.step_id == 2 else None
+    machine.show = lambda place, *_: hang.release() if place.step_id == 2 else None
     _run_with(context, machine)
     assert _states(machine) == ["failed", "done", "done", "done"]
     assert context.silent.names == frozenset()
@@ -160,13 +160,13 @@ def test_a_stop_does_not_wait_for_the_drive_and_the_step_is_not_failed_by_it(
     assert _states(machine) == ["planned"] * 4
     assert hang.now_s < 1200
     # Where it goes on in the same boot, the drive gets the rest of its time first.
-    machine.show = tell_nobody_of_it
+    machine.show = tell_no_one
     _run_with(context, machine)
     assert hang.now_s >= 1200
     assert _states(machine) == ["failed", "done", "failed", "done"]
 
 
-def tell_nobody_of_it(*_: object) -> None:
+def tell_no_one(*_: object) -> None:
     """No one looks."""
 
 
@@ -223,7 +223,7 @@ def test_a_drive_that_hangs_while_it_is_written_is_left_out_of_the_boots(
     world.make_campaign(plan_toml=PLAN, state="preparing")
     context = world.context()
     prepare(context, 1, stick=STICK, progress=ignore_progress)
-    hang.let_go()
+    hang.release()
     assert written == ["LAB-SSD-1"]
     assert world.states() == ["failed", "planned", "failed", "planned"]
     assert world.drive_rows()[0].failed_reason.startswith("drive LAB-HDD-1 has not answered for")

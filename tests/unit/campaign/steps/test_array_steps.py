@@ -146,7 +146,7 @@ def test_the_array_is_made_measured_and_dismantled(machine: ArrayMachine) -> Non
         "one",
         "two",
         "close",
-        "let-go",
+        "stop-array",
         "lock /dev/sdb",
         "lock /dev/sda",
         "unlock /dev/sda",
@@ -181,7 +181,7 @@ def test_an_interrupted_step_goes_on_upon_the_same_array(machine: ArrayMachine) 
 
 
 @pytest.mark.parametrize("interruption", [StoppedByPersonError(), KeyboardInterrupt()], ids=repr)
-@pytest.mark.parametrize("where", ["make", "assemble", "let go", "part"])
+@pytest.mark.parametrize("where", ["make", "assemble", "release", "part"])
 def test_wherever_it_was_interrupted_the_next_start_measures_everything(
     machine: ArrayMachine, where: str, interruption: BaseException
 ) -> None:
@@ -223,7 +223,7 @@ def test_a_step_that_is_partly_stored_never_gets_a_new_array(
 def test_a_partly_stored_step_of_a_lost_cache_fails(machine: ArrayMachine) -> None:
     machine.add_steps(ARRAY)
     stop_in_part_two(machine)
-    machine.carried[SSD.path] = "somebody-elses"
+    machine.carried[SSD.path] = "foreign"
     machine.run()
     assert machine.steps()[0].state == "failed"
     assert machine.did("make-array") == ["make-array /dev/sda /dev/sdb"]
@@ -235,11 +235,11 @@ def test_the_array_is_dismantled_before_one_of_its_drives_is_measured_alone(
     machine.add_steps(ARRAY, SSD, OTHER, HDD)
     machine.run()
     assert {step.state for step in machine.steps()} == {"done"}
-    assert machine.did("make-array", "assemble", "let-go", "dismantle", "prepare") == [
+    assert machine.did("make-array", "assemble", "stop-array", "dismantle", "prepare") == [
         "make-array /dev/sda /dev/sdb",
         "assemble",
         "prepare /dev/bcache0 in ext4",
-        "let-go",
+        "stop-array",
         "dismantle /dev/sda /dev/sdb",
         "prepare /dev/sdb in ext4",
         "prepare /dev/sdd in ext4",
@@ -287,7 +287,7 @@ def test_another_disk_in_the_place_of_a_member_is_never_overwritten(machine: Arr
     """Dismantling would forget what shows that it is another one."""
     machine.add_steps(ARRAY, SSD)
     machine.during["two"] = lambda: machine.foreign.add(SSD.path)
-    machine.trouble["let go"] = KeyboardInterrupt()
+    machine.trouble["release"] = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
         machine.run()
     del machine.carried[SSD.path]
@@ -303,7 +303,7 @@ def test_an_emptied_cache_drive_without_a_superblock_is_no_other_disk(
     machine: ArrayMachine,
 ) -> None:
     machine.add_steps(ARRAY, SSD)
-    machine.trouble["let go"] = KeyboardInterrupt()
+    machine.trouble["release"] = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
         machine.run()
     del machine.carried[SSD.path]  # cut between clearing and making it again
@@ -340,14 +340,17 @@ def test_an_array_that_the_kernel_holds_holds_up_no_other_drive(
     monkeypatch.setattr(drive_threads, "control", lambda _: machine.folder)
     machine.plans = (lottery(), lottery())
     machine.add_steps(ARRAY, HDD, OTHER)
-    machine.trouble["let go"] = ArrayStuckError("the kernel does not let go")
+    machine.trouble["release"] = ArrayStuckError("the kernel does not release it")
     machine.run()
     states = [step.state for step in machine.steps()]
     assert states == ["done", "failed", "done", "failed", "failed", "done"]
     assert machine.state() == "made"
     said = "does not answer since"
     assert all(said in step.reason for step in machine.steps() if step.state == "failed")
-    assert ("step-note", "lottery on array: the kernel does not let go") in machine.world.events()
+    assert (
+        "step-note",
+        "lottery on array: the kernel does not release it",
+    ) in machine.world.events()
     assert [event for event, _ in machine.world.events()][-1] == "array-left"
 
 
@@ -370,7 +373,7 @@ def test_a_disk_whose_cache_died_goes_on_alone(machine: ArrayMachine) -> None:
     machine.plans = (lottery(), lottery())
     machine.add_steps(ARRAY, HDD)
     hdd, _, other = machine.world.drives
-    machine.trouble["let go"] = KeyboardInterrupt()
+    machine.trouble["release"] = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
         machine.run()
     machine.world.drives = (hdd, other)

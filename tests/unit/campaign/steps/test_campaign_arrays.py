@@ -33,7 +33,7 @@ def test_what_may_be_on_the_drives_is_committed_before_they_are_written(
         "unlock /dev/sdb",
         "make-array /dev/sda /dev/sdb",
         "assemble",
-        "let-go",
+        "stop-array",
         "lock /dev/sdb",
         "lock /dev/sda",
     ]
@@ -80,7 +80,7 @@ def test_making_that_was_cut_short_is_dismantled_and_begun_again(
 
 
 @pytest.mark.parametrize("interruption", INTERRUPTIONS, ids=repr)
-@pytest.mark.parametrize("where", ["assemble", "inside", "let go"])
+@pytest.mark.parametrize("where", ["assemble", "inside", "release"])
 def test_an_array_in_use_outlives_every_interruption(
     machine: ArrayMachine, where: str, interruption: BaseException
 ) -> None:
@@ -133,11 +133,11 @@ def test_drives_that_carry_another_array_are_refused_and_nothing_changes(
     machine: ArrayMachine,
 ) -> None:
     first = use(machine)
-    machine.carried[SSD.path] = "somebody-elses"
+    machine.carried[SSD.path] = "foreign"
     with pytest.raises(RefusedError, match="/dev/sdb is not of the array"):
         use(machine)
     assert machine.states() == {first: "made"}
-    assert machine.carried[SSD.path] == "somebody-elses"
+    assert machine.carried[SSD.path] == "foreign"
 
 
 def test_a_drive_that_was_not_released_is_never_part_of_an_array(machine: ArrayMachine) -> None:
@@ -152,7 +152,7 @@ def test_a_drive_that_was_not_released_is_never_part_of_an_array(machine: ArrayM
 def test_no_array_is_made_over_another_disk_behind_the_same_serial(machine: ArrayMachine) -> None:
     """As with a single drive: what the campaign has left on a disk must be there."""
     hdd, ssd, other = machine.world.drives
-    machine.world.drives = (hdd, replace(ssd, disk_uuid="somebody-elses"), other)
+    machine.world.drives = (hdd, replace(ssd, disk_uuid="foreign"), other)
     with pytest.raises(
         RefusedError, match="LAB-SSD-1 no longer carries its reference OS"
     ) as refused:
@@ -164,7 +164,7 @@ def test_no_array_is_made_over_another_disk_behind_the_same_serial(machine: Arra
 
 def test_no_array_is_made_over_a_file_system_that_is_another_one(machine: ArrayMachine) -> None:
     mark(machine, 1, HDD.path)
-    machine.on_drive[HDD.path] = "somebody-elses"
+    machine.on_drive[HDD.path] = "foreign"
     with pytest.raises(
         RefusedError, match="LAB-HDD-1 no longer carries the file system"
     ) as refused:

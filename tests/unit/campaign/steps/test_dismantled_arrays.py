@@ -82,7 +82,7 @@ def test_what_a_lone_drive_carries_since_is_not_forgotten(machine: ArrayMachine)
     assert machine.on_drive[HDD.path] == "the file system"
 
 
-@pytest.mark.parametrize("table", ["the mark", "somebody's"])
+@pytest.mark.parametrize("table", ["the mark", "foreign"])
 def test_a_lone_drive_is_known_by_the_mark_of_its_last_step(
     machine: ArrayMachine, table: str
 ) -> None:
@@ -135,10 +135,10 @@ def test_another_disk_in_the_place_of_a_member_keeps_the_array_as_it_is(
 
 def test_another_array_on_a_member_is_not_ours_either(machine: ArrayMachine) -> None:
     use(machine)
-    machine.carried[HDD.path] = "somebody-elses"
+    machine.carried[HDD.path] = "foreign"
     with pytest.raises(RefusedError, match="no longer carries its part"):
         part(machine)
-    assert machine.carried[HDD.path] == "somebody-elses"
+    assert machine.carried[HDD.path] == "foreign"
     assert machine.state() == "made"
 
 
@@ -198,11 +198,11 @@ _DOUBT = "the number is the dock's"
 def _swap(machine: ArrayMachine, *, doubt: str = "") -> None:
     """Another disk of equal model and size in the place of the backing drive."""
     hdd, ssd, other = machine.world.drives
-    there = replace(hdd, serial_doubt=doubt, disk_uuid="somebody's", partition_uuids=())
+    there = replace(hdd, serial_doubt=doubt, disk_uuid="foreign", partition_uuids=())
     machine.world.drives = (there, ssd, other)
     machine.carried.pop(HDD.path, None)
     machine.foreign.add(HDD.path)
-    machine.world.ends[HDD.path] = "somebody's"
+    machine.world.ends[HDD.path] = "foreign"
     machine.log.clear()
 
 

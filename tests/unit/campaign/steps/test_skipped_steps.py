@@ -248,7 +248,7 @@ def test_a_drive_that_hangs_when_its_step_is_skipped_is_not_excused_by_that(
     assert [line[0] for line in machine.world.lines] == [
         *("step-skipped", "step-failed", "step-done")
     ]
-    drive.let_go()
+    drive.release()
 
 
 def test_a_drive_that_stopped_answering_before_the_skip_has_failed(machine: Machine) -> None:

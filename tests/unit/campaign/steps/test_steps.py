@@ -217,10 +217,10 @@ def test_a_step_never_goes_on_upon_a_file_system_that_is_another_one(machine: Ma
     machine.during["two"] = stop
     with pytest.raises(StoppedByPersonError):
         machine.run()
-    machine.on_drive[HDD.path] = "somebody-elses"
+    machine.on_drive[HDD.path] = "foreign"
     machine.run()
     assert "no longer carries the file system made on it" in machine.steps()[0].reason
-    assert machine.on_drive[HDD.path] == "somebody-elses"
+    assert machine.on_drive[HDD.path] == "foreign"
 
 
 @pytest.mark.parametrize("next_filesystem", ["ext4", ""], ids=["the same", "the bare drive"])
@@ -304,7 +304,7 @@ def test_a_drive_that_comes_back_keeps_the_order_of_its_steps(machine: Machine) 
 def test_another_disk_behind_the_same_serial_is_never_overwritten(machine: Machine) -> None:
     """The boots found the dock's disk exchanged; the steps must not take it."""
     hdd, ssd = machine.world.drives
-    machine.world.drives = (replace(hdd, disk_uuid="somebody-elses"), ssd)
+    machine.world.drives = (replace(hdd, disk_uuid="foreign"), ssd)
     machine.run()
     first, second = machine.steps()
     assert "no longer carries its reference OS" in first.reason
@@ -313,7 +313,7 @@ def test_another_disk_behind_the_same_serial_is_never_overwritten(machine: Machi
 
 
 _VERIFY = VerifyPlan(on=(), size_bytes=0, power_cycle=False, seed=1)
-_OVERWRITTEN, _FOREIGN = "what the step wrote", "somebody else's"
+_OVERWRITTEN, _FOREIGN = "what the step wrote", "another system's"
 _XFS = Signature("xfs", "", 0)
 
 
@@ -604,7 +604,7 @@ def test_a_drive_that_the_user_has_used_since_a_power_cut_is_not_overwritten(
     if kind == "file system":
         bare.plans = (lottery(),) * 3
     _cut(bare, "one" if kind == "bare" else "make file system")
-    _put(bare, table, "somebody's")
+    _put(bare, table, "foreign")
     bare.world.signatures[HDD.path] = {signature} if signature else set()
     bare.run()
     assert not _did_write(bare)
@@ -636,7 +636,7 @@ def test_partitions_in_the_mark_of_a_step_are_foreign(bare: Machine) -> None:
         ("clear", "mark-1", None),
         ("one", "mark-1", None),
         ("one", "", None),
-        ("two", "mark-2", None),  # that of its end, which nobody has noted as left
+        ("two", "mark-2", None),  # that of its end, which was not noted as left
     ],
 )
 def test_a_step_that_power_has_cut_goes_on_automatically(
@@ -666,7 +666,7 @@ def test_a_file_system_whose_making_power_has_cut_is_made_again(
 
 
 def test_what_a_stopped_step_wrote_may_look_like_a_signature(bare: Machine) -> None:
-    """One in some thousands of a fio's random blocks does; somebody's comes on top of it."""
+    """One in some thousands of a fio's random blocks does; a foreign one comes on top of it."""
 
     def stop() -> None:
         _overwrite(bare)
@@ -794,7 +794,7 @@ def test_a_file_system_that_is_known_is_never_made_over_another(machine: Machine
     connection.execute("DELETE FROM step")
     connection.close()
     machine.add_steps(HDD)
-    machine.during["two"] = lambda: machine.on_drive.update({HDD.path: "somebody-elses"})
+    machine.during["two"] = lambda: machine.on_drive.update({HDD.path: "foreign"})
     machine.run()
     first, second = machine.steps()
     assert (first.state, second.state) == ("done", "failed")

@@ -332,12 +332,12 @@ def test_a_drive_that_goes_on_while_the_others_work_keeps_the_order_of_its_steps
     machine = make(surface(), lottery(""), selftest())
     machine.during["one on sda"] = ask_to_pause(machine, "sda", at_once=False)
 
-    def let_go_on() -> None:
+    def allow_next_step() -> None:
         with closing(open_database(machine.world.path)) as connection, transaction(connection):
             update_drive_paused(connection, machine.world.campaign_id, 1, "")
 
     def wait_for_surface() -> None:
-        machine.during["one on sdb"] = let_go_on  # in the lottery, the next step
+        machine.during["one on sdb"] = allow_next_step  # in the lottery, the next step
 
     machine.during["one on sdb"] = wait_for_surface
     machine.run()
@@ -382,7 +382,7 @@ def test_a_part_that_could_not_be_stored_at_a_pause_costs_no_other_drive_its_own
         monkeypatch.setattr(part_store, "transaction", transaction)
         raise StickError("full")
 
-    def let_go_on() -> None:
+    def allow_next_step() -> None:
         second_part.set()
         hold_until(machine, "sdb", lambda: "close" in machine.log)
         with closing(open_database(machine.world.path)) as connection, transaction(connection):
@@ -390,7 +390,7 @@ def test_a_part_that_could_not_be_stored_at_a_pause_costs_no_other_drive_its_own
             clear_pause_asked(connection, machine.world.campaign_id)
         hold_until(machine, "sdb", lambda: machine.log.count("one") > 2)
 
-    machine.during["one on sda"], machine.during["two on sdb"] = pause, let_go_on
+    machine.during["one on sda"], machine.during["two on sdb"] = pause, allow_next_step
     with suppress(StickError):
         machine.run()
     machine.run()
@@ -444,7 +444,7 @@ def test_a_drive_that_is_no_longer_free_lets_the_others_end_and_then_blocks_the_
 ) -> None:
     machine = make(surface(), selftest())
     meet(machine, "one on sda", "one on sdb")
-    machine.during["two on sda"] = fail(StillRunningError("it does not let go"))
+    machine.during["two on sda"] = fail(StillRunningError("it is not released"))
     left = threading.Event()
     machine.during["two on sdb"] = lambda: _hear(left)
     machine.show = lambda place, *_: left.set() if place.step_ids == {2} else None
@@ -548,7 +548,7 @@ def test_a_pause_beside_a_drive_that_is_not_free_holds_the_campaign_for_that_dri
     machine = make(surface(), selftest())
     connection = open_database(machine.world.path)
     meet(machine, "one on sda", "one on sdb")
-    machine.during["two on sda"] = fail(StillRunningError("it does not let go"))
+    machine.during["two on sda"] = fail(StillRunningError("it is not released"))
     left = threading.Event()
     machine.show = lambda place, *_: left.set() if place.step_ids == {2} else None
     once = machine.during["one on sdb"]

@@ -105,7 +105,7 @@ def test_a_drive_that_hangs_holds_up_no_other(
     assert len(world.asked) == 3, "a few at a time"
     assert asker.is_busy()
     world.now_s += DEADLINE_S
-    assert not asker.is_busy(), "nobody waits for those any more"
+    assert not asker.is_busy(), "no one waits for those any longer"
     asker.step(_keyed(*drives), may_ask=True)
     world.wait_until_asked(6)
     states = [_state(asker, drive).state for drive in drives]

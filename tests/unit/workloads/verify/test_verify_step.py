@@ -410,7 +410,7 @@ def test_a_flush_that_lied_shows_after_the_power_off(make: Make) -> None:
 @pytest.mark.parametrize(
     ("guid", "kind"),
     [(make_table_uuid(), "lost"), ("0c5a6a2e-7a30-4d25-8a2b-3f3e8b3b9d11", "mismatch")],
-    ids=["ours", "somebody's"],
+    ids=["ours", "foreign"],
 )
 def test_the_mark_from_before_the_step_is_there_again(make: Make, guid: str, kind: str) -> None:
     """The copy of its table is in the drive's last sector."""
