@@ -51,7 +51,7 @@ _GONE = frozenset({errno.ENODEV, errno.ENXIO, errno.EROFS, errno.EPERM, errno.EB
 
 
 @dataclass(slots=True)
-class Found:
+class StretchResult:
     """What a stretch gave, from all threads."""
 
     done_bytes: int = 0
@@ -123,7 +123,7 @@ def write_stretch(
     fd: int,
     pattern: Pattern,
     requests: Iterable[Extent],
-    found: Found,
+    found: StretchResult,
     *,
     tell: Callable[[int], None],
     check_identity: Callable[[], None] | None = None,
@@ -163,7 +163,7 @@ def _take_for(requests: Iterator[Extent], seconds: float) -> Iterator[Extent]:
             return
 
 
-def _make_writer(fd: int, pattern: Pattern, found: Found) -> Callable[[Extent], None]:
+def _make_writer(fd: int, pattern: Pattern, found: StretchResult) -> Callable[[Extent], None]:
     return partial(_write, fd, _make_buffer(pattern), found)
 
 
@@ -171,7 +171,7 @@ def read_stretch(
     fd: int,
     pattern: Pattern,
     requests: Iterable[Extent],
-    found: Found,
+    found: StretchResult,
     *,
     last: tuple[Extent, ...],
     is_cold: bool,
@@ -248,7 +248,7 @@ def _make_buffer(pattern: Pattern) -> mmap.mmap:
     return buffer
 
 
-def _write(fd: int, buffer: mmap.mmap, found: Found, request: Extent) -> None:
+def _write(fd: int, buffer: mmap.mmap, found: StretchResult, request: Extent) -> None:
     stamp(buffer, request.first_byte, request.size_bytes)
     try:
         _transfer(os.pwritev, fd, buffer, request)
@@ -273,7 +273,7 @@ class _Reader:
         fd: int,
         pattern: Pattern,
         last: dict[int, tuple[Extent, ...]],
-        found: Found,
+        found: StretchResult,
         *,
         is_cold: bool,
     ) -> None:
@@ -380,7 +380,7 @@ def _check_is_finding(error: OSError, request: Extent) -> None:
 def _work(
     requests: Iterable[Extent],
     make_worker: Callable[[], Callable[[Extent], None]],
-    found: Found,
+    found: StretchResult,
     tell: Callable[[int], None],
 ) -> None:
     """All requests, by threads. Raises what a worker or `tell` raises, when all have ended."""
@@ -411,7 +411,7 @@ class _Crew:
     """Threads that take turns."""
 
     requests: Iterator[Extent]
-    found: Found
+    found: StretchResult
     stopped: bool = False
     raised: BaseException | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)

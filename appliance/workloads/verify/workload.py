@@ -22,7 +22,7 @@ from appliance.units import format_size
 from appliance.workloads.base import Bench, Leftover, PartResult, Workload
 from appliance.workloads.raw_files import keep, seal, unseal
 from appliance.workloads.verify.io import (
-    Found,
+    StretchResult,
     carries_run,
     is_last_write_missing,
     opened_direct,
@@ -103,7 +103,7 @@ class VerifyWorkload(Workload):
         self._pieces: tuple[Extent, ...] = ()
         self._is_known = False
         """Whether what was written before an interruption was seen on the drive."""
-        self._under_way: Found | None = None
+        self._under_way: StretchResult | None = None
         """What the part that runs has found until now."""
 
     @property
@@ -216,7 +216,7 @@ class VerifyWorkload(Workload):
             notes=(note, *_explain(found)),
         )
 
-    def _cut_old_losses(self, found: Found) -> list[LbaRange]:
+    def _cut_old_losses(self, found: StretchResult) -> list[LbaRange]:
         """What was wrong before the power-off was not lost by it."""
         bad = sorted(self._memory.bad)
         return join_ranges([cut for each in found.ranges for cut in cut_old_losses(each, bad)])
@@ -258,7 +258,7 @@ class VerifyWorkload(Workload):
     def _write(self, bench: Bench, part: str, number: int) -> PartResult:
         before = bench.read_counters().write_bytes
         total = stretch_bytes(self._pieces, number)
-        found = self._under_way = Found()
+        found = self._under_way = StretchResult()
         with opened_direct(bench.device, os.O_RDWR) as fd:
             write_stretch(
                 fd,
@@ -298,7 +298,7 @@ class VerifyWorkload(Workload):
         is_cold = phase == READ_COLD
         before = bench.read_counters().read_bytes
         total = stretch_bytes(self._pieces, number)
-        found = self._under_way = Found()
+        found = self._under_way = StretchResult()
         with opened_direct(bench.device, os.O_RDONLY) as fd:
             read_stretch(
                 fd,
@@ -340,7 +340,7 @@ class VerifyWorkload(Workload):
             keep=self._memory.freeze(bench.raw),
         )
 
-    def _remember(self, part: str, found: Found, state: CacheState) -> None:
+    def _remember(self, part: str, found: StretchResult, state: CacheState) -> None:
         """Under the part's name: one that is repeated takes the place of its first try."""
         self._memory.stretches[part] = _Stretch(
             done_bytes=found.done_bytes,
@@ -398,7 +398,7 @@ def _figures(variant: str, stretch: _Stretch, state: CacheState) -> tuple[Result
     return tuple(Result(variant, metric, value, state) for metric, value in figures.items())
 
 
-def _explain(found: Found) -> tuple[str, ...]:
+def _explain(found: StretchResult) -> tuple[str, ...]:
     notes = []
     if found.left_out:
         notes.append(f"{found.left_out} further ranges are counted, but not listed")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from appliance.workloads.base import Leftover
-from appliance.workloads.verify.io import Found, _Reader
+from appliance.workloads.verify.io import StretchResult, _Reader
 from appliance.workloads.verify.pattern import Extent, Pattern
 from tests.unit.workloads.verify.verify_bench import MIB, Make, VerifyBench, bench_maker
 
@@ -66,7 +66,7 @@ def test_nothing_more_is_asked_of_a_bad_place_when_it_is_abandoned(make: Make) -
     lab = make()
     lab.run(lab.start(), until="read-00")
     lab.drive.unreadable.update(range(0, MIB, 4096))
-    found = Found(given_up=True)
+    found = StretchResult(given_up=True)
     reader = _Reader(3, Pattern(seed=7, run_id=0), {}, found, is_cold=False)
     lab.drive.log.clear()
     reader.read(Extent(0, MIB))

@@ -12,7 +12,7 @@ from appliance.drives.own_uuid import make_table_uuid
 from appliance.errors import RefusedError, StepFailedError
 from appliance.samples.model import METRIC_UNITS
 from appliance.workloads.verify import io as verify_io
-from appliance.workloads.verify.io import HOPELESS_BYTES, Found
+from appliance.workloads.verify.io import HOPELESS_BYTES, StretchResult
 from appliance.workloads.verify.pattern import CHUNK_BYTES, Extent, Pattern
 from appliance.workloads.verify.workload import VerifyWorkload
 from tests.unit.workloads.verify.verify_bench import (
@@ -83,7 +83,7 @@ def test_how_far_it_is_goes_on_where_a_drive_is_asked_between(
     requests = [Extent(number * CHUNK_BYTES, CHUNK_BYTES) for number in range(3)]
     pattern = Pattern(seed=7, run_id=0)
     verify_io.write_stretch(
-        3, pattern, requests, Found(), tell=told.append, check_identity=lambda: None
+        3, pattern, requests, StretchResult(), tell=told.append, check_identity=lambda: None
     )
     assert told == sorted(told)
     assert told.count(0) <= 1
