@@ -23,6 +23,7 @@ import pytest
 from appliance.cli import engine, main
 from appliance.cli.parser import make_parser
 from appliance.report.folder import held
+from appliance.service import drive_watch
 from appliance.stick import partitions
 from appliance.store import connect
 from appliance.store.connect import open_database
@@ -303,6 +304,33 @@ def test_what_is_wrong_is_told(
     # There is no such page where these commands run.
     assert "page Machine" not in told
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("lacking", "code", "said"),
+    [
+        ("", 0, ""),
+        ("smartctl", 0, "smartctl is not installed: the drives' health"),
+        ("hdparm", 0, "hdparm is not installed: it is not known whether an ATA disk hides"),
+        ("lsblk", 4, "lsblk is not installed: the drives cannot be listed"),
+    ],
+)
+def test_a_program_that_a_laptop_lacks_is_named_with_its_package(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    lacking: str,
+    code: int,
+    said: str,
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == lacking else f"/bin/{name}")
+    monkeypatch.setattr(drive_watch, "list_once", list)
+    monkeypatch.setattr(drive_watch, "list_unlisted", list)
+    assert main(["drives", "--json"]) == code
+    shown = capsys.readouterr()
+    assert shown.err.startswith(said)
+    assert ("What to do: install the package " in shown.err) == bool(lacking)
+    assert bool(shown.out) == (code == 0)
 
 
 def test_drives_of_two_sticks_are_compared_on_a_page(
