@@ -34,7 +34,13 @@ from appliance.drives.identity_query import (
 )
 from appliance.drives.model import Drive
 from appliance.drives.own_loader import OwnLoader, find_own_loader
-from appliance.drives.probe import find_drives, find_settled_drives, read_number, read_serial
+from appliance.drives.probe import (
+    find_drives,
+    find_settled_drives,
+    is_udev_held,
+    read_number,
+    read_serial,
+)
 from appliance.drives.unlock import Unlocked, close_guard, unlocked
 from appliance.machine.memory_errors import read_memory_errors
 from appliance.report_boot import BootReport
@@ -120,6 +126,8 @@ class DriveAccess:
     find: Callable[[], tuple[Drive, ...]]
     find_settled: Callable[[], tuple[Drive, ...]]
     """The same, once udev has looked at each."""
+    is_udev_held: Callable[[], bool]
+    """Whether a drive keeps udev from telling that it has."""
     read_number: Callable[[str], str]
     """The kernel's, by name: another one once a drive was plugged in again."""
     read_serial: Callable[[str], str]
@@ -185,6 +193,7 @@ def read_host() -> Host:
         drives=DriveAccess(
             find=find_drives,
             find_settled=find_settled_drives,
+            is_udev_held=is_udev_held,
             read_number=read_number,
             read_serial=read_serial,
             read_signs=read_signs,

@@ -3,6 +3,7 @@
 
 import argparse
 import json
+import shutil
 import sqlite3
 import sys
 import time
@@ -13,12 +14,25 @@ from typing import Any
 
 from appliance.cli.named_files import read_named_plan
 from appliance.cli.say import say, say_json
-from appliance.errors import KaltstartError, PlanError, RefusedError, StickError
+from appliance.errors import (
+    KaltstartError,
+    PlanError,
+    RefusedError,
+    StepFailedError,
+    StickError,
+)
 
 _ANSWER_S = 60.0
 _POLL_S = 0.1
 _BEGINNING = frozenset({"start", "resume"})
 """Requests after which a campaign writes to drives."""
+
+_LSBLK = "lsblk"
+_ASKED_BY = {
+    "smartctl": ("smartmontools", "the drives' health, temperatures and features are not known"),
+    "hdparm": ("hdparm", "it is not known whether an ATA disk hides part of its capacity"),
+}
+"""The programs that ask the drives: a laptop may lack them. The package, and what it costs."""
 
 _REMARKS = 10
 _REJECT = 11
@@ -30,7 +44,16 @@ def drives(options: argparse.Namespace) -> int:
     from appliance.service.drive_lines import describe_row, describe_unlisted
     from appliance.service.drive_watch import list_once, list_unlisted
 
+    if shutil.which(_LSBLK) is None:
+        raise StepFailedError(
+            f"{_LSBLK} is not installed: the drives cannot be listed",
+            hint="install the package util-linux; it needs Linux",
+        )
     rows, unlisted = list_once(), list_unlisted()
+    for program, (package, unknown) in _ASKED_BY.items():
+        if shutil.which(program) is None:
+            say(f"{program} is not installed: {unknown}", to=sys.stderr)
+            say(f"What to do: install the package {package}", to=sys.stderr)
     if options.json:
         say_json(drives=rows, unlisted=unlisted)
         return 0

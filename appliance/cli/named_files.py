@@ -11,7 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from appliance.errors import KaltstartError, PlanError, StickError, WrongFileError
+from appliance.errors import (
+    KaltstartError,
+    PlanError,
+    StickError,
+    UnusableDatabaseError,
+    WrongFileError,
+)
 
 _DATABASE_BEGINS = b"SQLite format 3\0"
 _NAME_ONE = (
@@ -22,6 +28,17 @@ _MAY_BE_DAMAGED = f"{_NAME_ONE}; if this was one, it is damaged: copy it from th
 _NO_MISTAKES = frozenset({errno.EDQUOT, errno.EIO, errno.ENODEV, errno.ENOSPC})
 """Whatever name is given: what is on the other side is full, broken or gone."""
 _CANNOT_OPEN = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY})
+
+_MAKE_WRITABLE = "give another FILE, or make this one writable for you; nothing was changed"
+_TARGET_DAMAGED = (
+    "give another FILE, and merge what this one was made of into it; nothing was changed"
+)
+_TARGET_HINTS = {
+    sqlite3.SQLITE_BUSY: "end the program that has it open, and try again; nothing was changed",
+    sqlite3.SQLITE_FULL: "make room where FILE is, or give one elsewhere; nothing was changed",
+    sqlite3.SQLITE_IOERR: "look after the disk that FILE is on, or give one on another disk",
+}
+"""By SQLite's code, what to do about a database that cannot be written to."""
 
 
 def make_file_error(what: str, error: OSError, *, hint: str) -> KaltstartError:
@@ -100,12 +117,18 @@ def blaming_name(*, is_named: bool = True) -> Iterator[None]:
 
 @contextmanager
 def blaming_target() -> Iterator[None]:
-    """The same around what opens a database to write to it: also where that is not allowed."""
-    hint = "give another FILE, or make this one writable for you; nothing was changed"
+    """The same around what opens a database to write to it, and what writes.
+
+    Raises PlanError also where that is not allowed. What else is wrong with the file keeps its
+    cause; what to do about it is not what it is for a stick.
+    """
     try:
         with blaming_name():
             yield
+    except UnusableDatabaseError:
+        raise  # what is read into it, and not the target
     except StickError as error:
         code = getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF
-        kind = PlanError if code in _CANNOT_OPEN else StickError
-        raise kind(error.message, hint=hint) from error
+        if code in _CANNOT_OPEN:
+            raise PlanError(error.message, hint=_MAKE_WRITABLE) from error
+        raise StickError(error.message, hint=_TARGET_HINTS.get(code, _TARGET_DAMAGED)) from error

@@ -6,8 +6,15 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    closing,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -334,24 +341,45 @@ def merge(options: argparse.Namespace) -> int:
     from appliance.store.maintenance.merge import merge_database
     from appliance.store.maintenance.merge_source import count_campaigns
 
-    opening: AbstractContextManager[None] = nullcontext()
+    blaming: Callable[[], AbstractContextManager[None]] = nullcontext
+    keeping: AbstractContextManager[None] = nullcontext()
     if options.into is not None:
         need_target(options.into)
-        opening, target = blaming_target(), options.into.absolute()
+        blaming, target = blaming_target, options.into.absolute()
+        keeping = nullcontext() if target.exists() else _removed_if_empty(target)
     else:
         target = _find_database(options, option="--into")
     for source in options.sources:
         need_database(source)
         with _settled(source.absolute()) as settled, blaming_name():
             count_campaigns(settled)  # of all sources before anything is made
-    with opening:
-        connection = open_database(target)
-    with closing(connection):
+    with keeping, ExitStack() as stack:
+        with blaming():
+            connection = stack.enter_context(closing(open_database(target)))
         for source in options.sources:
-            with _settled(source.absolute()) as settled, blaming_name():
+            with _settled(source.absolute()) as settled, blaming(), blaming_name():
                 counts = merge_database(connection, settled, room_bytes=read_memory("MemAvailable"))
             if len(options.sources) > 1:
                 say(f"{source}:")
             for what, count in asdict(counts).items():
                 print(f"{what.replace('_', ' ')}: {count}")
     return 0
+
+
+@contextmanager
+def _removed_if_empty(path: Path) -> Iterator[None]:
+    """Around what makes the database: where that fails, none without a campaign is left behind."""
+    try:
+        yield
+    except BaseException:
+        with (
+            suppress(OSError, sqlite3.Error),
+            closing(sqlite3.connect(path, timeout=0, autocommit=True)) as connection,
+        ):
+            # Locked, so that no other program stores anything in between.
+            connection.execute("BEGIN EXCLUSIVE")
+            query = "SELECT count(*) FROM sqlite_schema WHERE name = 'campaign'"
+            is_made = connection.execute(query).fetchone()[0]
+            if not is_made or not connection.execute("SELECT count(*) FROM campaign").fetchone()[0]:
+                path.resolve().unlink()
+        raise

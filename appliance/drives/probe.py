@@ -73,6 +73,11 @@ def find_settled_drives() -> tuple[Drive, ...]:
     return find_drives()
 
 
+def is_udev_held() -> bool:
+    """Whether a drive keeps udev busy, so that `find_settled_drives` waits only for a moment."""
+    return bool(_udev.locked) or _udev.settle_s < _SETTLE_S
+
+
 @contextmanager
 def noted_as_locked(path: str) -> Iterator[None]:
     """For as long as the caller holds the lock of the disk at `path`, which udev waits for."""

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from dataclasses import asdict, replace
 
+from textual.content import Content
+
 from appliance.drives.facts.unlisted import UnlistedDrive
 from tests.tui.drive_answers import (
     ANSWERED,
@@ -16,6 +18,7 @@ from tests.tui.scene_states import FOREIGN, OURS, show_left_behind
 from tests.tui.steps import drawn, finish, press, settle, text_of
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED
+from tui.drives.texts import fit_lines, shorten_lines
 from tui.run.page import RunPage
 from tui.widgets.dialog import Ask
 from tui.widgets.table import Table
@@ -171,6 +174,18 @@ async def test_what_does_not_fit_is_counted_and_shown_with_d(engine: FakeEngine)
         assert "On it: table gpt" in drawn(pilot)
         await press(pilot, "escape")
         assert not isinstance(pilot.app.screen, Ask)
+
+
+def test_lines_are_counted_as_they_are_drawn() -> None:
+    """A word with hyphens stays whole: serial numbers and models have them."""
+    line = "aaaa bb-cccc dddd; JMicron JMS-578-A1 (WD-WX41-A12) link 1.5 Gb/s"
+    for width in range(12, len(line) + 2):
+        count = Content(line).get_height({}, width)
+        assert fit_lines([line], width, count) == line
+        assert fit_lines([line], width, count - 1) is None
+        # The last line that is shown says how many are not.
+        shown = shorten_lines([line, "x"], width, count).splitlines()
+        assert shown[-1] == "... 2 more lines: press d"
 
 
 async def test_a_failing_drive_is_marked_and_one_that_could_not_be_asked_says_why(

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from rich.console import RenderableType
+from rich.text import Text
 from textual._compositor import Compositor, LayoutUpdate
 from textual.css.stylesheet import Stylesheet
 from textual.screen import Screen
@@ -92,6 +93,25 @@ async def test_what_was_written_while_a_line_was_hidden_is_seen_when_it_is_not(
         await pilot.pause()
         assert "after" in drawn(pilot)
         assert "before" not in drawn(pilot)
+
+
+async def test_words_that_change_their_colour_alone_are_drawn_again(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        line = pilot.app.screen.query_one("#next", Line)
+        for colour, number in (("green", 2), ("red", 1)):
+            line.show(Text("the same words", style=colour))
+            await pilot.pause()
+            strips = pilot.app.screen._compositor.render_strips()
+            (drawn_style,) = {
+                segment.style
+                for strip in strips
+                for segment in strip
+                if segment.text.strip() == "the same words"
+            }
+            assert drawn_style is not None
+            assert drawn_style.color is not None
+            assert drawn_style.color.number == number
 
 
 async def test_a_table_that_was_emptied_shows_no_row(engine: FakeEngine) -> None:

@@ -61,7 +61,7 @@ class Line(Widget):
         """Replace the text."""
         styled = text if isinstance(text, Text) else None
         plain = text.plain if isinstance(text, Text) else text
-        if plain == self.text and styled == self._styled:
+        if plain == self.text and _is_same(styled, self._styled):
             return
         self.text, self._styled = plain, styled
         before = self._drawn
@@ -131,6 +131,11 @@ class Line(Widget):
         return self.styles.is_auto_height and place.height != self.get_content_height(
             self.container_size, self.app.size, place.width
         )
+
+
+def _is_same(one: Text | None, other: Text | None) -> bool:
+    """Rich's own comparison leaves out the style of the whole text."""
+    return one == other and (one is None or other is None or one.style == other.style)
 
 
 def _split(text: Text) -> list[_Row]:

@@ -28,6 +28,8 @@ from appliance.store.tables.campaigns import CampaignDriveRow
 from appliance.units import printable
 
 _DRIVE_WAIT_S = 20
+_HELD_WAIT_S = 60
+"""While udev does not tell when it has looked at all: as long as it may take for that otherwise."""
 _DRIVE_POLL_S = 2
 
 
@@ -112,19 +114,22 @@ def await_drive[T](
 ) -> T:
     """What `find` gives, allowing a disk behind USB the time it needs to spin up.
 
+    Beside a drive that udev waits for it is given more: udev's own wait is short then.
+
     Drives that come or go just now can make a single look fail. `hand` is the thread to do it in,
     where `find` asks drives. Raises RefusedError, StepFailedError, and what `tell` raises.
     """
     if hand is None:
         with side_work(host, "what udev knows", tell=tell) as own:
             return await_drive(host, find, hand=own)
-    give_up_s = host.clock.monotonic_s() + _DRIVE_WAIT_S
+    begun_s = host.clock.monotonic_s()
     while True:
         try:
             return hand.do(lambda: find(host.drives.find_settled()), N_("looking for the drives"))
         except DriveSilentError:
             raise
         except (RefusedError, StepFailedError):
-            if host.clock.monotonic_s() >= give_up_s:
+            wait_s = _HELD_WAIT_S if host.drives.is_udev_held() else _DRIVE_WAIT_S
+            if host.clock.monotonic_s() - begun_s >= wait_s:
                 raise
         hand.do(partial(host.clock.sleep, _DRIVE_POLL_S), N_("looking for the drives"))

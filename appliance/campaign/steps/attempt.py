@@ -16,7 +16,7 @@ from appliance.arrays.model import ArrayStuckError
 from appliance.arrays.state import COUNTER_TICK_S
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives.conditions import store_memory_errors
-from appliance.campaign.drives.find import find_released_drive, noted_identity
+from appliance.campaign.drives.find import await_drive, find_released_drive, noted_identity
 from appliance.campaign.drives.work import drive_work
 from appliance.campaign.log import record_step
 from appliance.campaign.requests.handlers import PAUSED, STOPPED
@@ -33,6 +33,7 @@ from appliance.campaign.steps.recorders import StepRecorders
 from appliance.campaign.steps.target import OpenSubject, Subject
 from appliance.drive_thread import DriveThread
 from appliance.drives.file_system import release_mounts
+from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, RefusedError, StepFailedError, StickError, blame_of
 from appliance.phrases import N_
 from appliance.plan.workloads import WorkloadPlan
@@ -585,10 +586,10 @@ class StepRun:
     def _find_others(self) -> tuple[str, ...]:
         """Where the other drives of the same table are; without those that are not to be read.
 
-        One that has failed hangs or resets its bus, and would pass for a narrow one.
+        One that has failed hangs or resets its bus, and would pass for a narrow one. One that is
+        slow to appear is waited for; then the others are read without it.
         """
         connection, step = self.context.connection, self.step
-        drives = self._hand.do(self.context.host.drives.find_settled, N_("looking for the drives"))
         drive_ids = {
             each.drive_id
             for each in select_steps(connection, step.campaign_id)
@@ -597,16 +598,28 @@ class StepRun:
             and each.state not in {"failed", "skipped"}
         }
         drive_ids -= select_paused_drives(connection, step.campaign_id).keys()
-        found = []
-        for row in select_campaign_drives(connection, step.campaign_id):
-            if row.drive_id not in drive_ids:
-                continue
-            with suppress(RefusedError):  # not here, or another one by now
-                drive = find_released_drive(drives, row)
-                is_silent = drive.name in self.context.silent.names
-                if not (is_silent or drive.mountpoints or drive.holders):
-                    found.append(drive.path)
-        return tuple(found)
+        rows = select_campaign_drives(connection, step.campaign_id)
+        wanted = [row for row in rows if row.drive_id in drive_ids]
+        found: list[Drive] = []
+
+        def find_all(drives: Sequence[Drive]) -> None:
+            found.clear()
+            missing: RefusedError | None = None
+            for row in wanted:
+                try:
+                    found.append(find_released_drive(drives, row))
+                except RefusedError as error:
+                    missing = error
+            if missing is not None:
+                raise missing
+
+        with suppress(RefusedError):  # one is not here, or another one by now
+            await_drive(self.context.host, find_all, hand=self._hand)
+        return tuple(
+            drive.path
+            for drive in found
+            if not (drive.name in self.context.silent.names or drive.mountpoints or drive.holders)
+        )
 
     def _describe_earlier(self) -> str:
         """What the drive or array went through in this campaign before the step."""

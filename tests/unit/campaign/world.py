@@ -123,6 +123,8 @@ class World:
     """By serial number, who a drive says it is; the others do not answer."""
     hidden: tuple[str, ...] = ()
     """Where its chipset hides drives."""
+    is_udev_held: bool = False
+    """Whether udev waits for one of its drives."""
     shown: dict[str, AskedIdentity] = field(default_factory=dict)
     """By serial number, what a bridge answers the kernel's own questions."""
     """Power-cycle counts by path; a drive without one offers none."""
@@ -367,6 +369,7 @@ class World:
         return DriveAccess(
             find=lambda: self.drives,
             find_settled=lambda: self.drives,
+            is_udev_held=lambda: self.is_udev_held,
             read_number=lambda name: self.numbers.get(name, "1"),
             read_serial=self.read_serial,
             read_signs=lambda _: {},

@@ -23,7 +23,9 @@ import pytest
 from appliance.cli import engine, main
 from appliance.cli.parser import make_parser
 from appliance.report.folder import held
+from appliance.service import drive_watch
 from appliance.stick import partitions
+from appliance.store import connect
 from appliance.store.connect import open_database
 from tests.databases import make_later
 from tests.report.database import make_boots, make_database
@@ -304,6 +306,33 @@ def test_what_is_wrong_is_told(
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.parametrize(
+    ("lacking", "code", "said"),
+    [
+        ("", 0, ""),
+        ("smartctl", 0, "smartctl is not installed: the drives' health"),
+        ("hdparm", 0, "hdparm is not installed: it is not known whether an ATA disk hides"),
+        ("lsblk", 4, "lsblk is not installed: the drives cannot be listed"),
+    ],
+)
+def test_a_program_that_a_laptop_lacks_is_named_with_its_package(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    lacking: str,
+    code: int,
+    said: str,
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == lacking else f"/bin/{name}")
+    monkeypatch.setattr(drive_watch, "list_once", list)
+    monkeypatch.setattr(drive_watch, "list_unlisted", list)
+    assert main(["drives", "--json"]) == code
+    shown = capsys.readouterr()
+    assert shown.err.startswith(said)
+    assert ("What to do: install the package " in shown.err) == bool(lacking)
+    assert bool(shown.out) == (code == 0)
+
+
 def test_drives_of_two_sticks_are_compared_on_a_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -362,6 +391,86 @@ def test_a_database_that_was_cut_short_says_what_to_do(
         assert "What to do: copy " in told
         assert " again" in told
     assert not Path("all.sqlite").exists(), "nothing was imported, so none was made"
+
+
+def _opening(monkeypatch: pytest.MonkeyPatch, *, max_pages: int = 0) -> None:
+    """A target is not waited for if it is locked, and may get no more than so many pages."""
+
+    def opened(path: Path) -> sqlite3.Connection:
+        connection = open_database(path, patience_s=0)
+        if max_pages:
+            connection.execute(f"PRAGMA max_page_count = {max_pages}")
+        return connection
+
+    monkeypatch.setattr(connect, "open_database", opened)
+
+
+def test_a_target_that_is_locked_is_called_so(
+    database: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_database(Path("all.sqlite").absolute()).close()
+    _opening(monkeypatch)
+    with closing(sqlite3.connect("all.sqlite", autocommit=True)) as other:
+        for lock in ("EXCLUSIVE", "IMMEDIATE"):  # it cannot be opened; it cannot be written to
+            other.execute(f"BEGIN {lock}")
+            assert main(["merge", database, "--into", "all.sqlite"]) == 5
+            other.execute("ROLLBACK")
+            told = capsys.readouterr().err
+            assert "locked" in told
+            assert "What to do: end the program that has it open" in told
+    assert Path("all.sqlite").exists(), "it was there before"
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_target_that_is_full_is_called_so_and_none_is_left_without_a_campaign(
+    database: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_there: bool,
+) -> None:
+    if is_there:
+        open_database(Path("all.sqlite").absolute()).close()
+    _opening(monkeypatch, max_pages=1)  # it grows by none
+    assert main(["merge", database, "--into", "all.sqlite"]) == 5
+    told = capsys.readouterr().err
+    assert "full" in told
+    assert "What to do: make room where FILE is" in told
+    assert Path("all.sqlite").exists() == is_there
+
+
+def test_a_target_that_is_damaged_is_called_so(
+    database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copyfile(database, "all.sqlite")
+    content = bytearray(Path("all.sqlite").read_bytes())
+    content[content.index(b"c.state IN ('done', 'failed')") + 13] ^= 1
+    Path("all.sqlite").write_bytes(content)
+    assert main(["merge", database, "--into", "all.sqlite"]) == 5
+    told = capsys.readouterr().err
+    assert "the database is damaged: view boot_times differs from its definition" in told
+    assert "What to do: give another FILE, and merge what this one was made of" in told
+    assert Path("all.sqlite").read_bytes() == bytes(content)
+
+
+def test_what_was_merged_before_a_source_failed_is_kept(
+    database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copyfile(database, "second.sqlite")
+    with closing(sqlite3.connect("second.sqlite")) as connection:
+        (page,) = connection.execute(
+            "SELECT rootpage FROM sqlite_schema WHERE name = 'result'"
+        ).fetchone()
+    content = bytearray(Path("second.sqlite").read_bytes())
+    content[4096 * (page - 1) : 4096 * page] = b"\xff" * 4096
+    Path("second.sqlite").write_bytes(content)
+    assert main(["merge", "second.sqlite", "--into", "all.sqlite"]) == 5
+    assert "second.sqlite cannot be imported" in capsys.readouterr().err
+    assert not Path("all.sqlite").exists()
+    assert main(["merge", database, "second.sqlite", "--into", "all.sqlite"]) == 5
+    assert "second.sqlite cannot be imported" in capsys.readouterr().err
+    with closing(sqlite3.connect("all.sqlite")) as connection:
+        assert connection.execute("SELECT count(*) FROM campaign").fetchone()[0]
 
 
 def test_a_database_without_campaigns_is_no_bug(

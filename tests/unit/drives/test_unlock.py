@@ -137,10 +137,14 @@ def test_udev_is_not_waited_for_while_a_drive_is_locked_against_it(
 
     monkeypatch.setattr(probe, "run", run)
     monkeypatch.setattr(probe, "find_drives", tuple)
+    held = [probe.is_udev_held()]
     probe.find_settled_drives()
     with unlocked_disk(machine):
         probe.find_settled_drives()
+        held.append(probe.is_udev_held())
     probe.find_settled_drives()
+    held.append(probe.is_udev_held())
+    assert held == [False, True, False]
     assert waits == ["--timeout=60", "--timeout=5", "--timeout=60"]
 
 

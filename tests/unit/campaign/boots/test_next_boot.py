@@ -312,28 +312,35 @@ def test_a_campaign_that_stored_the_model_without_its_vendor_goes_on(world: Worl
     assert world.states() == ["armed", "planned"]
 
 
+@pytest.mark.parametrize(("is_held", "takes_s"), [(False, 15), (True, 45)])
 def test_a_drive_that_is_slow_to_come_up_is_waited_for(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, *, is_held: bool, takes_s: int
 ) -> None:
+    """Also beside one that udev waits for: its own wait, in which it mostly appears, is short."""
     world.make_campaign()
     started_s = world.now_s
+    world.is_udev_held = is_held
 
     def find_settled_drives() -> tuple[Drive, ...]:
-        return world.drives if world.now_s - started_s >= 15 else world.drives[1:]
+        return world.drives if world.now_s - started_s >= takes_s else world.drives[1:]
 
     world.access = replace(world.access, find_settled=find_settled_drives)
     assert start_next_boot(world.context(), 1) is Outcome.LEAVING
     assert world.states() == ["armed", "planned", "planned", "planned"]
-    assert 15 <= world.now_s - started_s < 20
+    assert takes_s <= world.now_s - started_s < takes_s + 5
 
 
-def test_a_drive_that_does_not_come_up_is_not_waited_for_without_end(world: World) -> None:
+@pytest.mark.parametrize(("is_held", "most_s"), [(False, 20), (True, 60)])
+def test_a_drive_that_does_not_come_up_is_not_waited_for_without_end(
+    world: World, *, is_held: bool, most_s: int
+) -> None:
     world.make_campaign(cycles=1)
     started_s = world.now_s
+    world.is_udev_held = is_held
     world.drives = world.drives[1:]
     start_next_boot(world.context(), 1)
     assert world.states() == ["failed", "armed"]
-    assert 20 <= world.now_s - started_s <= 22
+    assert most_s <= world.now_s - started_s <= most_s + 2
 
 
 def test_drives_that_cannot_be_listed_pause_and_cost_no_cycle(

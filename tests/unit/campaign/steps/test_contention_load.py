@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which other drives a contention test reads as a load."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from appliance.campaign.steps.attempt import PausedByPersonError
+from appliance.drives.model import Drive
 from appliance.errors import StepFailedError
 from appliance.store.connect import open_database, transaction
 from appliance.store.tables.pause_and_skip import update_drive_paused
@@ -32,6 +34,34 @@ def test_each_is_read_with_the_other(machine: Machine) -> None:
     machine.run()
     assert _others(machine, HDD.path) == (SSD.path,)
     assert _others(machine, SSD.path) == (HDD.path,)
+
+
+def test_a_drive_that_is_slow_to_appear_is_waited_for(machine: Machine) -> None:
+    world = machine.world
+    appears_s = world.now_s + 15
+
+    def find_settled_drives() -> tuple[Drive, ...]:
+        return world.drives if world.now_s >= appears_s else world.drives[:1]
+
+    world.access = replace(world.access, find_settled=find_settled_drives)
+    machine.run()
+    assert _others(machine, HDD.path) == (SSD.path,)
+
+
+def test_one_that_does_not_appear_holds_nothing_up_for_long(machine: Machine) -> None:
+    world = machine.world
+    begun_s = world.now_s
+    world.drives = world.drives[:1]
+    machine.run()
+    assert [step.state for step in machine.steps()] == ["done", "failed"]
+    assert _others(machine, HDD.path) == ()
+    assert world.now_s - begun_s < 70  # once as a load, twice for its own step
+
+
+def test_where_all_are_here_none_is_waited_for(machine: Machine) -> None:
+    begun_s = machine.world.now_s
+    machine.run()
+    assert machine.world.now_s == begun_s
 
 
 def test_a_drive_whose_own_step_has_failed_slows_down_no_other(machine: Machine) -> None:
