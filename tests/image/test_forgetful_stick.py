@@ -6,7 +6,6 @@ Its firmware keeps no variables: the drives know that a plan was started, the cl
 
 import shutil
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +39,9 @@ fi
 def _make_setup(out: Path) -> MachineSetup:
     stick = make_stick(IMAGE, out / "stick.raw")
     put_file(stick, "plan.toml", _PLAN)
-    return MachineSetup(stick=stick, serial_log=out / "serial.log", firmware="bios")
+    return MachineSetup(
+        stick=stick, serial_log=out / "serial.log", firmware="bios", holds_restarts=True
+    )
 
 
 @pytest.mark.long
@@ -51,31 +52,29 @@ def test_warm_boots_that_a_stick_forgets_end_at_the_first_one(out: Path) -> None
         Machine(setup, drives=bay.attached(power_on=1)) as machine,
     ):
         machine.wait_event("campaign-start", timeout_s=PATIENCE_S)
-        _at_restart(machine, lambda: None)
+        machine.wait_restart(timeout_s=PATIENCE_S)
+        machine.let_restart()
         assert machine.wait_event("cycle-done", timeout_s=PATIENCE_S).fields["cycle"] == "1/4"
-        _at_restart(machine, lambda: _copy(setup.stick, kept))
+        _copy_at_restart(machine, setup.stick, kept)
         assert machine.wait_event("cycle-done", timeout_s=PATIENCE_S).fields["cycle"] == "2/4"
-        _at_restart(machine, lambda: _copy(kept, setup.stick))
+        _copy_at_restart(machine, kept, setup.stick, hold_next=False)
         assert machine.wait_event("cycle-done", timeout_s=PATIENCE_S).fields["cycle"] == "2/4"
         paused = machine.wait_event("campaign-paused", timeout_s=PATIENCE_S)
         assert paused.fields["reason"].startswith("1 restarts of it are missing")
         machine.wait_off(timeout_s=PATIENCE_S)
 
 
-def _at_restart(machine: Machine, change: Callable[[], None]) -> None:
-    """What is done with the stick at the machine's next restart, before its firmware reads it."""
-    while machine.qmp.has_told("RESET"):  # of an earlier restart: there may be several in one
-        machine.qmp.wait_event("RESET", timeout_s=PATIENCE_S)
-    machine.qmp.wait_event("RESET", timeout_s=PATIENCE_S, guest=True)
-    machine.qmp.execute("stop")
-    change()
-    machine.qmp.execute("cont")
+def _copy_at_restart(
+    machine: Machine, source: Path, target: Path, *, hold_next: bool = True
+) -> None:
+    """Copy the stick's content at the machine's next restart, before its firmware reads it.
 
-
-def _copy(source: Path, target: Path) -> None:
-    """In place: the machine has it open."""
+    In place: the machine has the stick open.
+    """
+    machine.wait_restart(timeout_s=PATIENCE_S)
     with source.open("rb") as read, target.open("r+b" if target.exists() else "wb") as copy:
         shutil.copyfileobj(read, copy, 1 << 20)
+    machine.let_restart(hold_next=hold_next)
 
 
 @pytest.mark.long
@@ -89,7 +88,8 @@ def test_a_plan_starts_automatically_once_on_a_stick_that_forgets_all(out: Path)
         setup = replace(setup, stick_socket=stick.socket)
         with Machine(setup, drives=bay.attached(power_on=1)) as machine:
             machine.wait_event("campaign-start", timeout_s=PATIENCE_S)
-            machine.qmp.wait_event("RESET", timeout_s=PATIENCE_S, guest=True)
+            machine.wait_restart(timeout_s=PATIENCE_S)
+        setup = replace(setup, holds_restarts=False)
         for number in (2, 3):
             with Machine(setup, drives=bay.attached(power_on=number)) as machine:
                 refused = machine.wait_event("refused", timeout_s=PATIENCE_S)
@@ -105,10 +105,10 @@ def test_where_systemd_crashes_a_boot_that_comes_again_ends_switched_off(out: Pa
         Machine(setup, drives=bay.attached(power_on=1)) as machine,
     ):
         machine.wait_event("campaign-start", timeout_s=PATIENCE_S)
-        _at_restart(machine, lambda: _copy(setup.stick, kept))
+        _copy_at_restart(machine, setup.stick, kept)
         # Its initrd lets a panic restart it, once, as a crash of systemd does.
         machine.wait_for(r"lab-agent: panic 30\b", timeout_s=PATIENCE_S)
-        _at_restart(machine, lambda: _copy(kept, setup.stick))
+        _copy_at_restart(machine, kept, setup.stick, hold_next=False)
         machine.wait_for(r"lab-agent: panic 0\b", timeout_s=PATIENCE_S)
         machine.wait_off(timeout_s=PATIENCE_S)
 
@@ -122,7 +122,7 @@ _CRASH_IN_INITRD = (
 @pytest.mark.long
 def test_where_systemd_crashes_in_the_initrd_the_boot_ends_switched_off(out: Path) -> None:
     """It has failed at the next start like any other, and is repeated."""
-    setup = _make_setup(out)
+    setup = replace(_make_setup(out), holds_restarts=False)
     unit = "usr/lib/systemd/system/systemd-udev-trigger.service.d/lab.conf"
     put_into_initrd(setup.stick, unit, _CRASH_IN_INITRD)
     with DriveBay(_DRIVES, folder=out / "drives") as bay:

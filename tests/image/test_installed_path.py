@@ -10,7 +10,7 @@ import pytest
 
 from tests.lab.campaign import Cut, Result, Trial, run_campaign
 from tests.lab.drives import ModelledDrive
-from tests.lab.own_system import STAYS, UP, OwnSystem, make_own_system
+from tests.lab.own_system import STAYS, TITLE, UP, OwnSystem, make_own_system
 from tests.lab.requestlog import parse_requests
 
 _PLAN = """\
@@ -82,9 +82,9 @@ def test_a_drive_that_the_firmware_cannot_start_is_named(out: Path) -> None:
         # A person finds it on, switches it off and on again.
         (
             OwnSystem(unit=False),
-            [Cut(event=UP, nth=n, after_s=20) for n in (1, 2, 3)],
+            [Cut(event=UP, nth=n) for n in (1, 2, 3)],
         ),
-        (OwnSystem(hangs=True), [Cut(power_on=n, after_s=120) for n in (2, 4, 6)]),
+        (OwnSystem(hangs=True), [Cut(power_on=n, says=TITLE) for n in (2, 4, 6)]),
     ],
     ids=["no unit", "hangs in its loader"],
 )

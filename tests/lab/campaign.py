@@ -43,13 +43,15 @@ _LEAVINGS = (
 class Cut:
     """Power cut (QEMU is killed), once, when its condition holds; then power comes back.
 
-    Either the `nth` console line `event` of the whole run, or `after_s` of power-on `power_on`;
-    with both `event` and `after_s`: that long after the line.
+    Either the `nth` console line `event` of the whole run, or in power-on `power_on` what its
+    serial line says, the regular expression `says`, or `after_s` of it; with both `event` and
+    `after_s`: that long after the line.
     """
 
     event: str = ""
     nth: int = 1
     power_on: int = 0
+    says: str = ""
     after_s: float = 0.0
 
 
@@ -380,6 +382,8 @@ class _Operator:
     def _holds(self, cut: Cut, machine: Machine) -> bool:
         if cut.power_on and self._result.power_ons != cut.power_on:
             return False
+        if cut.says:
+            return machine.has_said(cut.says)
         if not cut.event:
             return machine.age_s >= cut.after_s
         if len(self._result.lines_of(cut.event)) < cut.nth:

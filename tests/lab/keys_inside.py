@@ -85,7 +85,7 @@ class Typist:
             ready, _, _ = select.select([self._terminal], [], [], 1.0)
             now_s = time.monotonic()
             self._drawn += os.read(self._terminal, 1 << 16) if ready else b""
-            plain = _ESCAPE.sub(b"", self._drawn)
+            plain = self.drawn
             if all(each in plain for each in wanted):
                 return now_s - since_s
             if now_s > give_up_s:
@@ -100,12 +100,25 @@ class Typist:
         while self.listen(_SETTLED_S):
             pass
         pressed_s = time.monotonic()
-        os.write(self._terminal, key)
+        self.press(key)
         return self.wait_for(wanted, since_s=pressed_s)
+
+    def press(self, key: bytes) -> None:
+        """Press it now, whatever is being drawn."""
+        os.write(self._terminal, key)
+
+    @property
+    def drawn(self) -> bytes:
+        """The text of what it has drawn, as far as it was read, since `forget` or `listen`."""
+        return _ESCAPE.sub(b"", self._drawn)
+
+    def forget(self) -> None:
+        """What was read until now is over; what is drawn but not read is yet to come."""
+        self._drawn = b""
 
     def listen(self, patience_s: float) -> bytes:
         """The next it draws, empty where nothing comes in that time; what came before is over."""
-        self._drawn = b""
+        self.forget()
         ready, _, _ = select.select([self._terminal], [], [], patience_s)
         return os.read(self._terminal, 1 << 16) if ready else b""
 

@@ -44,6 +44,8 @@ that hang, and measures nothing."""
 _POLL_S = 0.2
 _ENDED_S = 30
 _SETTLE_TURNS = 40
+_RESTART = {"reason": "guest-reset"}
+"""Of QEMU's event SHUTDOWN, where a restart is held."""
 _TAIL = 2000
 """Characters of the serial line that go with an error."""
 
@@ -111,6 +113,8 @@ class MachineSetup:
     """More systemd credentials put in from outside, such as systemd.extra-unit.NAME.service."""
     interactive: bool = False
     """Serial line and QEMU's monitor on this terminal (Ctrl-A H for help)."""
+    holds_restarts: bool = False
+    """Whether it stops at each restart, before its firmware reads anything; see `wait_restart`."""
 
     @property
     def variable_store(self) -> Path:
@@ -153,7 +157,7 @@ def qemu_command(
         *(["-vga", "none", "-device", setup.display] if setup.display else ["-vga", "std"]),
         "-display", "none", "-nic", "none",
         # When it has switched itself off it is stopped, so that its clock can be read.
-        "-action", "shutdown=pause",
+        "-action", "shutdown=pause" + (",reboot=shutdown" if setup.holds_restarts else ""),
         "-qmp", f"unix:{sockets}/qmp.sock,server=on,wait=off",
     ]  # fmt: skip
     flash = "if=pflash,format=raw"
@@ -368,7 +372,8 @@ class Machine:
         if self._qmp is None and not self._qmp_socket.exists():
             return False  # QEMU is about to start
         try:
-            return self.qmp.has_told("SHUTDOWN")
+            # A restart that is held is reported as one, too.
+            return self.qmp.has_told("SHUTDOWN", reason="guest-shutdown")
         except QmpError:
             return False  # it has just ended, as will be seen
 
@@ -405,8 +410,7 @@ class Machine:
         while True:
             on = self.is_on()
             self.poll()
-            # A prompt has no line end.
-            said = self.text + strip_escapes(self._tail.decode(errors="replace"))
+            said = self._said()
             match = wanted.search(said, self._searched)
             if match is not None:
                 self._searched = match.end()
@@ -418,6 +422,14 @@ class Machine:
                     f"no {pattern!r} within {timeout_s:.0f} s; the last it said:\n{said[-_TAIL:]}"
                 )
             time.sleep(_POLL_S)
+
+    def has_said(self, pattern: str) -> bool:
+        """Whether the serial line has said `pattern` since power-on, as of the last poll."""
+        return re.search(pattern, self._said(), re.MULTILINE) is not None
+
+    def _said(self) -> str:
+        # A prompt has no line end.
+        return self.text + strip_escapes(self._tail.decode(errors="replace"))
 
     def wait_event(self, event: str, *, timeout_s: float) -> ConsoleLine:
         """Wait for a `kaltstart: EVENT` line."""
@@ -459,6 +471,33 @@ class Machine:
             if time.monotonic() > deadline:
                 raise LabTimeoutError(f"still on after {timeout_s:.0f} s")
             time.sleep(_POLL_S)
+
+    def wait_restart(self, *, timeout_s: float) -> None:
+        """Wait until it restarts. It stops there until `let_restart`, or until its power is cut.
+
+        Needs `holds_restarts`. However late this looks, nothing has been read since.
+        """
+        self.qmp.wait_event("SHUTDOWN", timeout_s=timeout_s, **_RESTART)
+
+    def let_restart(self, *, hold_next: bool = True) -> None:
+        """Let it go on after `wait_restart`; with `hold_next` it stops at its next restart, too."""
+        if self.setup.firmware == "bios":
+            # SeaBIOS has its code copied again, and restarts for that (qemu_prep_reset()).
+            self._reset(hold_next=True)
+            self.wait_restart(timeout_s=PATIENCE_S)
+        self._reset(hold_next=hold_next)
+
+    def _reset(self, *, hold_next: bool) -> None:
+        # QEMU would hold this reset as well.
+        self.qmp.execute("set-action", reboot="reset")
+        self.qmp.execute("system_reset")
+        self.qmp.wait_event("RESET", timeout_s=PATIENCE_S, guest=False)
+        # Linux tries to restart in several ways, the next one before QEMU has stopped.
+        while self.qmp.has_told("SHUTDOWN", **_RESTART):
+            self.qmp.wait_event("SHUTDOWN", timeout_s=PATIENCE_S, **_RESTART)
+        if hold_next:
+            self.qmp.execute("set-action", reboot="shutdown")
+        self.qmp.execute("cont")
 
     def screenshot(self, path: Path) -> Path:
         """Save what the VGA console shows, as PNG or PPM by the file's name."""

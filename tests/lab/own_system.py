@@ -42,6 +42,8 @@ UP = "own-system-up"
 STAYS = "own-system-stays"
 """Console lines of a system that is up, and of one that was to restart, as if they were the
 appliance's."""
+TITLE = "Own system"
+"""What the menu of its loader shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ def _make_esp(folder: Path, image: Path, system: OwnSystem) -> Path:
     (files / "loader/loader.conf").write_text(f"timeout {wait}\n")
     root = _partuuid(system.root_number or system.number, "root")
     (entries / "own.conf").write_text(
-        f"title Own system\nlinux /{kernel}\n"
+        f"title {TITLE}\nlinux /{kernel}\n"
         + "".join(f"initrd /{each}\n" for each in initrds)
         + f"options root=PARTUUID={root} {_OPTIONS}\n"
     )

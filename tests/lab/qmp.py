@@ -65,22 +65,27 @@ class Qmp:
                 raise QmpError(f"no event {event} {data} within {timeout_s:.0f} s")
             self._read()
 
-    def has_told(self, event: str) -> bool:
-        """Whether QEMU has reported this event by now."""
+    def has_told(self, event: str, **data: object) -> bool:
+        """Whether QEMU has reported this event with this data by now."""
         try:
             while self._wait_for_line(0):
                 self._read()
         except QmpError:
             pass  # it is gone; what it said before counts
-        return any(each["event"] == event for each in self._events)
+        return self._find(event, data) is not None
 
     def _take(self, event: str, data: dict[str, object]) -> bool:
+        found = self._find(event, data)
+        if found is not None:
+            self._events.remove(found)
+        return found is not None
+
+    def _find(self, event: str, data: dict[str, object]) -> dict[str, Any] | None:
         for each in self._events:
             told = each.get("data", {})
             if each["event"] == event and all(told.get(k) == v for k, v in data.items()):
-                self._events.remove(each)
-                return True
-        return False
+                return each
+        return None
 
     def _wait_for_line(self, timeout_s: float) -> bool:
         return b"\n" in self._received or bool(select.select([self._socket], [], [], timeout_s)[0])

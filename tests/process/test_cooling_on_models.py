@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cooling the lab's hybrids as nbdkit serves them: no machine runs, and time is the drive's own."""
+"""Cooling the lab's hybrids as nbdkit serves them: no machine runs, and time is the drive's own.
+
+A clockwork like the drive's says how long each read took: by the host's clock a late host would be
+a slow drive.
+"""
 
 import socket
 import struct
@@ -15,6 +19,7 @@ from appliance.progress import ignore_progress
 from appliance.samples.read_list import make_list
 from tests.lab.drives import DriveBay, ModelledDrive
 from tests.lab.flash import Learning
+from tests.lab.simulated_boots import make_clockwork
 from tests.lab.timing import SeekCurve, Timing
 
 _SIZE = 512 << 20
@@ -27,9 +32,16 @@ _HYBRID = ModelledDrive(
 class NbdReader:
     """What reads from a served drive (doc/proto.md of NBD: fixed newstyle, simple replies)."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, drive: ModelledDrive) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(str(path))
+        self._clockwork = make_clockwork(drive)
+        self.seconds = 0.0
+        """What its drive took for all that was read."""
+
+    def read_clock(self) -> int:
+        """Nanoseconds of the drive's own time."""
+        return round(self.seconds * 1e9)
 
     def __enter__(self) -> Self:
         assert self._receive(18)[:16] == b"NBDMAGICIHAVEOPT"
@@ -53,6 +65,7 @@ class NbdReader:
         magic, error, _ = struct.unpack(">IIQ", self._receive(16))
         assert (magic, error) == (0x67446698, 0)
         self._receive(len(view))
+        self.seconds += self._clockwork.read(offset, len(view), now_s=0.0).seconds
         return len(view)
 
 
@@ -85,15 +98,16 @@ def test_a_modelled_drive_forgets_or_is_told(
     path.touch()
     with DriveBay([drive], folder=tmp_path) as bay:
         ((_, served),) = bay.attached(power_on=1)
-        with NbdReader(served) as reader:
+        with NbdReader(served, drive) as reader:
             monkeypatch.setattr(cooling, "_read", reader.read)
             for each in _READS.extents * 2:
                 reader.read(0, "", memoryview(bytearray(each.length_bytes)), each.offset_bytes)
             plan = plan_cooling(_READS, drive_bytes=_SIZE, seed="x", turn=0)
-            found = cool_drive(str(path), plan, progress=ignore_progress)
-        (stats,) = bay.stats(bay.drives[0])
+            found = cool_drive(str(path), plan, progress=ignore_progress, clock=reader.read_clock)
+    (stats,) = bay.stats(bay.drives[0])
     print(found.rounds, [(each.remembered, each.boot_median_ns) for each in found.probes])
     assert found.is_proven is proven
     assert (found.probes[0].remembered > PROBE_READS // 2) is learned
     assert (found.probes[-1].remembered <= MOST_REMEMBERED) is proven
     assert stats["write_bytes"] + stats["trim_bytes"] == 0
+    assert stats["seek_s"] == pytest.approx(reader.seconds), "the served drive took another time"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab.drives import ModelledDrive
-from tests.lab.machine import MachineSetup, qemu_command
+from tests.lab.machine import Machine, MachineSetup, qemu_command
 from tests.lab.qmp import keys_for
 from tests.lab.saved import make_order
 
@@ -82,6 +82,24 @@ def test_the_machines_clock_counts_instructions_where_it_is_told_to() -> None:
     assert words[words.index("-icount") + 1] == "shift=1,sleep=on"
     assert "tcg,thread=single" in words
     assert "-icount" not in command()
+
+
+def test_restarts_are_held_only_where_that_is_wanted() -> None:
+    """Going off stops it in either case: its clock is read then."""
+    for held, action in ((False, "shutdown=pause"), (True, "shutdown=pause,reboot=shutdown")):
+        words = command(holds_restarts=held)
+        assert words[words.index("-action") + 1] == action
+
+
+def test_what_has_no_line_end_was_said_too(tmp_path: Path) -> None:
+    log = tmp_path / "serial.log"
+    machine = Machine(MachineSetup(stick=Path("/o/stick.raw"), serial_log=log))
+    log.write_bytes(b"BdsDxe: starting\r\n\x1b[05;30H  Own \x1b[0msystem  ")
+    assert not machine.has_said("Own"), "nothing was read yet"
+    machine.poll()
+    assert machine.has_said("Own system")
+    assert machine.has_said("^BdsDxe")
+    assert not machine.has_said("own system")
 
 
 def _held(*, state: Path | None = None) -> list[str]:
