@@ -13,7 +13,6 @@ from contextlib import (
     closing,
     contextmanager,
     nullcontext,
-    suppress,
 )
 from dataclasses import asdict
 from pathlib import Path
@@ -337,7 +336,7 @@ def _split_side(text: str) -> tuple[int, str]:
 def merge(options: argparse.Namespace) -> int:
     """Import the finished campaigns of other databases, each whole or not at all."""
     from appliance.caches.ballast import read_memory
-    from appliance.store.connect import open_database
+    from appliance.store.connect import open_database, removed_if_empty
     from appliance.store.maintenance.merge import merge_database
     from appliance.store.maintenance.merge_source import count_campaigns
 
@@ -346,7 +345,7 @@ def merge(options: argparse.Namespace) -> int:
     if options.into is not None:
         need_target(options.into)
         blaming, target = blaming_target, options.into.absolute()
-        keeping = nullcontext() if target.exists() else _removed_if_empty(target)
+        keeping = nullcontext() if target.exists() else removed_if_empty(target)
     else:
         target = _find_database(options, option="--into")
     for source in options.sources:
@@ -364,22 +363,3 @@ def merge(options: argparse.Namespace) -> int:
             for what, count in asdict(counts).items():
                 print(f"{what.replace('_', ' ')}: {count}")
     return 0
-
-
-@contextmanager
-def _removed_if_empty(path: Path) -> Iterator[None]:
-    """Around what makes the database: where that fails, none without a campaign is left behind."""
-    try:
-        yield
-    except BaseException:
-        with (
-            suppress(OSError, sqlite3.Error),
-            closing(sqlite3.connect(path, timeout=0, autocommit=True)) as connection,
-        ):
-            # Locked, so that no other program stores anything in between.
-            connection.execute("BEGIN EXCLUSIVE")
-            query = "SELECT count(*) FROM sqlite_schema WHERE name = 'campaign'"
-            is_made = connection.execute(query).fetchone()[0]
-            if not is_made or not connection.execute("SELECT count(*) FROM campaign").fetchone()[0]:
-                path.resolve().unlink()
-        raise

@@ -422,6 +422,25 @@ def impatient(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
+def removed_if_empty(path: Path) -> Iterator[None]:
+    """Around what makes the database: where that fails, none without a campaign is left behind."""
+    try:
+        yield
+    except BaseException:
+        with (
+            suppress(OSError, sqlite3.Error),
+            closing(sqlite3.connect(path, timeout=0, autocommit=True)) as connection,
+        ):
+            # Locked, so that no other program stores anything in between.
+            connection.execute("BEGIN EXCLUSIVE")
+            query = "SELECT count(*) FROM sqlite_schema WHERE name = 'campaign'"
+            is_made = connection.execute(query).fetchone()[0]
+            if not is_made or not connection.execute("SELECT count(*) FROM campaign").fetchone()[0]:
+                path.resolve().unlink()
+        raise
+
+
+@contextmanager
 def telling_stick_trouble() -> Iterator[None]:
     """Around what needs the database. Raises StickError where its file cannot be reached.
 
