@@ -29,13 +29,11 @@ _NO_MISTAKES = frozenset({errno.EDQUOT, errno.EIO, errno.ENODEV, errno.ENOSPC})
 """Whatever name is given: what is on the other side is full, broken or gone."""
 _CANNOT_OPEN = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY})
 
-_MAKE_WRITABLE = "give another FILE, or make this one writable for you; nothing was changed"
-_TARGET_DAMAGED = (
-    "give another FILE, and merge what this one was made of into it; nothing was changed"
-)
+_MAKE_WRITABLE = "give another FILE, or make this one writable for you"
+_TARGET_DAMAGED = "give another FILE, and merge what this one was made of into it"
 _TARGET_HINTS = {
-    sqlite3.SQLITE_BUSY: "end the program that has it open, and try again; nothing was changed",
-    sqlite3.SQLITE_FULL: "make room where FILE is, or give one elsewhere; nothing was changed",
+    sqlite3.SQLITE_BUSY: "end the program that has it open, and try again",
+    sqlite3.SQLITE_FULL: "make room where FILE is, or give one elsewhere",
     sqlite3.SQLITE_IOERR: "look after the disk that FILE is on, or give one on another disk",
 }
 """By SQLite's code, what to do about a database that cannot be written to."""

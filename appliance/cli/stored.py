@@ -341,18 +341,17 @@ def merge(options: argparse.Namespace) -> int:
     from appliance.store.maintenance.merge_source import count_campaigns
 
     blaming: Callable[[], AbstractContextManager[None]] = nullcontext
-    keeping: AbstractContextManager[None] = nullcontext()
     if options.into is not None:
         need_target(options.into)
         blaming, target = blaming_target, options.into.absolute()
-        keeping = nullcontext() if target.exists() else removed_if_empty(target)
     else:
         target = _find_database(options, option="--into")
     for source in options.sources:
         need_database(source)
         with _settled(source.absolute()) as settled, blaming_name():
             count_campaigns(settled)  # of all sources before anything is made
-    with keeping, ExitStack() as stack:
+    is_new = options.into is not None and not target.exists()
+    with removed_if_empty(target) if is_new else nullcontext(), ExitStack() as stack:
         with blaming():
             connection = stack.enter_context(closing(open_database(target)))
         for source in options.sources:

@@ -433,9 +433,11 @@ def removed_if_empty(path: Path) -> Iterator[None]:
         ):
             # Locked, so that no other program stores anything in between.
             connection.execute("BEGIN EXCLUSIVE")
-            query = "SELECT count(*) FROM sqlite_schema WHERE name = 'campaign'"
-            is_made = connection.execute(query).fetchone()[0]
-            if not is_made or not connection.execute("SELECT count(*) FROM campaign").fetchone()[0]:
+            # Another program may have made one of that name meanwhile.
+            if not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] or (
+                read_header(connection).application_id == APPLICATION_ID
+                and not connection.execute("SELECT count(*) FROM campaign").fetchone()[0]
+            ):
                 path.resolve().unlink()
         raise
 

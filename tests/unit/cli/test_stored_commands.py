@@ -439,6 +439,19 @@ def test_a_target_that_is_full_is_called_so_and_none_is_left_without_a_campaign(
     assert Path("all.sqlite").exists() == is_there
 
 
+def test_what_another_program_makes_in_the_targets_place_stays(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_late(path: Path) -> sqlite3.Connection:
+        with closing(sqlite3.connect(path, autocommit=True)) as other:
+            other.execute("CREATE TABLE notes (note)")
+        return open_database(path)
+
+    monkeypatch.setattr(connect, "open_database", open_late)
+    assert main(["merge", database, "--into", "all.sqlite"]) == 2
+    assert Path("all.sqlite").exists()
+
+
 def test_a_target_that_is_damaged_is_called_so(
     database: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
