@@ -349,6 +349,12 @@ class DriveBay:
         for process in self._processes:
             process.send_signal(signal.SIGCONT)
 
+    def moved_bytes(self, serial: str) -> int:
+        """What was read from a drive and written to it until now; see `stats`."""
+        if not self._stats_file(self.by_serial(serial)).exists():
+            return 0
+        return int(sum(each["read_bytes"] + each["write_bytes"] for each in self.stats(serial)))
+
     def stats(self, drive: ModelledDrive | str) -> list[dict[str, float]]:
         """What reached a drive (by serial or itself), one element per QEMU process.
 
