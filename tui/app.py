@@ -202,6 +202,9 @@ class KaltstartApp(App[None]):
 
     def _go_on(self, when_drawn: Callable[[], None]) -> None:
         when_drawn()
+        # Of a line whose interface is alive the engine takes nothing, and no answer for a key.
+        self._say_alive()
+        self._write(terminal.ASK_SIZE)
         self.run_worker(asyncio.to_thread(_load_later_pages), exit_on_error=False)
 
     def _take(self, snapshot: Snapshot) -> None:
@@ -408,9 +411,12 @@ class KaltstartApp(App[None]):
 
     def action_repaint(self) -> None:
         """Clear the terminal, draw everything, and ask how large it is."""
-        if self._driver is not None and not self.is_headless:
-            self._driver.write(terminal.CLEAR + terminal.ASK_SIZE)
+        self._write(terminal.CLEAR + terminal.ASK_SIZE)
         self.refresh(layout=True)
+
+    def _write(self, codes: str) -> None:
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(codes)
 
     def on_cursor_position(self, event: events.CursorPosition) -> None:
         """The terminal's answer to ASK_SIZE: the corner the cursor got to."""

@@ -48,6 +48,12 @@ _ROUNDS = 6
 _KEYS = 30
 
 
+def _take_terminal() -> None:
+    """In the child: its standard input becomes the terminal that tells it of another size."""
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 class Typist:
     """A program on a terminal, and a user at its keys.
 
@@ -58,14 +64,14 @@ class Typist:
         self.begun_s = time.monotonic()
         self._drawn = b""
         self._terminal, other = pty.openpty()
-        fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", _LINES, _COLUMNS, 0, 0))
+        self.resize(columns=_COLUMNS, lines=_LINES)
         self._process = subprocess.Popen(
             words,
             stdin=other,
             stdout=other,
             stderr=other,
             env={**os.environ, "TERM": "linux"},
-            start_new_session=True,
+            preexec_fn=_take_terminal,  # noqa: PLW1509  # there are no threads here
         )
         os.close(other)
         self.pid = self._process.pid
@@ -102,6 +108,15 @@ class Typist:
         pressed_s = time.monotonic()
         self.press(key)
         return self.wait_for(wanted, since_s=pressed_s)
+
+    def resize(self, *, columns: int, lines: int) -> None:
+        """Tell the kernel another size of the terminal; 0 and 0: it knows none."""
+        fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def get_size(self) -> tuple[int, int]:
+        """Columns and lines that the kernel knows of."""
+        columns, lines = os.get_terminal_size(self._terminal)
+        return columns, lines
 
     def press(self, key: bytes) -> None:
         """Press it now, whatever is being drawn."""

@@ -68,6 +68,30 @@ def test_countdowns_wait_for_its_terminal_until_it_can_be_read(
     _wait_for(lambda: [*run.glob("tui/alive-*")])
 
 
+def test_a_terminal_that_tells_its_size_late_is_drawn_on_in_that_size(
+    starting: Typist, may_come: Path
+) -> None:
+    """As a serial line's: it has none, and what answers has a time of its own."""
+    starting.resize(columns=0, lines=0)
+    may_come.touch()
+    run = Path(os.environ["KALTSTART_RUN"])
+    drawn = bytearray()
+
+    def has_drawn(what: bytes) -> bool:
+        drawn.extend(starting.listen(1.0))
+        return what in drawn
+
+    _wait_for(lambda: has_drawn(b"\x1b[6n"))
+    assert starting.get_size() == (80, 24)
+    assert HDD.serial.encode() in drawn  # nothing waited for an answer
+    # An engine that counts down reads the lines whose interface is not alive.
+    assert [*run.glob("tui/alive-*")]
+    starting.press(b"\x1b[30;100R")
+    _wait_for(lambda: has_drawn(b"\x1b[30;"))
+    assert starting.get_size() == (100, 30)
+    assert not [*run.glob("tui/pressed-*")]  # that was no key
+
+
 def test_each_page_is_drawn_whole_at_its_first_visit_and_the_next(typist: Typist) -> None:
     for key in _KEYS:
         typist.time_key(key, b"[" + key + b" " + _TITLES[key] + b"]")

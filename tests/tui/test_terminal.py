@@ -6,7 +6,6 @@ import os
 import struct
 import sys
 import termios
-import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -31,43 +30,17 @@ def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
     os.close(ours)
 
 
-def answer(far: int, text: bytes) -> threading.Thread:
-    """A terminal that answers the first question it is asked."""
-
-    def run() -> None:
-        asked = b""
-        while b"\x1b[6n" not in asked:
-            asked += os.read(far, 64)
-        os.write(far, text)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread
-
-
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [(b"\x1b[50;132R", (132, 50)), (b"noise\x1b[25;80R", (80, 25)), (b"\x1b[1;1R", (80, 24))],
-)
-def test_the_terminal_is_asked_for_its_size(
-    text: bytes, size: tuple[int, int], line: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+def test_a_terminal_without_a_size_gets_the_usual_one_and_is_not_asked_yet(
+    line: tuple[int, int],
 ) -> None:
-    monkeypatch.setattr(terminal, "_TIMEOUT_S", 300.0)  # the thread may be late
     far, ours = line
     before = termios.tcgetattr(ours)
-    thread = answer(far, text)
     terminal.settle_size()
-    thread.join()
-    assert terminal.get_size(ours) == size
+    assert terminal.get_size(ours) == (80, 24)
     assert termios.tcgetattr(ours) == before
-
-
-def test_a_terminal_that_does_not_answer_gets_the_usual_size(
-    line: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(terminal, "_TIMEOUT_S", 0.0)
-    terminal.settle_size()
-    assert terminal.get_size(line[1]) == (80, 24)
+    os.set_blocking(far, False)
+    with pytest.raises(BlockingIOError):
+        os.read(far, 64)  # until someone reads its keys, nothing is asked
 
 
 def test_a_known_size_is_left_alone(line: tuple[int, int]) -> None:

@@ -6,20 +6,14 @@ Works by sending the cursor to a corner that cannot exist and asking where it go
 
 import fcntl
 import os
-import re
-import select
 import struct
 import sys
 import termios
-import time
-import tty
 
 CLEAR = "\x1b[2J"
 ASK_SIZE = "\x1b7\x1b[r\x1b[999;999H\x1b[6n\x1b8"
 _DEFAULT = (80, 24)
 _SMALLEST = (40, 12)
-_TIMEOUT_S = 1.0
-_ANSWER = re.compile(rb"\x1b\[(\d+);(\d+)R")
 
 
 def get_size(descriptor: int) -> tuple[int, int]:
@@ -45,30 +39,11 @@ def set_size(*, columns: int, rows: int) -> bool:
 
 
 def settle_size() -> None:
-    """Before the interface starts: give a terminal without a size the one it really has."""
+    """Before the interface starts: give a terminal without a size the usual one.
+
+    It is asked for its own once the page is drawn and its keys are read: nothing waits for a line
+    at whose other end nobody is.
+    """
     descriptor = sys.__stdin__.fileno() if sys.__stdin__ is not None else 0
-    if not os.isatty(descriptor) or all(get_size(descriptor)):
-        return
-    columns, rows = ask_size(descriptor) or _DEFAULT
-    if not set_size(columns=columns, rows=rows):
+    if os.isatty(descriptor) and not all(get_size(descriptor)):
         set_size(columns=_DEFAULT[0], rows=_DEFAULT[1])
-
-
-def ask_size(descriptor: int) -> tuple[int, int] | None:
-    """Columns and rows by the terminal's own answer; None where it does not answer in time."""
-    before = termios.tcgetattr(descriptor)
-    try:
-        tty.setraw(descriptor)
-        os.write(descriptor, ASK_SIZE.encode())
-        answer = b""
-        deadline = time.monotonic() + _TIMEOUT_S
-        while (left := deadline - time.monotonic()) > 0:
-            if not select.select([descriptor], [], [], left)[0]:
-                break
-            answer += os.read(descriptor, 64)
-            match = _ANSWER.search(answer)
-            if match is not None:
-                return int(match[2]), int(match[1])
-        return None
-    finally:
-        termios.tcsetattr(descriptor, termios.TCSANOW, before)
