@@ -101,7 +101,7 @@ class KaltstartApp(App[None]):
         driver_class: type[Driver] | None = None,
         kernel_log: KernelLog | None = None,
     ) -> None:
-        """`when_drawn` is called once, when the first page shows what there is.
+        """`when_drawn` is called once, when the first page shows all drives or a campaign at work.
 
         The screen is redrawn if the kernel writes its messages across it (`kernel_log`).
         """
@@ -111,6 +111,7 @@ class KaltstartApp(App[None]):
         ScrollBar.renderer = CellScrollBar
         self.port = port or Port()
         self._when_drawn: Callable[[], None] | None = when_drawn
+        self._is_seen = False
         self._kept = self.port.read_page_state()
         self._begun_s = time.monotonic()
         self._styled: tuple[str, frozenset[str]] | None = None
@@ -149,7 +150,7 @@ class KaltstartApp(App[None]):
 
     def _say_alive(self) -> None:
         # By the loop that hears keys: one that hangs is silent.
-        if self._when_drawn is None and not self.snapshot.hung:
+        if self._is_seen and not self.snapshot.hung:
             self.port.say_alive()
 
     def _read_if_due(self) -> None:
@@ -193,18 +194,28 @@ class KaltstartApp(App[None]):
         if snapshot != self.snapshot:
             self._take(snapshot)
             await asyncio.to_thread(self.port.say_ready)
-            if self._when_drawn is not None:
-                self.call_after_refresh(self._go_on, self._when_drawn)
-                self._when_drawn = None
+            if not self._is_seen:
+                self._is_seen = True
+                self.call_after_refresh(self._ask_size)
+        if self._when_drawn is not None and self._is_seen and self._shows_all():
+            self.call_after_refresh(self._go_on, self._when_drawn)
+            self._when_drawn = None
         if self._pending.take_late():
             # It is shown nevertheless when it comes.
             self.say(_("The engine has not answered yet. Page 3 shows what it is doing."))
 
-    def _go_on(self, when_drawn: Callable[[], None]) -> None:
-        when_drawn()
+    def _ask_size(self) -> None:
         # Of a line whose interface is alive the engine takes nothing, and no answer for a key.
         self._say_alive()
         self._write(terminal.ASK_SIZE)
+
+    def _shows_all(self) -> bool:
+        """Whether what a person waits for at the start is there, or does not come soon."""
+        is_looking = self.snapshot.looking and not self.snapshot.busy
+        return not is_looking or time.monotonic() - self._begun_s >= _YOUNG_S
+
+    def _go_on(self, when_drawn: Callable[[], None]) -> None:
+        when_drawn()
         self.run_worker(asyncio.to_thread(_load_later_pages), exit_on_error=False)
 
     def _take(self, snapshot: Snapshot) -> None:

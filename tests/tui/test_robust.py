@@ -134,6 +134,30 @@ async def test_the_first_page_waits_for_no_one_and_all_later_ones_do(engine: Fak
         assert drawn == [True]
 
 
+async def test_the_first_list_waits_for_no_one_either(engine: FakeEngine) -> None:
+    engine.show_drives(looking=True)
+    drawn: list[str] = []
+    app = KaltstartApp(engine.port(), when_drawn=lambda: drawn.append("list"))
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        assert page(pilot).NAME == "drives"
+        assert [*engine.run.glob("tui/alive-*")], "a key is heard meanwhile"
+        assert drawn == []
+        engine.show_drives(HDD, looking=False)
+        await settle(pilot)
+        assert drawn == ["list"]
+
+
+async def test_a_list_is_not_waited_for_where_a_campaign_is_at_work(engine: FakeEngine) -> None:
+    engine.show_drives(looking=True)
+    engine.say(phase="running")
+    drawn: list[str] = []
+    app = KaltstartApp(engine.port(), when_drawn=lambda: drawn.append("page"))
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        assert drawn == ["page"]
+
+
 async def test_each_terminal_has_its_own_page(engine: FakeEngine) -> None:
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await press(pilot, "4")
