@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is in the image's root: no driver that a bench has no use for, and compiled modules."""
 
+import marshal
 import subprocess
 from importlib.util import MAGIC_NUMBER
 from pathlib import PurePath
@@ -53,3 +54,17 @@ def test_no_import_reads_the_source_beside_the_compiled_module(folder: str) -> N
     assert modules
     begins = {each: _dump("--cat", f"--path={cache}/{each}")[:8] for each in modules}
     assert {each for each, begin in begins.items() if begin != _UNCHECKED} == set()
+
+
+def test_what_engine_and_interface_load_is_in_one_file_for_this_python() -> None:
+    content = _dump("--cat", "--path=/usr/lib/kaltstart/bytecode")
+    assert content.startswith(MAGIC_NUMBER)
+    places = marshal.loads(content[len(MAGIC_NUMBER) :])  # noqa: S302  # built here
+    wanted = ("tui.app", "tui.run.page", "appliance.service.engine", "textual.app", "json")
+    assert [name for name in wanted if name not in places] == []
+    source, is_package, begin, end = places["tui.app"]
+    assert (source, is_package) == ("/usr/lib/kaltstart/tui/app.py", False)
+    # The same code as in the module's own file, behind its head of 16 bytes.
+    own = "/usr/lib/kaltstart/tui/__pycache__/app.cpython-313.pyc"
+    codes = content[len(MAGIC_NUMBER) + len(marshal.dumps(places, 2)) :]
+    assert codes[begin:end] == _dump("--cat", f"--path={own}")[16:]

@@ -58,7 +58,9 @@ idle() {{
     && grep -q '"looking": false' /run/kaltstart/drives.json; do sleep 1; done 2> /dev/null
 }}
 keys() {{
-  python3 /run/keys_inside.py "$@" 2> /run/keys.err | while read -r line; do say "$line"; done
+  # As the interface's unit has it.
+  PYTHONPATH=/usr/lib/kaltstart/site:$PYTHONPATH python3 /run/keys_inside.py "$@" \\
+    2> /run/keys.err | while read -r line; do say "$line"; done
   test ! -s /run/keys.err || say failed "$(tail -n 1 /run/keys.err)"
 }}
 """

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The modules of engine and interface in one file, in the order in which they are loaded.
+
+Hundreds of modules are hundreds of searches in five folders, and hundreds of small reads from a
+compressed file system on a USB stick, for the engine and for each console. The image's build writes
+the file (ci/bytecode.py); the sources, and what is not in it, lie in their folders as ever. Which
+programs read it: mkosi.extra/usr/lib/kaltstart/site. Figures: docs/decisions/044.
+"""
+
+import marshal
+import mmap
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import MAGIC_NUMBER, spec_from_file_location
+from types import CodeType, ModuleType
+from typing import TYPE_CHECKING, NamedTuple, override
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEADER_SIZE_BYTES = 16
+"""Of a .pyc file, before its code: magic number, flags, and two words on its source (PEP 552)."""
+
+type _Place = tuple[str, bool, int, int]
+"""A module's source, whether it is a package, and where its code begins and ends."""
+
+
+class Module(NamedTuple):
+    """One compiled module."""
+
+    name: str
+    source: str
+    """Its path on the stick."""
+    code: bytes
+    """As `marshal` writes it."""
+    is_package: bool
+
+
+def write_modules(path: "Path", modules: Iterable[Module]) -> None:
+    """Write `modules` to `path`: Python's magic number, the places of all, and their code."""
+    places: dict[str, _Place] = {}
+    codes = []
+    end = 0
+    for each in modules:
+        begin, end = end, end + len(each.code)
+        places[each.name] = (each.source, each.is_package, begin, end)
+        codes.append(each.code)
+    # The second format: later ones note which objects are shared, which may differ between builds.
+    path.write_bytes(MAGIC_NUMBER + marshal.dumps(places, 2) + b"".join(codes))
+
+
+def load_from(path: str) -> None:
+    """From now on load modules from the file at `path`, if it has them.
+
+    Nothing changes where there is none, or where another Python wrote it.
+    """
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123  # loading pathlib takes what this saves
+            if file.read(len(MAGIC_NUMBER)) != MAGIC_NUMBER:
+                return
+            places = marshal.load(file)  # noqa: S302  # it lies beside the programs, as read-only
+            begin = file.tell()
+            content = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+    except OSError:
+        return
+    content.madvise(mmap.MADV_WILLNEED)
+    sys.meta_path.insert(0, _Finder(places, memoryview(content)[begin:]))
+
+
+class _Finder:
+    def __init__(self, places: Mapping[str, _Place], codes: memoryview) -> None:
+        self._places = places
+        self._codes = codes
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """As `importlib.abc.MetaPathFinder` has it, which need not be loaded for it."""
+        del path, target
+        place = self._places.get(name)
+        if place is None:
+            return None
+        source, is_package, begin, end = place
+        return spec_from_file_location(
+            name,
+            source,
+            loader=_Loader(name, source, self._codes[begin:end]),
+            submodule_search_locations=[source.rpartition("/")[0]] if is_package else None,
+        )
+
+
+class _Loader(SourceFileLoader):
+    """As of a module in its folder, where its source and its data are, but for its code."""
+
+    def __init__(self, name: str, path: str, code: memoryview) -> None:
+        super().__init__(name, path)
+        self._code = code
+
+    @override
+    def get_code(self, fullname: str) -> CodeType:
+        code: CodeType = marshal.loads(self._code)  # noqa: S302  # as above
+        return code
