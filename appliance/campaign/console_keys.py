@@ -14,6 +14,7 @@ it is writing and switches off.
 """
 
 import os
+import re
 import select
 import struct
 import termios
@@ -44,6 +45,10 @@ ALIVE = "tui/alive-"
 """In /run/kaltstart, with a terminal's name: touched by its interface while it can hear keys."""
 _NOTED = "tui/pressed-"
 """There, too: touched at each key, before the interface's page has taken it."""
+_ANSWERS = re.compile(rb"(\x1b\[(?!1;)\d+;\d+R)+")
+"""What a terminal says if asked where its cursor is, by an interface that has ended since.
+
+Not with the first line: so begins F3 with Shift, Alt or Control."""
 _SILENT_S = 4
 """Two beats are missing; countdowns last five seconds and more."""
 
@@ -106,6 +111,13 @@ class Consoles:
                 termios.tcsetattr(descriptor, termios.TCSANOW, mode)
         os.close(descriptor)
 
+    def leave(self, path: str) -> None:
+        """Leave it to an interface that reads it now, in the mode that it has set."""
+        descriptor = self._open.pop(path, None)
+        if descriptor is not None:
+            del self._modes[descriptor]
+            os.close(descriptor)
+
     def say(self, text: str) -> None:
         """Write a line; a console that does not take it is left out."""
         for descriptor in self._open.values():
@@ -123,11 +135,13 @@ class Consoles:
             ready, _, _ = select.select(list(self._open.values()), [], [], max(0, left_s))
             for descriptor in ready:
                 try:
-                    if os.read(descriptor, 64):
-                        return True
+                    read = os.read(descriptor, 64)
                 except OSError:
-                    pass
-                self._forget(descriptor)
+                    read = b""
+                if not read:
+                    self._forget(descriptor)
+                elif not _ANSWERS.fullmatch(read):
+                    return True
         return False
 
     def _forget(self, descriptor: int) -> None:
@@ -208,6 +222,9 @@ class Listener:
         return self
 
     def __exit__(self, *_: object) -> None:
+        for path in self._find_consoles():
+            if self._is_alive(path):
+                self._consoles.leave(path)
         self._consoles.__exit__()
 
     def say(self, text: str) -> None:
@@ -216,13 +233,13 @@ class Listener:
 
     def is_pressed(self) -> bool:
         """Whether a key was pressed since the last time."""
+        pressed = self._keyboards.is_key_pressed() | self._is_noted()
         # An interface may fall silent in the countdown, or come back.
         for path in self._find_consoles():
             if self._is_alive(path):
-                self._consoles.remove(path)
+                self._consoles.leave(path)
             else:
                 self._consoles.add(path)
-        pressed = self._keyboards.is_key_pressed() | self._is_noted()
         return self._consoles.key_pressed(within_s=0) or pressed
 
     def _is_noted(self) -> bool:

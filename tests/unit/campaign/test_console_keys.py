@@ -4,6 +4,7 @@
 import os
 import struct
 import termios
+import tty
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,6 +110,35 @@ def keyboard(tmp_path: Path) -> Iterator[int]:
     os.close(end)
 
 
+@pytest.mark.parametrize("ends", [False, True])
+def test_an_interface_that_came_back_keeps_the_mode_it_has_set(
+    terminals: Terminals, tmp_path: Path, *, ends: bool
+) -> None:
+    """It sets it before it says that it is alive, and would get no key before Enter otherwise."""
+    name = terminals.names[0]
+    with _listener(tmp_path, (name,)) as listener:
+        assert not listener.is_pressed()
+        interface = os.open(name, os.O_RDWR | os.O_NOCTTY)
+        tty.setraw(interface)
+        raw = termios.tcgetattr(interface)
+        _beat(tmp_path / f"{ALIVE}{Path(name).name}")
+        if not ends:
+            assert not listener.is_pressed()
+            assert termios.tcgetattr(interface) == raw
+    assert termios.tcgetattr(interface) == raw
+    os.close(interface)
+
+
+def test_a_terminals_answer_to_one_that_has_ended_is_no_key(terminals: Terminals) -> None:
+    with Consoles(terminals.names) as consoles:
+        os.write(terminals.ends[0], b"\x1b[30;80R")
+        os.write(terminals.ends[1], b"\x1b[24;132R\x1b[24;132R")
+        assert not consoles.key_pressed(within_s=SOON_S)
+        for key in (b"\x1b[1;2R", b"\x1b[30;80Rx", b"\x1b[A"):
+            os.write(terminals.ends[0], key)
+            assert consoles.key_pressed(within_s=NEVER_S)
+
+
 @pytest.mark.parametrize(
     ("kind", "code", "value", "counts"),
     [
@@ -181,17 +211,16 @@ def test_an_interface_that_falls_silent_in_the_countdown_leaves_its_line_to_the_
         assert not listener.is_pressed(), "the interface is back, and reads it"
 
 
-def test_a_line_that_is_given_back_is_in_the_mode_it_was_found_in(
+def test_a_line_without_an_interface_gets_the_mode_back_that_it_was_found_in(
     terminals: Terminals, tmp_path: Path
 ) -> None:
     path = terminals.names[0]
     descriptor = os.open(path, os.O_RDWR | os.O_NOCTTY)
     before = termios.tcgetattr(descriptor)
     with _listener(tmp_path, terminals.names) as listener:
+        assert not listener.is_pressed()
         assert termios.tcgetattr(descriptor) != before
-        _beat(tmp_path / f"{ALIVE}{Path(path).name}")
-        listener.is_pressed()
-        assert termios.tcgetattr(descriptor) == before
+    assert termios.tcgetattr(descriptor) == before
     os.close(descriptor)
 
 
