@@ -39,6 +39,8 @@ from tui.widgets.dialog import Ask, Dialog
 from tui.widgets.scrollbar import CellScrollBar
 
 _YOUNG_S = 10.0
+# The first list of drives is drawn at full priority until then.
+_LIST_AT_MOST_S = 10.0
 # A stick that collects its garbage is away for some seconds at most.
 _HUNG_S = 30.0
 _ALIVE_S = 2.0
@@ -51,7 +53,7 @@ _TYPING_S = 1.0
 _RUN = "run"
 _STARTS = frozenset({"start", "resume"})
 """Requests after which a campaign is at work."""
-# Loaded once the first page is drawn, which need not wait for them.
+# Loaded once the first page shows the drives, which need not wait for them.
 _LATER_PAGES = {
     "plan": "tui.plan.page:PlanPage",
     _RUN: "tui.run.page:RunPage",
@@ -101,7 +103,9 @@ class KaltstartApp(App[None]):
         driver_class: type[Driver] | None = None,
         kernel_log: KernelLog | None = None,
     ) -> None:
-        """`when_drawn` is called once, when the first page shows all drives or a campaign at work.
+        """`when_drawn` is called once: when the page shows all drives or a campaign is at work.
+
+        At the latest ten seconds after the page is there.
 
         The screen is redrawn if the kernel writes its messages across it (`kernel_log`).
         """
@@ -191,15 +195,18 @@ class KaltstartApp(App[None]):
             snapshot = await asyncio.to_thread(self.port.read_snapshot)
         finally:
             self._reading = False
+        if self._is_seen and snapshot.busy:
+            self._go_on()  # before the page is drawn anew, beside what may be measured
         if snapshot != self.snapshot:
             self._take(snapshot)
             await asyncio.to_thread(self.port.say_ready)
             if not self._is_seen:
                 self._is_seen = True
                 self.call_after_refresh(self._ask_size)
-        if self._when_drawn is not None and self._is_seen and self._shows_all():
-            self.call_after_refresh(self._go_on, self._when_drawn)
-            self._when_drawn = None
+                # Drives may be long in coming, and so may the next reading.
+                self.set_timer(_LIST_AT_MOST_S, self._go_on)
+        if self._when_drawn is not None and (snapshot.busy or not snapshot.looking):
+            self.call_after_refresh(self._go_on)
         if self._pending.take_late():
             # It is shown nevertheless when it comes.
             self.say(_("The engine has not answered yet. Page 3 shows what it is doing."))
@@ -209,14 +216,12 @@ class KaltstartApp(App[None]):
         self._say_alive()
         self._write(terminal.ASK_SIZE)
 
-    def _shows_all(self) -> bool:
-        """Whether what a person waits for at the start is there, or does not come soon."""
-        is_looking = self.snapshot.looking and not self.snapshot.busy
-        return not is_looking or time.monotonic() - self._begun_s >= _YOUNG_S
-
-    def _go_on(self, when_drawn: Callable[[], None]) -> None:
-        when_drawn()
-        self.run_worker(asyncio.to_thread(_load_later_pages), exit_on_error=False)
+    def _go_on(self) -> None:
+        """Let others go first, and load what the first page did without; once."""
+        when_drawn, self._when_drawn = self._when_drawn, None
+        if when_drawn is not None:
+            when_drawn()
+            self.run_worker(asyncio.to_thread(_load_later_pages), exit_on_error=False)
 
     def _take(self, snapshot: Snapshot) -> None:
         before, self.snapshot = self.snapshot, snapshot

@@ -17,6 +17,7 @@ from tests.lab.terminal import Terminal
 from tests.report.database import make_database
 
 # Quotes within the words: what is typed is on the screen too, and must not look like the answer.
+_INTERFACES = ("kaltstart-tui@tty1", "kaltstart-tui@ttyS0")
 _GERMAN = "dumpkeys -C /dev/tty1 | grep -Eqi 'adiaeresis|00e4' && echo ger''man"
 # What the interface on the screen may open, asked by a process that joins its unit.
 _NO_DRIVE = (
@@ -59,6 +60,11 @@ until grep -q '"phase": "idle"' /run/kaltstart/status.json; do sleep 1; done 2> 
 systemctl start kaltstart-taken@tty1
 while systemctl is-active --quiet kaltstart-taken@tty1; do sleep 1; done
 say may $(cat /run/kaltstart/tui/may)
+for unit in kaltstart-engine kaltstart-tui@tty1 kaltstart-tui@ttyS0; do
+  pid=$(systemctl show -P MainPID $unit)
+  grep -q ' /usr/lib/kaltstart/bytecode$' "/proc/$pid/maps" && echo $unit
+done > /run/quick
+say quick $(cat /run/quick)
 say failed $(systemctl list-units --failed --plain --no-legend | cut -d ' ' -f 1)
 """
 _CLOCK = "grep 2027-01-02 /sys/class/rtc/rtc0/date && echo clock''-set"
@@ -106,6 +112,8 @@ def test_keyboard_and_time_are_set_and_a_shell_gives_the_page_back(out: Path) ->
                 1
             ].split()
             assert may == ["read-the-log", "come-forward", "store-requests"]
+            quick = machine.wait_for(r"lab-agent: quick([^\r\n]*)[\r\n]", timeout_s=PATIENCE_S)
+            assert quick[1].split() == ["kaltstart-engine", *_INTERFACES], "in one file of bytecode"
             _take_over_campaign_and_write_reports(terminal)
             terminal.send("5")
             terminal.wait_for("free of")

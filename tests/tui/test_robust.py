@@ -148,6 +148,34 @@ async def test_the_first_list_waits_for_no_one_either(engine: FakeEngine) -> Non
         assert drawn == ["list"]
 
 
+async def test_a_list_that_is_long_in_coming_is_waited_for_no_longer(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app_module, "_LIST_AT_MOST_S", 0.1)
+    engine.show_drives(looking=True)
+    drawn: list[str] = []
+    app = KaltstartApp(engine.port(), when_drawn=lambda: drawn.append("page"))
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        assert app_of(pilot).snapshot.looking
+        while not drawn:
+            await pilot.pause(0.01)
+        assert drawn == ["page"]
+
+
+async def test_what_a_campaign_leads_to_is_drawn_behind_it(engine: FakeEngine) -> None:
+    engine.show_drives(looking=True)
+    modes: list[str] = []
+    app = KaltstartApp(engine.port(), when_drawn=lambda: modes.append(app.current_mode))
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        assert modes == []
+        engine.say(phase="running")
+        await settle(pilot)
+        assert app.current_mode == "run"
+        assert modes == ["drives"], "before the page of the campaign is loaded"
+
+
 async def test_a_list_is_not_waited_for_where_a_campaign_is_at_work(engine: FakeEngine) -> None:
     engine.show_drives(looking=True)
     engine.say(phase="running")
