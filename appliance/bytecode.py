@@ -56,7 +56,7 @@ def load_from(path: str) -> None:
     Nothing changes where there is none, or where another Python wrote it.
     """
     try:
-        with open(path, "rb") as file:  # noqa: PTH123  # loading pathlib takes what this saves
+        with open(path, "rb") as file:  # noqa: PTH123  # pathlib would have to be loaded first
             if file.read(len(MAGIC_NUMBER)) != MAGIC_NUMBER:
                 return
             places = marshal.load(file)  # noqa: S302  # it lies beside the programs, as read-only
@@ -99,5 +99,5 @@ class _Loader(SourceFileLoader):
 
     @override
     def get_code(self, fullname: str) -> CodeType:
-        code: CodeType = marshal.loads(self._code)  # noqa: S302  # as above
+        code: CodeType = marshal.loads(self._code)  # noqa: S302  # it lies beside the programs, as read-only
         return code

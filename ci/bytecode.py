@@ -27,7 +27,7 @@ def main(root: Path) -> None:
     sys.path[:0] = [str(home), str(home / "vendor")]
     sys.dont_write_bytecode = True
     # As the interface has it (tui/__main__.py).
-    sys.modules["ssl"] = None  # type: ignore[assignment]
+    sys.modules["ssl"] = None  # type: ignore[assignment]  # None: it cannot be imported
     os.environ["TEXTUAL_ANIMATIONS"] = "none"
     for name in _LOADED:
         importlib.import_module(name)

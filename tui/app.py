@@ -196,7 +196,7 @@ class KaltstartApp(App[None]):
         finally:
             self._reading = False
         if self._is_seen and snapshot.busy:
-            self._go_on()  # before the page is drawn anew, beside what may be measured
+            self._go_on()  # first: drawing the campaign's page could disturb its measurement
         if snapshot != self.snapshot:
             self._take(snapshot)
             await asyncio.to_thread(self.port.say_ready)
@@ -212,7 +212,8 @@ class KaltstartApp(App[None]):
             self.say(_("The engine has not answered yet. Page 3 shows what it is doing."))
 
     def _ask_size(self) -> None:
-        # Of a line whose interface is alive the engine takes nothing, and no answer for a key.
+        # The engine does not read the terminal of an interface that says it is alive. So it cannot
+        # take the terminal's answer for a key.
         self._say_alive()
         self._write(terminal.ASK_SIZE)
 

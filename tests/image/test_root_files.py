@@ -67,5 +67,5 @@ def test_what_engine_and_interface_load_is_in_one_file_for_this_python() -> None
     # The same code as in the module's own file, behind its head of 16 bytes.
     own = "/usr/lib/kaltstart/tui/__pycache__/app.cpython-313.pyc"
     codes = content[len(MAGIC_NUMBER) + len(marshal.dumps(places, 2)) :]
-    assert marshal.loads(codes[begin:end]).co_filename == source  # noqa: S302  # the same
+    assert marshal.loads(codes[begin:end]).co_filename == source  # noqa: S302  # built here
     assert codes[begin:end] == _dump("--cat", f"--path={own}")[16:]
