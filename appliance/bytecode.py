@@ -5,8 +5,12 @@ Hundreds of modules are hundreds of searches in five folders, and hundreds of sm
 compressed file system on a USB stick, for the engine and for each console. The image's build writes
 the file (ci/bytecode.py); the sources, and what is not in it, lie in their folders as ever. Which
 programs read it: mkosi.extra/usr/lib/kaltstart/site. Figures: docs/decisions/044.
+
+A dataclass's methods are written as text by `dataclasses`, and compiled at each import. The file
+has them compiled, too: for the same text of the same module.
 """
 
+import dataclasses
 import marshal
 import mmap
 import sys
@@ -14,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import MAGIC_NUMBER, spec_from_file_location
 from types import CodeType, ModuleType
-from typing import TYPE_CHECKING, NamedTuple, override
+from typing import TYPE_CHECKING, Any, NamedTuple, override
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,8 +26,12 @@ if TYPE_CHECKING:
 HEADER_SIZE_BYTES = 16
 """Of a .pyc file, before its code: magic number, flags, and two words on its source (PEP 552)."""
 
-type _Place = tuple[str, bool, int, int]
-"""A module's source, whether it is a package, and where its code begins and ends."""
+_FORMAT = 2
+"""Of `marshal`. Later ones note which objects are shared, which may differ between builds."""
+
+type _Place = tuple[str, bool, int, int, int]
+"""A module's source, whether it is a package, where its code begins, and where its compiled texts
+begin and end."""
 
 
 class Module(NamedTuple):
@@ -35,6 +43,8 @@ class Module(NamedTuple):
     code: bytes
     """As `marshal` writes it."""
     is_package: bool
+    compiled: Mapping[str, CodeType]
+    """What `dataclasses` executes for it, by its text."""
 
 
 def write_modules(path: "Path", modules: Iterable[Module]) -> None:
@@ -43,11 +53,12 @@ def write_modules(path: "Path", modules: Iterable[Module]) -> None:
     codes = []
     end = 0
     for each in modules:
-        begin, end = end, end + len(each.code)
-        places[each.name] = (each.source, each.is_package, begin, end)
-        codes.append(each.code)
-    # The second format: later ones note which objects are shared, which may differ between builds.
-    path.write_bytes(MAGIC_NUMBER + marshal.dumps(places, 2) + b"".join(codes))
+        texts = marshal.dumps(dict(each.compiled), _FORMAT)
+        begin, middle = end, end + len(each.code)
+        end = middle + len(texts)
+        places[each.name] = (each.source, each.is_package, begin, middle, end)
+        codes += [each.code, texts]
+    path.write_bytes(MAGIC_NUMBER + marshal.dumps(places, _FORMAT) + b"".join(codes))
 
 
 def load_from(path: str) -> None:
@@ -65,13 +76,19 @@ def load_from(path: str) -> None:
     except OSError:
         return
     content.madvise(mmap.MADV_WILLNEED)
-    sys.meta_path.insert(0, _Finder(places, memoryview(content)[begin:]))
+    finder = _Finder(places, memoryview(content)[begin:])
+    sys.meta_path.insert(0, finder)
+    # Its name for the built-in function. A later Python without it compiles as ever.
+    vars(dataclasses)["exec"] = finder.execute
 
 
 class _Finder:
     def __init__(self, places: Mapping[str, _Place], codes: memoryview) -> None:
         self._places = places
         self._codes = codes
+        self._module = ""
+        self._compiled: Mapping[str, CodeType] = {}
+        """Of that module: its classes are made one after another."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -81,13 +98,23 @@ class _Finder:
         place = self._places.get(name)
         if place is None:
             return None
-        source, is_package, begin, end = place
+        source, is_package, begin, middle, _ = place
         return spec_from_file_location(
             name,
             source,
-            loader=_Loader(name, source, self._codes[begin:end]),
+            loader=_Loader(name, source, self._codes[begin:middle]),
             submodule_search_locations=[source.rpartition("/")[0]] if is_package else None,
         )
+
+    def execute(self, text: str, module: dict[str, Any], names: dict[str, Any]) -> None:
+        """As `exec`, but that a text of the file is not compiled again."""
+        name = module["__name__"]
+        if name != self._module:
+            self._module, self._compiled = name, {}
+            if name in self._places:
+                *_, middle, end = self._places[name]
+                self._compiled = marshal.loads(self._codes[middle:end])  # noqa: S302  # it lies beside the programs, as read-only
+        exec(self._compiled.get(text, text), module, names)  # noqa: S102  # dataclasses' own text
 
 
 class _Loader(SourceFileLoader):
