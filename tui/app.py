@@ -23,12 +23,11 @@ from textual.worker import Worker, WorkerState
 from tui.drives.page import DrivesPage
 from tui.journal import tell_bug
 from tui.language import _
-from tui.machine.manual_screen import Help, show_manual
 from tui.messages import fit_message
 from tui.model.snapshot import Answer, Snapshot, has_missed_end, was_parted
 from tui.page import Page, describe_countdown, describe_trouble
 from tui.pending import Pending, describe_answer, name_request
-from tui.port import DEFERRED, KaltstartError, PageState, Port
+from tui.port import DEFERRED, KaltstartError, PageState, Port, collect_garbage
 from tui.port.kernel_log import KernelLog
 from tui.roles import THEME
 from tui.terminal import console as terminal
@@ -60,6 +59,7 @@ _LATER_PAGES = {
     "results": "tui.results.page:ResultsPage",
     "machine": "tui.machine.page:MachinePage",
 }
+_LATER = (*DEFERRED, *_LATER_PAGES.values(), "tui.machine.manual_screen")
 
 
 def _make_page(where: str) -> Page:
@@ -67,9 +67,10 @@ def _make_page(where: str) -> Page:
     return page()
 
 
-def _load_later_pages() -> None:
-    for where in (*_LATER_PAGES.values(), *DEFERRED):
+def _load_later() -> None:
+    for where in _LATER:
         pkgutil.resolve_name(where)
+    collect_garbage()
 
 
 class KaltstartApp(App[None]):
@@ -222,7 +223,7 @@ class KaltstartApp(App[None]):
         when_drawn, self._when_drawn = self._when_drawn, None
         if when_drawn is not None:
             when_drawn()
-            self.run_worker(asyncio.to_thread(_load_later_pages), exit_on_error=False)
+            self.run_worker(asyncio.to_thread(_load_later), exit_on_error=False)
 
     def _take(self, snapshot: Snapshot) -> None:
         before, self.snapshot = self.snapshot, snapshot
@@ -405,10 +406,14 @@ class KaltstartApp(App[None]):
         """What this page is for."""
         page = next((s for s in self.screen_stack if isinstance(s, Page)), None)
         if page is not None:
+            from tui.machine.manual_screen import Help  # noqa: PLC0415  # see _LATER
+
             self.push_screen(Help(f" {_(page.TITLE)} ", _(page.HELP)), self._open_manual)
 
     def _open_manual(self, answer: str | None) -> None:
         if answer is not None:
+            from tui.machine.manual_screen import show_manual  # noqa: PLC0415  # see _LATER
+
             self.run_once("manual", show_manual(self))
 
     def action_power(self) -> None:

@@ -444,6 +444,7 @@ def restore(options: argparse.Namespace) -> int:
 
 def serve(options: argparse.Namespace) -> int:
     """The appliance's service."""
+    from appliance.bytecode import collect_garbage
     from appliance.service.drive_watch import DriveList
     from appliance.stick.partitions import RUN, hold_alone
 
@@ -460,6 +461,7 @@ def serve(options: argparse.Namespace) -> int:
     from appliance.campaign.host import read_host
     from appliance.service import engine
 
+    collect_garbage()
     engine.serve(listed, read_host())
     return 0
 

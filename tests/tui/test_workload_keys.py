@@ -18,9 +18,9 @@ from tests.tui.steps import app_of, drawn, finish, press, settle, shown, text_of
 from tests.tui.test_german import find_cut
 from tui import language
 from tui.app import KaltstartApp
-from tui.model.campaigns import ARRAY
 from tui.model.draft import PlanElement, PlanTable
 from tui.model.plan_keys import PlanKey, describe
+from tui.model.status import ARRAY
 from tui.plan.all_keys import KeyRow, KeysDialog
 from tui.plan.compose import ComposeDialog
 from tui.plan.workload_row import WorkloadRow

@@ -4,13 +4,16 @@
 import re
 from collections import deque
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from tui.language import N_
-from tui.model.campaigns import ARRAY, Campaign
 from tui.model.drives import DriveRow
 from tui.model.io_history import Counters, Course, find_course
 from tui.model.snapshot import Rate
-from tui.model.status import Status
+from tui.model.status import ARRAY, Status
+
+if TYPE_CHECKING:
+    from tui.model.campaigns import Campaign
 
 _WINDOW_S = 3.0
 _SHORTEST_S = 0.4
@@ -60,7 +63,7 @@ class Meter:
 
 def find_subjects(
     status: Status | None,
-    campaigns: Iterable[Campaign],
+    campaigns: "Iterable[Campaign]",
     drives: Sequence[DriveRow],
     *,
     arrays: Iterable[str],

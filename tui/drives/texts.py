@@ -6,16 +6,18 @@ What the user must act on comes first: a screen shows only so many lines.
 
 import textwrap
 from collections.abc import Sequence
-from statistics import median
+from typing import TYPE_CHECKING
 
 from tui.charset import drawable
 from tui.format import localise, show_bytes, show_number
 from tui.language import N_, _, ngettext
-from tui.model.campaigns import Campaign
 from tui.model.drives import ArrayMember, Counter, Details, DriveRow, Health
 from tui.model.engine_words import name_role, say
 from tui.model.roles import MEMBERS
 from tui.model.verdicts import describe_depth, find_sign
+
+if TYPE_CHECKING:
+    from tui.model.campaigns import Campaign
 
 _REMARK = "! "
 _CAMPAIGNS = 6
@@ -73,7 +75,7 @@ def describe_drive(drive: DriveRow, *, table_columns: int = 0) -> list[str]:
     return lines
 
 
-def describe_history(drive: DriveRow, campaigns: Sequence[Campaign]) -> list[str]:
+def describe_history(drive: DriveRow, campaigns: "Sequence[Campaign]") -> list[str]:
     """What campaigns of this stick, the newest first, found of it; a line each, below a title.
 
     Nothing where they may have found it of another drive.
@@ -93,6 +95,8 @@ def describe_history(drive: DriveRow, campaigns: Sequence[Campaign]) -> list[str
         )
         # What was booted from a member of an array is the array's.
         if part.times_s and part.role not in MEMBERS:
+            from statistics import median  # noqa: PLC0415  # loads slowly, and no first page needs it
+
             power = min(boot.power for boot in part.boots if boot.counts)
             seconds = show_number(median(part.times_s), ".1f")
             told = _("{count} boots, {power}, median {seconds} s")
@@ -181,7 +185,7 @@ def _describe_answer(drive: DriveRow) -> list[str]:
     return [f"{_REMARK}{_('It could not be queried')}{reason}"]
 
 
-def describe_note(drive: DriveRow, campaigns: Sequence[Campaign]) -> str:
+def describe_note(drive: DriveRow, campaigns: "Sequence[Campaign]") -> str:
     """What is to be known of it first, in a line; empty where there is nothing."""
     findings = drive.details.findings if drive.details else ()
     if findings:

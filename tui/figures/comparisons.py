@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from tui.charset import shorten, shorten_name
 from tui.language import _
-from tui.model.campaigns import ARRAY, Campaign, Figure, Step
+from tui.model.campaigns import Campaign, Figure, Step
 from tui.model.engine_words import name_device, name_role
+from tui.model.status import ARRAY
 from tui.widgets.charts import Bar, draw_bars
 
 

@@ -10,9 +10,7 @@ from appliance.store.read.overview import BootRow, CampaignDriveRow, CampaignRow
 from appliance.store.tables.steps import StepRow
 from appliance.store.tables.verdicts import VerdictRow
 from tui.language import _
-
-ARRAY = "array"
-"""What a step on the campaign's array has for a device."""
+from tui.model.status import ARRAY
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from string import Formatter
 from tui.charset import one_line
 from tui.format import localise
 from tui.language import N_, _
-from tui.model.campaigns import ARRAY
 from tui.model.snapshot import Event
+from tui.model.status import ARRAY
 
 # As the database has them; they are translated where they are drawn.
 _ROLES = (N_("target"), N_("control"), N_("backing"), N_("cache"), N_("array"))

@@ -6,13 +6,17 @@ Every text is one line, except where its name starts with `raw_` or is `toml`, o
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tui.model.campaigns import ARRAY, Campaign
 from tui.model.drives import DriveRow, UnlistedRow
 from tui.model.estimate import DriveLeft, TimeLeft
 from tui.model.io_history import Course
 from tui.model.machine import Machine
-from tui.model.status import Countdown, Status
+from tui.model.status import ARRAY, Countdown, Status
+
+if TYPE_CHECKING:
+    # Their rows are the database's, which the first page does without.
+    from tui.model.campaigns import Campaign
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ class Snapshot:
     """The list of drives is not complete yet."""
     unlisted: tuple[UnlistedRow, ...] = ()
     """Drives that are here and cannot be in the list."""
-    campaigns: tuple[Campaign, ...] = ()
+    campaigns: "tuple[Campaign, ...]" = ()
     """The newest first."""
     events: tuple[Event, ...] = ()
     answers: tuple[Answer, ...] = ()
@@ -97,7 +101,7 @@ class Snapshot:
     """Why something could not be read; empty where all could."""
 
     @property
-    def current(self) -> Campaign | None:
+    def current(self) -> "Campaign | None":
         """The campaign the engine is at, or else the newest."""
         wanted = self.status.campaign_id if self.status else None
         for campaign in self.campaigns:
@@ -106,7 +110,7 @@ class Snapshot:
         return self.campaigns[0] if self.campaigns else None
 
     @property
-    def paused(self) -> Campaign | None:
+    def paused(self) -> "Campaign | None":
         """What can go on now: the current campaign, or else the newest that is paused."""
         if self.busy:
             return None

@@ -6,6 +6,9 @@ Every text is one line, except where its name starts with `raw_` or is `toml`, o
 
 from dataclasses import dataclass
 
+ARRAY = "array"
+"""What a step on the campaign's array has for a device."""
+
 
 @dataclass(frozen=True, slots=True)
 class Countdown:

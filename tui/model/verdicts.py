@@ -2,10 +2,13 @@
 """A verdict in words. Pure."""
 
 import re
+from typing import TYPE_CHECKING
 
-from appliance.store.tables.verdicts import VerdictRow
 from tui.format import show_number
 from tui.language import N_, _
+
+if TYPE_CHECKING:
+    from appliance.store.tables.verdicts import VerdictRow
 
 SIGNS = {"reject": "×", "accept with remarks": "!", "quick look": "¼", "accept": "+"}
 """Of a verdict; a drive that is not rejected after a quick look has none of a full acceptance."""
@@ -19,21 +22,21 @@ WORDS = {
 _OUTCOMES = {"reject": N_("reject: {reason}"), "remark": N_("remark: {reason}")}
 
 
-def find_sign(verdict: VerdictRow) -> str:
+def find_sign(verdict: "VerdictRow") -> str:
     """Of the verdict on one drive."""
     if verdict.verdict != "reject" and verdict.depth == "quick look":
         return SIGNS["quick look"]
     return SIGNS[verdict.verdict]
 
 
-def describe_depth(verdict: VerdictRow) -> str:
+def describe_depth(verdict: "VerdictRow") -> str:
     """`quick look, 2 % read`, or the depth alone where all was read."""
     if verdict.depth != "quick look":
         return _(verdict.depth)
     return f"{_('quick look')}, {describe_share(verdict)}"
 
 
-def describe_share(verdict: VerdictRow) -> str:
+def describe_share(verdict: "VerdictRow") -> str:
     """How much of a drive was read that was looked at quickly: `2 % read`."""
     if not verdict.read_percent:
         return _("surface not read")
@@ -42,7 +45,7 @@ def describe_share(verdict: VerdictRow) -> str:
     return _("{share} read").format(share=f"{shown} %")
 
 
-def list_reasons(verdict: VerdictRow) -> list[str]:
+def list_reasons(verdict: "VerdictRow") -> list[str]:
     """What kept a drive from being accepted; reasons to reject it come first, marked as such."""
     texts = _split_reasons(verdict.reasons)
     outcomes = verdict.outcomes.split(";") if verdict.outcomes else []

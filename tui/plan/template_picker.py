@@ -8,10 +8,10 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from tui.language import _
-from tui.model.campaigns import ARRAY
 from tui.model.draft import BOOT_KEYS, DraftCampaign, PlanValue
 from tui.model.drives import DriveRow
 from tui.model.roles import MEMBERS
+from tui.model.status import ARRAY
 from tui.model.templates import Template
 from tui.port.keys import read_keys
 from tui.widgets.choice import Choice

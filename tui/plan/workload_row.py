@@ -12,8 +12,8 @@ from textual.message import Message
 
 from tui.charset import shorten
 from tui.language import _
-from tui.model.campaigns import ARRAY
 from tui.model.draft import Mistake, PlanElement, PlanTable, PlanValue
+from tui.model.status import ARRAY
 from tui.plan.array import ArrayDrives
 from tui.port.keys import read_keys, show_value
 from tui.widgets.choice import Choice, Toggle, find_next

@@ -11,9 +11,9 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from tui.language import N_, _
-from tui.model.campaigns import ARRAY
 from tui.model.draft import BOOT_KEYS, PlanTable, PlanValue
 from tui.model.plan_keys import PlanKey, PlanKind
+from tui.model.status import ARRAY
 from tui.plan.workload_row import Place, TestRow, WorkloadRow
 from tui.port.keys import read_keys, read_value, show_value
 from tui.port.releases import does_table_write

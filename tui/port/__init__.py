@@ -11,49 +11,52 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from appliance.bytecode import collect_garbage
 from appliance.errors import KaltstartError, StickError
 from appliance.samples.diskstats import parse_stat
 from appliance.store.clock import timestamp
-from appliance.store.connect import open_database, open_read_only
 from appliance.store.tables import requests
 from appliance.units import format_drive_size, slug
 from tui import language
 from tui.activity.meter import find_subjects
 from tui.activity.rates import Activity
-from tui.figures.contention import ContentionSentence
-from tui.figures.side_ratios import Comparison, SideRatio
 from tui.format import localise
 from tui.language import _
-from tui.model.draft import DraftCampaign, Mistake
 from tui.model.drives import DriveRow
 from tui.model.io_history import Counters
 from tui.model.machine import parse_machine
-from tui.model.more_settings import MoreSettings
-from tui.model.raw import RawOutput, RawPiece
 from tui.model.snapshot import Snapshot
-from tui.model.templates import FormState
 from tui.port.drives import parse_drives
-from tui.port.raw import RawOutputs
 from tui.port.run_files import READY, find_run_folder, find_terminal, name_alive, name_starting
 from tui.port.session import PageState, PageStateFile, read_manual
 from tui.port.status import parse_status
-from tui.port.stored import StoredReader
 from tui.port.watch import Watched, read_stamp
-from tui.times.step_times import StepTime
 
 if TYPE_CHECKING:
+    from tui.figures.contention import ContentionSentence
+    from tui.figures.side_ratios import Comparison, SideRatio
+    from tui.model.draft import DraftCampaign, Mistake
+    from tui.model.more_settings import MoreSettings
+    from tui.model.raw import RawOutput, RawPiece
+    from tui.model.templates import FormState
     from tui.port.databases import FoundDatabase, Offered
     from tui.port.plans import SavedPlan
+    from tui.port.raw import RawOutputs
+    from tui.port.stored import StoredReader
+    from tui.times.step_times import StepTime
 
-__all__ = ["DEFERRED", "REQUEST_LABELS", "KaltstartError", "PageState", "Port"]
+__all__ = ["DEFERRED", "REQUEST_LABELS", "KaltstartError", "PageState", "Port", "collect_garbage"]
 
 REQUEST_LABELS = {kind.value: kind.label for kind in requests.Kind}
 """What people call a kind of request, to be translated where it is drawn."""
 
 DEFERRED = (
+    "tui.port.stored",
+    "tui.port.raw",
     "tui.port.compose",
     "tui.port.contention",
     "tui.port.databases",
@@ -63,8 +66,8 @@ DEFERRED = (
     "tui.port.releases",
     "tui.port.side_ratios",
 )
-"""What no page needs before a key is pressed; with much of the engine, or the report's rules,
-behind it."""
+"""What no page needs before the drives are listed, or a key is pressed; with much of the engine,
+or the report's rules, behind it."""
 
 # Counted on our own clock, since a bench machine's clock may jump. The engine writes its status
 # when something changes, so silence shows where it must change: at the start and in a countdown.
@@ -104,8 +107,8 @@ class Port:
         """The kernel's name of the one this is for; empty where it is none."""
         self._page_state = PageStateFile(self.run / "tui", self.terminal)
         self._manual = manual
-        self._stored = StoredReader(self.database, fat=self.run / "fat", clock=clock)
-        self._raw = RawOutputs(self.database, self.data / "raw")
+        self._stored: StoredReader | None = None
+        self._was_waiting = False
         self._activity = Activity(self._read_counters)
         self._heard_at = self._clock()
 
@@ -125,36 +128,68 @@ class Port:
             self._drives.read()
             found = self._drives.value
             trouble = self._status.trouble or self._drives.trouble or self._machine.trouble
-            try:
-                self._stored.read()
-            except (KaltstartError, OSError, sqlite3.Error) as error:
-                trouble = trouble or str(error)
-            status, stored = self._status.value, self._stored.value
-            rows = found.drives if found else ()
-            is_busy = status is not None and status.busy
-            seen = self._activity.look(self._find_subjects(rows), rows if is_busy else ())
-            time_left, drives_left = stored.durations.find_time_left(
-                status.campaign_id if status and is_busy else None,
-                now=timestamp(),
-                own_left_s=status.own_left_s if status else {},
-            )
-            return Snapshot(
-                status=status,
+            snapshot = Snapshot(
+                status=self._status.value,
                 silent=self._is_silent(),
-                drives=rows,
+                drives=found.drives if found else (),
                 looking=found is None or found.looking,
                 unlisted=found.unlisted if found else (),
-                campaigns=stored.campaigns,
-                events=stored.events,
-                answers=stored.answers,
+                machine=self._machine.value,
+            )
+            if self._is_stored_due(snapshot):
+                snapshot, stored_trouble = self._add_stored(snapshot)
+                trouble = trouble or stored_trouble
+            is_busy = snapshot.status is not None and snapshot.status.busy
+            seen = self._activity.look(
+                self._find_subjects(snapshot), snapshot.drives if is_busy else ()
+            )
+            return replace(
+                snapshot,
                 rates=seen.rates,
                 course=seen.course,
                 activity=seen.drives,
-                time_left=time_left,
-                drives_left=drives_left,
-                machine=self._machine.value,
                 trouble=trouble,
             )
+
+    def _is_stored_due(self, snapshot: Snapshot) -> bool:
+        """Not before the drives are listed, unless something else is going on.
+
+        Loading what reads the database takes as long as a third of what the first page needs.
+        """
+        if self._stored is not None:
+            return True
+        is_waiting = (snapshot.is_early or snapshot.looking) and not (
+            snapshot.busy or snapshot.silent
+        )
+        # The reading that finds the list complete has it drawn first.
+        was_waiting, self._was_waiting = self._was_waiting, is_waiting
+        return snapshot.busy or not (is_waiting or was_waiting)
+
+    def _add_stored(self, snapshot: Snapshot) -> tuple[Snapshot, str]:
+        """The same with what the database says, and why that cannot be read."""
+        if self._stored is None:
+            from tui.port.stored import StoredReader  # noqa: PLC0415  # see DEFERRED
+
+            self._stored = StoredReader(self.database, fat=self.run / "fat", clock=self._clock)
+        trouble = ""
+        try:
+            self._stored.read()
+        except (KaltstartError, OSError, sqlite3.Error) as error:
+            trouble = str(error)
+        stored, status = self._stored.value, snapshot.status
+        time_left, drives_left = stored.durations.find_time_left(
+            status.campaign_id if status and status.busy else None,
+            now=timestamp(),
+            own_left_s=status.own_left_s if status else {},
+        )
+        return replace(
+            snapshot,
+            campaigns=stored.campaigns,
+            events=stored.events,
+            answers=stored.answers,
+            time_left=time_left,
+            drives_left=drives_left,
+        ), trouble
 
     def is_counting(self) -> bool:
         """Whether the engine counts down now. Reads only RAM, so it may be called anywhere."""
@@ -191,11 +226,9 @@ class Port:
         """The manual's documents, in Markdown. Raises OSError or UnicodeDecodeError."""
         return read_manual(self._manual)
 
-    def _find_subjects(self, drives: Sequence[DriveRow]) -> list[tuple[str, str]]:
+    def _find_subjects(self, snapshot: Snapshot) -> list[tuple[str, str]]:
         arrays = [each.name for each in self.block.glob("bcache*")]
-        return find_subjects(
-            self._status.value, self._stored.value.campaigns, drives, arrays=arrays
-        )
+        return find_subjects(snapshot.status, snapshot.campaigns, snapshot.drives, arrays=arrays)
 
     def _read_counters(self, device: str) -> Counters | None:
         try:
@@ -223,6 +256,8 @@ class Port:
 
         Raises KaltstartError where the database cannot take it.
         """
+        from appliance.store.connect import open_database, open_read_only  # noqa: PLC0415  # see DEFERRED
+
         # The engine alone makes and migrates the database: look before opening it for writing.
         open_read_only(self.database).close()
         boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -235,7 +270,7 @@ class Port:
                 told = _("the request could not be stored: {reason}").format(reason=error)
                 raise StickError(told) from error
 
-    def compose_plan(self, draft: DraftCampaign, *, released: bool = True) -> str:
+    def compose_plan(self, draft: "DraftCampaign", *, released: bool = True) -> str:
         """The plan's text; it releases the drives that it writes to. Raises RefusedError.
 
         Not `released`: to be saved, until the user releases them.
@@ -244,17 +279,17 @@ class Port:
 
         return compose_text(draft, released=released)
 
-    def check_plan(self, draft: DraftCampaign) -> tuple[Mistake, ...]:
+    def check_plan(self, draft: "DraftCampaign") -> "tuple[Mistake, ...]":
         """What the plan's own checks have against it, before anybody releases a drive for it."""
         from tui.port.compose import check_draft  # noqa: PLC0415  # see DEFERRED
 
         return check_draft(draft)
 
-    def estimate(self, draft: DraftCampaign) -> tuple[StepTime, ...]:
+    def estimate(self, draft: "DraftCampaign") -> "tuple[StepTime, ...]":
         """How long each of its steps takes. Raises KaltstartError."""
         return self.estimate_plan(self.compose_plan(draft))
 
-    def estimate_plan(self, toml: str) -> tuple[StepTime, ...]:
+    def estimate_plan(self, toml: str) -> "tuple[StepTime, ...]":
         """The same for a plan without mistakes, on the drives that are here."""
         from tui.port.plans import estimate_plan  # noqa: PLC0415  # see DEFERRED
 
@@ -267,31 +302,36 @@ class Port:
 
         return find_written(self.database, campaign_id)
 
-    def read_side_ratios(self, campaign_id: int) -> tuple[SideRatio, ...]:
+    def read_side_ratios(self, campaign_id: int) -> "tuple[SideRatio, ...]":
         """What several drives of a campaign measured alike. Raises KaltstartError."""
         from tui.port.side_ratios import read_side_ratios  # noqa: PLC0415  # see DEFERRED
 
         return read_side_ratios(self.database, campaign_id)
 
-    def read_comparison(self, one: tuple[int, str], other: tuple[int, str]) -> Comparison:
+    def read_comparison(self, one: tuple[int, str], other: tuple[int, str]) -> "Comparison":
         """A campaign's drive, by its identity, beside another's. Raises KaltstartError."""
         from tui.port.side_ratios import read_comparison  # noqa: PLC0415  # see DEFERRED
 
         return read_comparison(self.database, one, other)
 
-    def read_contention(self, campaign_id: int) -> tuple[ContentionSentence, ...]:
+    def read_contention(self, campaign_id: int) -> "tuple[ContentionSentence, ...]":
         """Who slows down whom in a campaign. Raises KaltstartError."""
         from tui.port.contention import read_contention  # noqa: PLC0415  # see DEFERRED
 
         return read_contention(self.database, campaign_id)
 
-    def list_raw(self, campaign_id: int) -> tuple[RawOutput, ...]:
+    def list_raw(self, campaign_id: int) -> "tuple[RawOutput, ...]":
         """The raw output that is kept of a campaign. Raises KaltstartError."""
-        return self._raw.find_all(campaign_id)
+        return self._open_raw().find_all(campaign_id)
 
-    def read_raw(self, output: RawOutput, first_byte: int) -> RawPiece:
+    def read_raw(self, output: "RawOutput", first_byte: int) -> "RawPiece":
         """A piece of one of them. Raises KaltstartError."""
-        return self._raw.read(output, first_byte)
+        return self._open_raw().read(output, first_byte)
+
+    def _open_raw(self) -> "RawOutputs":
+        from tui.port.raw import RawOutputs  # noqa: PLC0415  # see DEFERRED
+
+        return RawOutputs(self.database, self.data / "raw")
 
     def list_databases(self) -> "tuple[FoundDatabase, ...]":
         """What may be databases of other sticks on KALTSTART. Raises KaltstartError."""
@@ -317,13 +357,13 @@ class Port:
 
         return read_saved_plan(self.run / "fat/plans", name)
 
-    def parse_form_state(self, toml: str, drives: Sequence[DriveRow]) -> FormState:
+    def parse_form_state(self, toml: str, drives: Sequence[DriveRow]) -> "FormState":
         """A kept plan without mistakes as the form takes it."""
         from tui.port.form_of_plan import parse_form_state  # noqa: PLC0415  # see DEFERRED
 
         return parse_form_state(toml, drives)
 
-    def find_lost(self, toml: str, draft: DraftCampaign) -> tuple[str, ...]:
+    def find_lost(self, toml: str, draft: "DraftCampaign") -> tuple[str, ...]:
         """What the form has lost of a kept plan. Raises KaltstartError."""
         from tui.port.form_of_plan import find_lost  # noqa: PLC0415  # see DEFERRED
 
@@ -339,8 +379,9 @@ class Port:
         """What the file of a plan of this name is called."""
         return f"{slug(name).lower()}.toml"
 
-    def more_settings(self) -> MoreSettings:
+    def more_settings(self) -> "MoreSettings":
         """What of a plan no row of the form sets, at its defaults."""
+        from tui.model.more_settings import MoreSettings  # noqa: PLC0415  # see DEFERRED
         from tui.port.keys import read_more_settings  # noqa: PLC0415  # see DEFERRED
 
         return MoreSettings(read_more_settings(), {})

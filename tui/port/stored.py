@@ -29,8 +29,9 @@ from tui.figures.array import describe_array
 from tui.figures.sample_spreads import LEAST_FOR_A_BOX, find_spreads
 from tui.figures.steps import find_figures, is_shown
 from tui.language import _
-from tui.model.campaigns import ARRAY, Campaign, CampaignDrive, Step
+from tui.model.campaigns import Campaign, CampaignDrive, Step
 from tui.model.snapshot import Answer, Event
+from tui.model.status import ARRAY
 from tui.port.boot_ratios import find_boot_ratios
 from tui.port.watch import learn_phrases, read_stamp
 from tui.times.durations import Durations, make_durations

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, override
 from tui.charset import shorten, shorten_name
 from tui.figures.side_ratios import Comparison, describe_comparison
 from tui.language import _
-from tui.model.campaigns import ARRAY, Campaign
+from tui.model.campaigns import Campaign
 from tui.model.engine_words import name_device
+from tui.model.status import ARRAY
 from tui.widgets.reader import ReadableList, Reader
 
 if TYPE_CHECKING:

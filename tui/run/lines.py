@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from tui.charset import shorten, shorten_name
 from tui.format import show_number
 from tui.language import N_, _
-from tui.model.campaigns import ARRAY, Campaign, CampaignDrive, Step
+from tui.model.campaigns import Campaign, CampaignDrive, Step
 from tui.model.engine_words import measure_roles, name_role, say
+from tui.model.status import ARRAY
 from tui.model.verdicts import WORDS, find_sign
 
 _AT = {"boot": N_("boot {number} of {count}"), "step": N_("step {number} of {count}")}

@@ -14,11 +14,11 @@ from tui.charset import drawable, shorten, shorten_name
 from tui.figures.boots import draw_boots
 from tui.format import show_bytes, show_iops, show_rate
 from tui.language import N_, _
-from tui.model.campaigns import ARRAY, Campaign
+from tui.model.campaigns import Campaign
 from tui.model.engine_words import name_device, say
 from tui.model.estimate import describe_time_left
 from tui.model.snapshot import Rate, Snapshot
-from tui.model.status import Progress, RunningStep, StepNow
+from tui.model.status import ARRAY, Progress, RunningStep, StepNow
 from tui.page import Page, entitle
 from tui.roles import paint
 from tui.run.charts import draw_activity, draw_course

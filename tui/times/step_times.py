@@ -12,7 +12,6 @@ from typing import Any
 
 from tui.charset import shorten_name
 from tui.language import N_, _, ngettext
-from tui.model.campaigns import ARRAY
 from tui.model.drives import DriveRow
 from tui.model.estimate import (
     Past,
@@ -24,6 +23,7 @@ from tui.model.estimate import (
     find_past,
     name_span,
 )
+from tui.model.status import ARRAY
 from tui.times.durations import find_at_once, list_workloads, name_settings, name_work
 
 type Table = dict[str, Any]
