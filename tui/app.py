@@ -170,7 +170,9 @@ class KaltstartApp(App[None]):
         status = self.snapshot.status
         since_key_s = time.monotonic() - max(self._last_key_s, self._begun_s)
         every_s = read_every_s(
-            hurried=self.snapshot.countdown is not None or self._pending.is_due,
+            hurried=self.snapshot.countdown is not None
+            or self._pending.is_due
+            or self.snapshot.looking,
             typing=time.monotonic() - self._last_key_s < _TYPING_S,
             unattended=since_key_s >= UNATTENDED_S,
             beside_step=status is not None and status.step is not None,

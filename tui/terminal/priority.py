@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 KEY_S = 0.5
 """So long after a key no thread steps back: a slow processor has begun to draw its effect."""
 
-# As its unit starts it. What a key leads to takes as much of the processors as it would behind
-# others, only sooner.
+# What a key leads to takes as much of the processors as it would behind others, only sooner.
 _AT_ONCE = -10
 _BEHIND_ALL = 19
 
