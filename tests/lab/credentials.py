@@ -14,12 +14,12 @@ export PYTHONPATH=/usr/lib/kaltstart:/usr/lib/kaltstart/vendor PYTHONDONTWRITEBY
 cd /run
 """
 INTERFACE_WANTED = "/run/lab-interface"
-"""Where this file is, the interface starts although `NO_INTERFACE` is in force."""
+"""Where this file is once the engine starts, the interface does so too, despite `NO_INTERFACE`."""
 
 _TERMINALS = ("tty1", "ttyS0")
 NO_INTERFACE: Mapping[str, str] = {
     f"systemd.unit-dropin.kaltstart-tui@{terminal}.service": (
-        f"[Unit]\nConditionPathExists={INTERFACE_WANTED}\n"
+        f"[Unit]\nAfter=kaltstart-engine.service\nConditionPathExists={INTERFACE_WANTED}\n"
     )
     for terminal in _TERMINALS
 } | {

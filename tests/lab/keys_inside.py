@@ -26,7 +26,9 @@ _SETTLED_S = 0.3
 _PATIENCE_S = 120.0
 _LOADING_S = 5.0
 _TUI = ["python3", "-m", "tui"]
+# What the image's Python leaves off until a program has loaded (appliance/bytecode.py) is on again.
 _EMPTY = ["python3", "-c", """
+import gc; gc.enable()
 from textual.app import App
 from textual.widgets import Static
 class Empty(App):

@@ -55,6 +55,30 @@ def test_an_interface_that_crashes_is_started_ever_more_seldom() -> None:
     assert int(service["RestartMaxDelaySec"]) > int(service["RestartSec"])
 
 
+def test_the_interface_waits_for_its_font_and_for_nothing_else() -> None:
+    unit = _read("systemd/system/kaltstart-tui@.service")["Unit"]
+    assert unit["DefaultDependencies"] == "no"
+    assert not {"After", "Requires", "Wants", "BindsTo"} & set(unit)
+    # What DefaultDependencies would have said: it ends when the machine goes down.
+    assert "shutdown.target" in unit["Conflicts"].split()
+    assert "shutdown.target" in unit["Before"].split()
+    font = _read("systemd/system/kaltstart-console.service")["Unit"]
+    assert "kaltstart-tui@tty1.service" in font["Before"].split()
+    assert font["DefaultDependencies"] == "no"
+    assert (
+        "enable kaltstart-console.service"
+        in (_LIB / "systemd/system-preset/00-kaltstart.preset").read_text()
+    )
+
+
+def test_the_interface_makes_its_folder_itself() -> None:
+    """It starts before systemd-tmpfiles does."""
+    service = _read("systemd/system/kaltstart-tui@.service")["Service"]
+    assert service["RuntimeDirectory"] == "kaltstart/tui"
+    assert service["RuntimeDirectoryPreserve"] == "yes"
+    assert "/run/kaltstart/tui" not in (_LIB / "tmpfiles.d/kaltstart.conf").read_text()
+
+
 @pytest.mark.parametrize("unit", ["engine", "measure", "tui@"])
 def test_no_program_gains_rights(unit: str) -> None:
     service = _read(f"systemd/system/kaltstart-{unit}.service")["Service"]
