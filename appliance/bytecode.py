@@ -119,7 +119,7 @@ class _Finder:
 
     def execute(self, text: str, module: dict[str, Any], names: dict[str, Any]) -> None:
         """As `exec`, but that a text of the file is not compiled again."""
-        name = module["__name__"]
+        name = module.get("__name__", "")  # none, where a class says that it is of no module
         if name != self._module:
             self._module, self._compiled = name, {}
             if name in self._places:

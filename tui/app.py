@@ -68,9 +68,11 @@ def _make_page(where: str) -> Page:
 
 
 def _load_later() -> None:
-    for where in _LATER:
-        pkgutil.resolve_name(where)
-    collect_garbage()
+    try:
+        for where in _LATER:
+            pkgutil.resolve_name(where)
+    finally:
+        collect_garbage()
 
 
 class KaltstartApp(App[None]):
@@ -172,7 +174,7 @@ class KaltstartApp(App[None]):
         every_s = read_every_s(
             hurried=self.snapshot.countdown is not None
             or self._pending.is_due
-            or self.snapshot.looking,
+            or (not self.snapshot.busy and (self.snapshot.looking or not self.snapshot.is_read)),
             typing=time.monotonic() - self._last_key_s < _TYPING_S,
             unattended=since_key_s >= UNATTENDED_S,
             beside_step=status is not None and status.step is not None,
@@ -208,7 +210,8 @@ class KaltstartApp(App[None]):
                 self.call_after_refresh(self._ask_size)
                 # Drives may be long in coming, and so may the next reading.
                 self.set_timer(_LIST_AT_MOST_S, self._go_on)
-        if self._when_drawn is not None and (snapshot.busy or not snapshot.looking):
+        is_complete = snapshot.is_read and not snapshot.looking
+        if self._when_drawn is not None and (snapshot.busy or is_complete):
             self.call_after_refresh(self._go_on)
         if self._pending.take_late():
             # It is shown nevertheless when it comes.
@@ -235,7 +238,8 @@ class KaltstartApp(App[None]):
         if was_parted(before, snapshot) and snapshot.status is not None:
             self.say(snapshot.status.message)
         started = snapshot.busy and not before.busy
-        missed = has_missed_end(before, snapshot)
+        # What an interface that ended has left its user with was seen.
+        missed = has_missed_end(before, snapshot) and (before.is_read or not self._kept.page)
         if started or missed:
             # A user who started it here, and has turned to a page since, stays there.
             has_turned = self._has_turned_since

@@ -33,6 +33,8 @@ PAGES = (
     ("4", "results", N_("Results")),
     ("5", "machine", N_("Machine")),
 )
+NOT_READ = N_("Reading the campaigns on the stick ...")
+"""What pages say where they have no campaign to show, and `Snapshot.is_read` is not true yet."""
 _PURPOSES = {
     "autostart": N_("The plan on the stick starts in {count} s - press any key to stop it"),
     "resume": N_("The campaign continues in {count} s - press any key to stop it"),

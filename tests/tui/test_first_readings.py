@@ -2,12 +2,14 @@
 """What the database says comes behind the first page and its drives, and never too late."""
 
 import gc
+import sys
 
 import pytest
 
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
-from tests.tui.steps import app_of, page, press, settle
+from tests.tui.steps import app_of, drawn, page, press, settle
+from tui import app as app_module
 from tui.app import KaltstartApp
 
 
@@ -39,13 +41,90 @@ def test_an_interface_that_was_restarted_has_all_at_once(stored: FakeEngine) -> 
 
 
 @pytest.mark.parametrize("phase", ["running", "countdown"])
-def test_a_campaign_is_not_waited_with(phase: str, stored: FakeEngine) -> None:
+def test_a_campaign_at_work_does_not_wait_for_drives(phase: str, stored: FakeEngine) -> None:
     stored.say(phase="starting")
     stored.show_drives(looking=True)
     port = stored.port()
     port.read_snapshot()
     stored.say(phase=phase, campaign_id=1)
+    assert not port.read_snapshot().campaigns, "it is drawn first"
     assert port.read_snapshot().campaigns
+
+
+def test_it_comes_where_the_list_is_long_in_coming(stored: FakeEngine) -> None:
+    stored.say(phase="starting")
+    stored.show_drives(looking=True)
+    port = stored.port()
+    assert not port.read_snapshot().is_read
+    stored.clock_s += 11
+    assert not port.read_snapshot().is_read
+    late = port.read_snapshot()
+    assert late.is_read
+    assert late.campaigns
+
+
+@pytest.mark.parametrize("spoilt", ["status.json", "drives.json"])
+def test_it_comes_where_a_file_of_the_engine_cannot_be_read(
+    spoilt: str, stored: FakeEngine
+) -> None:
+    stored.say(phase="idle")
+    stored.show_drives(HDD, looking=False)
+    (stored.run / spoilt).write_text("{")
+    found = stored.port().read_snapshot()
+    assert spoilt in found.trouble
+    assert found.campaigns
+
+
+def test_code_that_cannot_be_read_costs_only_the_campaigns(
+    stored: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tui.port.stored", None)
+    stored.say(phase="idle")
+    stored.show_drives(HDD, looking=False)
+    found = stored.port().read_snapshot()
+    assert found.drives
+    assert "tui.port.stored" in found.trouble
+
+
+async def test_what_is_not_read_is_not_taken_for_empty(engine: FakeEngine) -> None:
+    engine.add_campaign("incoming", state="paused", boots={HDD: [12.5]})
+    engine.say(phase="idle")
+    engine.show_drives(HDD, looking=True)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert not app_of(pilot).snapshot.is_read
+        await press(pilot, "enter")
+        assert "Inspect" not in drawn(pilot), "the details, not an offer"
+        await press(pilot, "escape", "3")
+        assert "Reading the campaigns on the stick" in drawn(pilot)
+        await press(pilot, "r")
+        assert "No campaign is paused" not in drawn(pilot)
+        await press(pilot, "4")
+        assert "Reading the campaigns on the stick" in drawn(pilot)
+        await press(pilot, "1")
+        engine.show_drives(HDD, looking=False)
+        await settle(pilot)
+        assert "Ready. Enter" not in drawn(pilot)
+        app_of(pilot).read()
+        await settle(pilot)
+        assert "Campaign 1 is paused: 3 shows it" in drawn(pilot)
+
+
+async def test_what_fails_to_load_later_leaves_no_garbage(
+    stored: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app_module, "_LATER", ("tui.nothing",))
+    stored.say(phase="idle")
+    stored.show_drives(HDD, looking=False)
+    gc.disable()
+    try:
+        async with KaltstartApp(stored.port()).run_test() as pilot:
+            await settle(pilot)
+            while not gc.isenabled():
+                await pilot.pause(0.01)
+    finally:
+        gc.enable()
+        gc.unfreeze()
 
 
 def test_it_comes_without_an_engine_as_well(stored: FakeEngine) -> None:
@@ -76,11 +155,19 @@ async def test_what_ended_before_a_restart_of_the_interface_leads_nowhere(
     stored.show_drives(HDD, looking=False)
     stored.add_event("ready")
     stored.add_event("campaign-done")
-    for _ in range(2):
+    for looking in (False, False, True):
+        stored.show_drives(HDD, looking=looking)
         async with KaltstartApp(stored.port()).run_test() as pilot:
             await settle(pilot)
             app_of(pilot).read()
             await settle(pilot)
+            if looking:
+                stored.show_drives(HDD, looking=False)
+                for _ in range(2):
+                    app_of(pilot).read()
+                    await settle(pilot)
+                assert app_of(pilot).snapshot.events
+                assert page(pilot).NAME == "machine", "where the one before was"
             await press(pilot, "5")
             app_of(pilot).read()
             await settle(pilot)

@@ -134,8 +134,9 @@ def test_what_the_file_has_for_others_is_not_taken(
 
 def test_a_class_of_no_module_of_the_file_is_made_as_ever(folder: Path) -> None:
     load_from(str(_write(folder)))
-    made = dataclasses.make_dataclass("Made", [("size_bytes", int)])
-    assert repr(made(3)) == "Made(size_bytes=3)"
+    for module in (__name__, "of no module"):
+        made = dataclasses.make_dataclass("Made", [("size_bytes", int)], module=module)
+        assert repr(made(3)) == "Made(size_bytes=3)"
 
 
 @pytest.mark.parametrize("spoil", ["missing", "another Python's"])

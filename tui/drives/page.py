@@ -25,7 +25,7 @@ from tui.drives.unlisted import describe_unlisted, list_unlisted
 from tui.language import N_, _, ngettext
 from tui.model.drives import ArrayMember, DriveRow, keep_order
 from tui.model.snapshot import Snapshot
-from tui.page import Group, Page, entitle
+from tui.page import NOT_READ, Group, Page, entitle
 from tui.roles import ACCENT, paint, paint_keys
 from tui.widgets.choice import Choice
 from tui.widgets.dialog import Ask
@@ -309,7 +309,8 @@ class DrivesPage(Page):
         self._table_lines = max(4, min(room, len(drives) * cells.lines + 3))
         table.styles.height = self._table_lines
         count = len(drives)
-        entitle(table, ngettext("{count} drive", "{count} drives", count).format(count=count))
+        listed = ngettext("{count} drive", "{count} drives", count).format(count=count)
+        entitle(table, listed if drives or not snapshot.looking else _("Drives"))
         # That of an empty table is on its header.
         table.show_cursor = bool(drives)
         if cells == self._cells:
@@ -436,6 +437,7 @@ def _tell_next(snapshot: Snapshot) -> str:
         (snapshot.looking, "»", _("Still looking for drives ...")),
         (status.phase == "refused", "×", _("Nothing can be started: see above.")),
         (snapshot.busy, "»", _("A campaign is running: 3 shows it.")),
+        (not snapshot.is_read, "»", _(NOT_READ)),
         (paused is not None, "!", going_on.format(id=paused.id if paused else "")),
         (
             status.plan.state == "valid",
@@ -461,7 +463,7 @@ def _has_no_work(snapshot: Snapshot) -> bool:
     """No plan and no unfinished campaign is on this stick, as far as is known for sure."""
     status = snapshot.status
     is_open = any(campaign.state != "done" for campaign in snapshot.campaigns)
-    if status is None or snapshot.trouble or is_open:
+    if status is None or snapshot.trouble or is_open or not snapshot.is_read:
         return False
     # An engine that is starting has not read the plan yet.
     return status.phase == "idle" and status.plan.state == "absent"
@@ -478,8 +480,9 @@ def _list_offers(snapshot: Snapshot) -> tuple[object, ...]:
 
 
 def _is_ready(snapshot: Snapshot) -> bool:
-    """The engine takes requests now, and the list of drives is whole."""
-    return snapshot.status is not None and snapshot.status.phase == "idle" and not snapshot.looking
+    """The engine takes requests now, and drives and campaigns are known."""
+    is_complete = snapshot.is_read and not snapshot.looking
+    return is_complete and snapshot.status is not None and snapshot.status.phase == "idle"
 
 
 def _is_hindered(snapshot: Snapshot) -> bool:

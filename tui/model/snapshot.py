@@ -97,6 +97,8 @@ class Snapshot:
     """Of each of its drives."""
     machine: Machine | None = None
     """None: the engine has not reported it yet."""
+    is_read: bool = False
+    """The database was read, or cannot be: that there is no campaign is known, not only assumed."""
     trouble: str = ""
     """Why something could not be read; empty where all could."""
 

@@ -76,6 +76,10 @@ _SILENT_AFTER_S = 30.0
 _ASLEEP_AFTER_S = 180.0
 
 
+_LISTED_WITHIN_S = 10.0
+"""So long what the database says waits for the drives."""
+
+
 class Port:
     """One engine, by its folders."""
 
@@ -109,6 +113,7 @@ class Port:
         self._manual = manual
         self._stored: StoredReader | None = None
         self._was_waiting = False
+        self._begun_s = self._clock()
         self._activity = Activity(self._read_counters)
         self._heard_at = self._clock()
 
@@ -136,7 +141,7 @@ class Port:
                 unlisted=found.unlisted if found else (),
                 machine=self._machine.value,
             )
-            if self._is_stored_due(snapshot):
+            if self._is_stored_due(snapshot, trouble):
                 snapshot, stored_trouble = self._add_stored(snapshot)
                 trouble = trouble or stored_trouble
             is_busy = snapshot.status is not None and snapshot.status.busy
@@ -151,31 +156,36 @@ class Port:
                 trouble=trouble,
             )
 
-    def _is_stored_due(self, snapshot: Snapshot) -> bool:
-        """Not before the drives are listed, unless something else is going on.
+    def _is_stored_due(self, snapshot: Snapshot, trouble: str) -> bool:
+        """Not before the drives are listed, unless that takes long or something else is going on.
 
         Loading what reads the database takes as long as a third of what the first page needs.
         """
         if self._stored is not None:
             return True
         is_waiting = (snapshot.is_early or snapshot.looking) and not (
-            snapshot.busy or snapshot.silent
+            snapshot.busy
+            or snapshot.silent
+            or trouble
+            or self._clock() - self._begun_s > _LISTED_WITHIN_S
         )
-        # The reading that finds the list complete has it drawn first.
+        # The reading that finds what was waited for has it drawn first.
         was_waiting, self._was_waiting = self._was_waiting, is_waiting
-        return snapshot.busy or not (is_waiting or was_waiting)
+        return not (is_waiting or was_waiting)
 
     def _add_stored(self, snapshot: Snapshot) -> tuple[Snapshot, str]:
         """The same with what the database says, and why that cannot be read."""
-        if self._stored is None:
-            from tui.port.stored import StoredReader  # noqa: PLC0415  # see DEFERRED
-
-            self._stored = StoredReader(self.database, fat=self.run / "fat", clock=self._clock)
         trouble = ""
         try:
+            if self._stored is None:
+                from tui.port.stored import StoredReader  # noqa: PLC0415  # see DEFERRED
+
+                self._stored = StoredReader(self.database, fat=self.run / "fat", clock=self._clock)
             self._stored.read()
-        except (KaltstartError, OSError, sqlite3.Error) as error:
+        except (KaltstartError, OSError, sqlite3.Error, ImportError) as error:
             trouble = str(error)
+        if self._stored is None:  # its code could not be read from the stick
+            return replace(snapshot, is_read=True), trouble
         stored, status = self._stored.value, snapshot.status
         time_left, drives_left = stored.durations.find_time_left(
             status.campaign_id if status and status.busy else None,
@@ -189,6 +199,7 @@ class Port:
             answers=stored.answers,
             time_left=time_left,
             drives_left=drives_left,
+            is_read=True,
         ), trouble
 
     def is_counting(self) -> bool:

@@ -17,10 +17,10 @@ def read_every_s(
 ) -> float:
     """Seconds from one reading to the next.
 
-    `hurried`: a countdown runs, an answer is awaited, or drives are still looked for. `typing`:
-    keys are pressed, and what they lead to would wait for the reading. `unattended`: none is, and
-    none was for a while. `cost_s` is the processor time that the reading before took, with all that
-    was drawn for it.
+    `hurried`: a countdown runs, an answer is awaited, or the start is not over yet. `typing`: keys
+    are pressed, and what they lead to would wait for the reading. `unattended`: none is, and none
+    was for a while. `cost_s` is the processor time that the reading before took, with all that was
+    drawn for it.
     """
     if hurried:
         return TICK_S
