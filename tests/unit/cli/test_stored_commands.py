@@ -93,6 +93,17 @@ def test_results_are_tables_csv_and_json(database: str, capsys: pytest.CaptureFi
     assert len(_json(capsys.readouterr().out)["boot_times"]) == 6  # type: ignore[arg-type]
 
 
+def test_results_as_a_document_are_those_of_the_report(
+    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", "--database", database, "--out", "out"]) == 0
+    (folder,) = (tmp_path / "out").glob("1-*")
+    assert main(["results", "--json", "--database", database]) == 0
+    document = _json(capsys.readouterr().out.partition("\n")[2])
+    assert document == json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    assert document["boot_units"]
+
+
 def test_events_and_verdicts(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["events", "--database", database, "--limit", "2"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
