@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, override
 
-from appliance.phrases import Phrase
+from appliance.phrases import N_, Phrase
 from appliance.problem import Problem
 
 Blame = Literal["drive", "other", "none"]
@@ -36,6 +36,10 @@ _NOT_THE_DRIVES = frozenset(
 def blame_of(error: OSError) -> Blame:
     """Whose fault it is where the system refused to read or write a file under test. Pure."""
     return "other" if error.errno in _NOT_THE_DRIVES else "drive"
+
+
+LOCKED_HINT = N_("end the program that has it open, and try again")
+"""What to do about a database that another program keeps locked, on any computer."""
 
 
 class KaltstartError(Exception):

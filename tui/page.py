@@ -261,6 +261,6 @@ class Page(Screen[None]):
         if status is None:
             return f" Kaltstart · {_('waiting for the engine')}"
         if snapshot.is_overtaken and campaign is not None:
-            return f" Kaltstart {status.version} · {_('paused')}: {say(campaign.reason)}"
+            return f" Kaltstart {status.kaltstart_version} · {_('paused')}: {say(campaign.reason)}"
         word = _(status.phase) if not snapshot.silent else _("not answering")
-        return f" Kaltstart {status.version} · {word}: {say(_(status.message))}"
+        return f" Kaltstart {status.kaltstart_version} · {word}: {say(_(status.message))}"

@@ -48,7 +48,7 @@ class Status:
     """state: absent | invalid | valid; problems: its mistakes, or why a valid one cannot run here;
     warnings: what the user must know before it starts;
     is_known: it was started or declined before, so it does not start automatically again."""
-    version: str = VERSION
+    kaltstart_version: str = VERSION
     firmware: str = ""
     can_wake: bool = False
 

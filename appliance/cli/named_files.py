@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from appliance.errors import (
+    LOCKED_HINT,
     KaltstartError,
     PlanError,
     StickError,
@@ -32,7 +33,7 @@ _CANNOT_OPEN = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.
 _MAKE_WRITABLE = "give another FILE, or make this one writable for you"
 _TARGET_DAMAGED = "give another FILE, and merge what this one was made of into it"
 _TARGET_HINTS = {
-    sqlite3.SQLITE_BUSY: "end the program that has it open, and try again",
+    sqlite3.SQLITE_BUSY: LOCKED_HINT,
     sqlite3.SQLITE_FULL: "make room where FILE is, or give one elsewhere",
     sqlite3.SQLITE_IOERR: "look after the disk that FILE is on, or give one on another disk",
 }

@@ -169,7 +169,8 @@ def results(options: argparse.Namespace) -> int:
 
     with _reading(options) as connection:
         number = _find_campaign(connection, options.campaign)
-        rows = select_campaign(connection, campaign_id=number, with_activity=False)
+        # Of the recordings a document has what start-ups waited for.
+        rows = select_campaign(connection, campaign_id=number, with_activity=options.json)
     if options.json:
         print(render_json(rows), end="")
         return 0

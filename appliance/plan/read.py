@@ -3,8 +3,8 @@
 
 Owns the way from the text of a `plan.toml` (contract: version 1) to a plan without mistakes. Keys
 are declared in `model` and `workloads`, rules between keys are in `rules`, and rules about the
-drives at hand in `machine_rules`. Pure except for `read_plan`, which only reads; must never touch a
-drive.
+drives at hand in `machine_rules`. Pure except for `read_plan` and `find_misnamed`, which only read;
+must never touch a drive.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,6 +19,7 @@ from appliance.plan.workloads import ARRAY, WorkloadPlan
 from appliance.problem import Problem
 from appliance.toml.values import show_value
 from appliance.toml.write import MAX_BYTES, decode, locate, make_error, parse, tell_problems
+from appliance.units import printable
 
 MAX_PLAN_BYTES = MAX_BYTES
 
@@ -35,6 +36,16 @@ def read_plan(path: Path) -> str:
     except OSError as error:
         raise make_error(path.name, f"cannot be read: {error.strerror}") from error
     return decode_plan(raw, name=path.name)
+
+
+def find_misnamed(path: Path) -> str:
+    """A file beside `path` that Windows shows by its name while its own goes on; else empty."""
+    try:
+        names = sorted(each.name for each in path.parent.iterdir() if each.is_file())
+    except OSError:
+        return ""
+    meant = (f"{path.name}.txt", f"{path.name}.toml")
+    return next((printable(name) for name in names if name.casefold() in meant), "")
 
 
 def decode_plan(raw: bytes, *, name: str = "plan.toml") -> str:

@@ -101,7 +101,7 @@ def export_campaign(
         for found in (charts, plots)
         for name, source in found.values()
     }
-    with _explained(reports):
+    with _explained(reports, is_stick=with_all):
         _remove_unfinished(reports, is_ours=with_all)
         folder = choose_folder(connection, reports, rows.campaign)
         _write(folder, {name: _write_text(text) for name, text in texts.items()})
@@ -341,17 +341,17 @@ def _make_folders(folders: list[Path]) -> list[Path]:
 
 
 @contextmanager
-def _explained(reports: Path) -> Iterator[None]:
+def _explained(reports: Path, *, is_stick: bool) -> Iterator[None]:
     """Turn what the operating system or SQLite says into one line for people."""
+    what_to_do = "free space there, or give another FOLDER"
+    if is_stick:
+        what_to_do = "free space on the partition KALTSTART, or remove the stick's write protection"
     try:
         yield
     except (OSError, sqlite3.Error) as error:
         raise StickError(
             f"the report cannot be written to {reports}: {_explain(error)}",
-            hint=(
-                "free space on the partition KALTSTART, or remove the stick's write protection; "
-                "the database is unchanged"
-            ),
+            hint=f"{what_to_do}; the database is unchanged",
         ) from error
 
 

@@ -11,10 +11,9 @@ from appliance.campaign.status import Status
 from appliance.campaign.stick_room import check_room
 from appliance.errors import KaltstartError, PlanError
 from appliance.plan.machine_rules import find_doubtful_releases
-from appliance.plan.read import describe_plan, parse_plan, read_plan
+from appliance.plan.read import describe_plan, find_misnamed, parse_plan, read_plan
 from appliance.stick.partitions import FAT, Stick
 from appliance.store.tables.campaigns import knows_plan
-from appliance.units import printable
 
 _PLAN = FAT / "plan.toml"
 
@@ -37,7 +36,7 @@ def find_stick_plan(context: CampaignContext, status: Status, *, stick: Stick) -
     Tells the interface what there is, too.
     """
     if not _is_there():
-        misnamed = _find_misnamed()
+        misnamed = find_misnamed(_PLAN)
         if misnamed:
             problem = f"{misnamed}: its name must be {_PLAN.name}; it was not read"
             status.plan |= {"state": "invalid", "problems": [problem]}
@@ -95,16 +94,6 @@ def _is_there() -> bool:
         return _PLAN.exists()
     except OSError:
         return True
-
-
-def _find_misnamed() -> str:
-    """A file that Windows shows as plan.toml while its name goes on; empty where there is none."""
-    try:
-        names = sorted(each.name for each in _PLAN.parent.iterdir() if each.is_file())
-    except OSError:
-        return ""
-    meant = (f"{_PLAN.name}.txt", f"{_PLAN.name}.toml")
-    return next((printable(name) for name in names if name.casefold() in meant), "")
 
 
 def check_stick_plan_again(status: Status, *, host: Host, stick: Stick) -> None:

@@ -119,7 +119,7 @@ def find_median_interval(values: Sequence[float], *, confidence: float = 0.95) -
     tail = 0
     for k in range(1, n // 2 + 1):
         tail += comb(n, k - 1)
-        reached = 1.0 - 2.0 * tail / 2**n
+        reached = 1.0 - 2 * tail / 2**n  # of whole numbers: a float holds no 2**1024
         if reached < confidence:
             break
         found = Interval(ordered[k - 1], ordered[n - k], reached)

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self, cast, override
 
-from appliance.errors import StickError, WrongFileError
+from appliance.errors import LOCKED_HINT, StickError, WrongFileError
 from appliance.store.schema import APPLICATION_ID, VERSIONS, find_changed, find_exact_version
 
 SCHEMA_VERSION = len(VERSIONS)
@@ -138,7 +138,7 @@ class GuardedConnection(sqlite3.Connection):
                     return attempt()
                 except sqlite3.OperationalError as error:
                     waited_s = time.monotonic() - begun_s
-                    if not _is_busy(error) or waited_s * 1000 >= patience_ms or is_over(waited_s):
+                    if not is_busy(error) or waited_s * 1000 >= patience_ms or is_over(waited_s):
                         raise
                 time.sleep(_PAUSE_S)
         finally:
@@ -202,7 +202,7 @@ def open_database(
 
 
 def open_read_only(path: Path, *, hint: str = "") -> sqlite3.Connection:
-    """Open for reading. Raises StickError, with `hint` when it is missing or damaged.
+    """Open for reading. Raises StickError, with `hint` unless another program keeps it locked.
 
     WrongFileError when it is empty, not ours or too new.
     """
@@ -210,7 +210,10 @@ def open_read_only(path: Path, *, hint: str = "") -> sqlite3.Connection:
         connection = _connect(f"{path.as_uri()}?mode=ro")
         version = _check_version(connection, name=str(path))
     except sqlite3.DatabaseError as error:
-        raise StickError(f"the database {path} cannot be read: {error}", hint=hint) from error
+        raise StickError(
+            f"the database {path} cannot be read: {error}",
+            hint=LOCKED_HINT if is_busy(error) else hint,
+        ) from error
     if not version:
         connection.close()
         raise WrongFileError(
@@ -227,7 +230,8 @@ def settle(path: Path, *, make_scratch: Callable[[], str]) -> Path:
     OSError where there is no room for the copy.
     """
     try:
-        with closing(_connect(f"{path.as_uri()}?mode=ro")) as connection:
+        # Who opens it waits for another program; what one has open was not cut off.
+        with closing(_connect(f"{path.as_uri()}?mode=ro", patience_s=0)) as connection:
             read_header(connection)
     except sqlite3.Error as error:
         journal = path.with_name(f"{path.name}-journal")
@@ -459,7 +463,7 @@ def telling_stick_trouble() -> Iterator[None]:
 
 def find_stick_trouble(error: sqlite3.Error) -> StickError | None:
     """What `error` says of the stick, whichever statement or row it came with; None: a bug."""
-    if _is_busy(error):
+    if is_busy(error):
         return StickError(
             "nothing can be stored: another program keeps the database locked",
             hint=f"{_UNLOCK_HINT}; what was stored is kept, and the campaign can go on from there "
@@ -474,7 +478,8 @@ def find_stick_trouble(error: sqlite3.Error) -> StickError | None:
     )
 
 
-def _is_busy(error: sqlite3.Error) -> bool:
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another program keeps the database locked."""
     return bool(getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY)
 
 

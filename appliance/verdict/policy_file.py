@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from appliance.errors import PlanError
+from appliance.plan.read import find_misnamed
 from appliance.toml.write import MAX_BYTES, decode, locate, make_error, parse, tell_problems
 from appliance.verdict.policy import CLASSES, DriveClass, Limit, PolicyTables, read_tables
 
@@ -81,6 +82,10 @@ def read_policy(path: Path) -> str:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
+        # Its limits are wanted: a drive must not be accepted by others.
+        if misnamed := find_misnamed(path):
+            told = f"its name must be {path.name}; it was not read"
+            raise make_error(misnamed, told) from None
         return ""
     except OSError as error:
         raise make_error(path.name, f"cannot be read: {error.strerror}") from error

@@ -452,6 +452,21 @@ def test_stick_trouble_leaves_nothing_half_done(  # noqa: PLR0917
     assert list(lab.iterdump()) == before
 
 
+@pytest.mark.parametrize(("with_all", "place"), [(True, "KALTSTART"), (False, "another FOLDER")])
+def test_what_to_do_about_a_folder_that_is_full_depends_on_whose_it_is(
+    tmp_path: Path,
+    lab: sqlite3.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    with_all: bool,
+    place: str,
+) -> None:
+    monkeypatch.setattr(Path, "write_text", _fail_to_write)
+    with pytest.raises(StickError) as trouble:
+        export_campaign(lab, campaign_id=1, reports=tmp_path, raw=tmp_path, with_all=with_all)
+    assert place in trouble.value.hint
+
+
 def test_a_stick_that_fills_up_keeps_the_report_it_had(
     tmp_path: Path,
     lab: sqlite3.Connection,

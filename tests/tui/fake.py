@@ -45,7 +45,7 @@ _STATUS: dict[str, Any] = {
         "summary": "",
         "toml": "",
     },
-    "version": "0.1.0",
+    "kaltstart_version": "0.1.0",
     "firmware": "uefi",
     "can_wake": True,
 }

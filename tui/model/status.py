@@ -106,7 +106,7 @@ class Status:
     next: str
     error: Trouble | None
     plan: StickPlan
-    version: str
+    kaltstart_version: str
     firmware: str
     can_wake: bool
     step: StepNow | None = None

@@ -12,9 +12,15 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.errors import ForeignDatabaseError, UnusableDatabaseError
+from appliance.errors import LOCKED_HINT, ForeignDatabaseError, UnusableDatabaseError
 from appliance.phrases import N_
-from appliance.store.connect import SCHEMA_VERSION, GuardedConnection, find_header, migrate
+from appliance.store.connect import (
+    SCHEMA_VERSION,
+    GuardedConnection,
+    find_header,
+    is_busy,
+    migrate,
+)
 from appliance.store.schema import APPLICATION_ID, find_own_schema, select_schema
 from appliance.store.schema_size import exceeds_schema
 from appliance.units import printable
@@ -162,7 +168,8 @@ def telling_unusable(source: Path, *, hint: str = _COPY_AGAIN) -> Iterator[None]
     try:
         yield
     except sqlite3.DatabaseError as error:
-        raise UnusableDatabaseError(printable(str(source)), str(error), hint=hint) from error
+        told = LOCKED_HINT if is_busy(error) else hint
+        raise UnusableDatabaseError(printable(str(source)), str(error), hint=told) from error
 
 
 @contextmanager

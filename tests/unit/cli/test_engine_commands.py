@@ -12,6 +12,8 @@ from typing import override
 
 import pytest
 
+from appliance import VERSION
+from appliance.campaign.status import Status, write_status
 from appliance.cli import engine, main
 from appliance.stick import partitions
 from appliance.store.connect import open_database
@@ -283,10 +285,11 @@ def test_nothing_to_ask_for(
 
 
 def test_status_has_a_version(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status = {"phase": "idle", "message": "waiting", "next": ""}
-    (database.parent / "status.json").write_text(json.dumps(status))
+    write_status(Status(phase="idle", message="waiting"), database.parent)
     assert main(["status", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"version": 1, **status}
+    document = json.loads(capsys.readouterr().out)
+    assert (document["version"], document["kaltstart_version"]) == (1, VERSION)
+    assert (document["phase"], document["message"]) == ("idle", "waiting")
 
 
 def _end_new_campaign(database: Path, state: str, verdict: str | None) -> None:

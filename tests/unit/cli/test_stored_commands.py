@@ -13,10 +13,12 @@ import sqlite3
 import struct
 import sys
 import tomllib
+from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,6 +93,17 @@ def test_results_are_tables_csv_and_json(database: str, capsys: pytest.CaptureFi
     ]
     assert main(["results", "--json", "--database", database]) == 0
     assert len(_json(capsys.readouterr().out)["boot_times"]) == 6  # type: ignore[arg-type]
+
+
+def test_results_as_a_document_are_those_of_the_report(
+    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", "--database", database, "--out", "out"]) == 0
+    (folder,) = (tmp_path / "out").glob("1-*")
+    assert main(["results", "--json", "--database", database]) == 0
+    document = _json(capsys.readouterr().out.partition("\n")[2])
+    assert document == json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    assert document["boot_units"]
 
 
 def test_events_and_verdicts(database: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -419,6 +432,34 @@ def test_a_target_that_is_locked_is_called_so(
             assert "locked" in told
             assert "What to do: end the program that has it open" in told
     assert Path("all.sqlite").exists(), "it was there before"
+
+
+@pytest.mark.parametrize(
+    "words", [["results", "--database"], ["merge", "--into", "all.sqlite"]], ids=" ".join
+)
+def test_a_database_that_is_locked_is_not_called_damaged(
+    database: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+) -> None:
+    """Nor is it waited for twice."""
+    waits: list[float] = []
+    opened: Callable[..., sqlite3.Connection] = sqlite3.connect
+
+    def open_impatiently(*what: Any, timeout: float = 5.0, **options: Any) -> sqlite3.Connection:  # noqa: ANN401 - as it takes them
+        waits.append(timeout)
+        return opened(*what, timeout=0, **options)
+
+    with closing(opened(database, autocommit=True)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        monkeypatch.setattr(sqlite3, "connect", open_impatiently)
+        assert main([*words, database]) == 5
+    told = capsys.readouterr().err
+    assert "database is locked" in told
+    assert "What to do: end the program that has it open, and try again" in told
+    assert len([each for each in waits if each]) == 1
+    assert not Path("all.sqlite").exists()
 
 
 @pytest.mark.parametrize("is_there", [False, True])

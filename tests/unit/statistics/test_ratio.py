@@ -4,6 +4,7 @@
 import random
 from itertools import combinations
 from math import comb, exp
+from typing import override
 
 import pytest
 
@@ -145,6 +146,37 @@ def test_long_series_are_as_good_as_normal() -> None:
     assert normal.interval is not None
     assert normal.interval.low == pytest.approx(exact.interval.low, rel=0.01)
     assert normal.interval.high == pytest.approx(exact.interval.high, rel=0.01)
+
+
+class _Counted(float):
+    """A value that counts how often it is divided."""
+
+    divided = 0
+
+    @override
+    def __truediv__(self, other: float) -> float:
+        type(self).divided += 1
+        return float(self) / other
+
+
+def test_of_very_long_series_some_values_stand_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """10,000 tickets of two drives: all quotients would take gigabytes of memory."""
+    draw = random.Random(6)
+    ones = [_Counted(draw.lognormvariate(0.0, 0.1)) for _ in range(1500)]
+    others = [draw.lognormvariate(0.0, 0.3) for _ in range(1200)]
+    found = ratio.find_ratio(ones, others)
+    # Once for a quotient, and once for how much they spread.
+    assert _Counted.divided <= 1000 * 1000 + 1500
+    monkeypatch.setattr(ratio, "_MOST", 1500)
+    of_all = ratio.find_ratio(ones, others)
+    assert found is not None
+    assert of_all is not None
+    assert found.interval is not None
+    assert of_all.interval is not None
+    width = of_all.interval.high - of_all.interval.low
+    assert found.value == pytest.approx(of_all.value, abs=0.02 * width)
+    assert found.interval.low == pytest.approx(of_all.interval.low, abs=0.02 * width)
+    assert found.interval.high == pytest.approx(of_all.interval.high, abs=0.02 * width)
 
 
 def _draw_scan(draw: random.Random, *, noise: float, kept: float) -> list[float]:

@@ -75,6 +75,7 @@ def test_a_share_outside_0_to_1_is_a_bug() -> None:
         (9, 2, 1 - 20 / 512),
         (10, 2, 1 - 22 / 1024),
         (20, 6, 0.9586),
+        (2000, 956, 0.9534),  # beyond what 2**n has as a float
     ],
 )
 def test_interval_of_the_median(n: int, rank: int, confidence: float) -> None:

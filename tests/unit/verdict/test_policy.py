@@ -87,6 +87,18 @@ def test_an_unknown_key_does_not_hide_what_is_never_reached() -> None:
     assert any("is never reached" in each for each in found)
 
 
+@pytest.mark.parametrize("name", ["policy.toml.txt", "Policy.toml.toml"])
+def test_a_policy_with_a_hidden_ending_is_named(tmp_path: Path, name: str) -> None:
+    """Windows shows it as policy.toml: no drive is judged by other limits than those in it."""
+    (tmp_path / name).write_text("version = 1")
+    path = tmp_path / "policy.toml"
+    assert problems_of(path) == (f"{name}: its name must be policy.toml; it was not read",)
+    for other in ("._policy.toml", "policy.example.toml", "old policy.toml"):
+        (tmp_path / other).write_text("")
+    (tmp_path / name).rename(path)
+    assert problems_of(path) == ()
+
+
 def test_an_empty_file_is_no_policy(tmp_path: Path) -> None:
     path = tmp_path / "policy.toml"
     path.write_text(" \n")
