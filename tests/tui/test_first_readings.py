@@ -93,21 +93,22 @@ async def test_what_is_not_read_is_not_taken_for_empty(engine: FakeEngine) -> No
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         assert not app_of(pilot).snapshot.is_read
-        await press(pilot, "enter")
-        assert "Inspect" not in drawn(pilot), "the details, not an offer"
-        await press(pilot, "escape", "3")
+        await press(pilot, "3")
         assert "Reading the campaigns on the stick" in drawn(pilot)
         await press(pilot, "r")
         assert "No campaign is paused" not in drawn(pilot)
         await press(pilot, "4")
         assert "Reading the campaigns on the stick" in drawn(pilot)
-        await press(pilot, "1")
+        await press(pilot, "1", "enter")
+        assert "the inspection is offered once all are found" in drawn(pilot)
         engine.show_drives(HDD, looking=False)
         await settle(pilot)
         assert "Ready. Enter" not in drawn(pilot)
         app_of(pilot).read()
         await settle(pilot)
         assert "Campaign 1 is paused: 3 shows it" in drawn(pilot)
+        assert "There is a plan or a campaign now" in drawn(pilot)
+        assert not engine.requests()
 
 
 async def test_what_fails_to_load_later_leaves_no_garbage(

@@ -106,6 +106,7 @@ async def test_the_offer_waits_for_the_engine_and_for_all_drives(engine: FakeEng
         engine.say()
         engine.show_drives(HDD, SSHD, looking=False)
         await settle(pilot)
+        app_of(pilot).read()  # the campaigns, behind the drives
         await shown(pilot, "#start")
         assert SSHD.serial in text_of(pilot, "#inspection")
         assert engine.requests() == []
@@ -155,6 +156,7 @@ async def test_help_does_not_lose_the_offer_that_waits(engine: FakeEngine) -> No
         await settle(pilot)
         assert isinstance(pilot.app.screen, Help)
         await press(pilot, "escape")
+        app_of(pilot).read()  # the campaigns, behind the drives
         await shown(pilot, "#start")
 
 

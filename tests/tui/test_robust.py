@@ -145,6 +145,9 @@ async def test_the_first_list_waits_for_no_one_either(engine: FakeEngine) -> Non
         assert drawn == []
         engine.show_drives(HDD, looking=False)
         await settle(pilot)
+        assert drawn == [], "nor do the campaigns, which are read behind it"
+        app_of(pilot).read()
+        await settle(pilot)
         assert drawn == ["list"]
 
 

@@ -460,10 +460,10 @@ def _tell_next(snapshot: Snapshot) -> str:
 
 
 def _has_no_work(snapshot: Snapshot) -> bool:
-    """No plan and no unfinished campaign is on this stick, as far as is known for sure."""
+    """No plan and no unfinished campaign is on this stick, as far as was read until now."""
     status = snapshot.status
     is_open = any(campaign.state != "done" for campaign in snapshot.campaigns)
-    if status is None or snapshot.trouble or is_open or not snapshot.is_read:
+    if status is None or snapshot.trouble or is_open:
         return False
     # An engine that is starting has not read the plan yet.
     return status.phase == "idle" and status.plan.state == "absent"
