@@ -1,21 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The size of a terminal that has none, on a pseudo-terminal; keys that the engine learns of."""
+"""The size of a terminal that has none, on a pseudo-terminal; its keys, and its end."""
 
+import errno
 import fcntl
 import os
+import signal
 import struct
 import sys
 import termios
+import tty
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
+from typing import override
 
 import pytest
 from textual import events
 from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
 
 from tui.terminal import console as terminal
+from tui.terminal import priority
 from tui.terminal.driver import Keyboard
 
 
@@ -76,3 +83,96 @@ def test_what_is_no_key_is_not_noted(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(LinuxDriver, "process_message", lambda *_: None)
     object.__new__(Keyboard).process_message(events.Paste("a"))
     assert not list((tmp_path / "tui").iterdir())
+
+
+class _Looks(Event):
+    """The reader looks for keys so often, then it is to end."""
+
+    left = 3
+
+    @override
+    def is_set(self) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+
+class _Reader(Keyboard):
+    """The reader of our end, without an app."""
+
+    def __init__(self, terminal: int) -> None:  # made in full, it takes this process's terminal
+        self.fileno = terminal
+        self.exit_event = self.looks = _Looks()
+        self._debug = False
+        self.keys: list[str] = []
+
+    @override
+    def process_message(self, message: Message) -> None:
+        assert isinstance(message, events.Key)
+        self.keys.append(message.character or message.key)
+
+
+@pytest.fixture
+def signals(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """What the reader has sent to its own process."""
+    sent: list[int] = []
+    monkeypatch.setattr(signal, "raise_signal", sent.append)
+    monkeypatch.setattr(priority, "listen", lambda: None)
+    return sent
+
+
+@pytest.mark.parametrize("code", [0, errno.EIO])
+def test_the_interface_ends_with_its_terminal(
+    signals: list[int], monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """One that is not the controlling terminal sends no SIGHUP; reading it never waits again."""
+    far, ours = os.openpty()
+    os.close(far)
+    if code:
+
+        def fail(*_: object) -> bytes:
+            raise OSError(code, os.strerror(code))
+
+        monkeypatch.setattr(os, "read", fail)
+    reader = _Reader(ours)
+    reader.run_input_thread()
+    assert signals == [signal.SIGHUP]
+    assert reader.looks.left == 2, "it has looked once"
+    os.close(ours)
+
+
+@pytest.mark.parametrize(
+    ("typed", "keys"),
+    [
+        (b"x", ["x"]),
+        (b"\x1b[A", ["up"]),
+        ("ä".encode(), ["ä"]),
+        (b"\xfe\x80", ["\ufffd", "\ufffd"]),  # of another speed
+    ],
+)
+def test_any_byte_is_a_key(
+    line: tuple[int, int], signals: list[int], typed: bytes, keys: list[str]
+) -> None:
+    far, ours = line
+    tty.setraw(ours)
+    os.write(far, typed)
+    reader = _Reader(ours)
+    reader.run_input_thread()
+    assert reader.keys == keys
+    assert not signals
+
+
+def test_the_halves_of_a_letter_may_come_apart(line: tuple[int, int], signals: list[int]) -> None:
+    far, ours = line
+    tty.setraw(ours)
+
+    class Halves(_Looks):
+        @override
+        def is_set(self) -> bool:
+            os.write(far, {2: b"\xc3", 1: b"\xa4x"}.get(self.left, b""))
+            return super().is_set()
+
+    reader = _Reader(ours)
+    reader.exit_event = Halves()
+    reader.run_input_thread()
+    assert reader.keys == ["ä", "x"]
+    assert not signals

@@ -1,14 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Textual's terminal driver: its reader is never delayed, notes each key and raises priority."""
+"""Textual's terminal driver: its reader is never delayed, notes each key and raises priority.
 
+It ends with its terminal, and takes any byte for a key.
+"""
+
+import os
+import select
+import signal
+from codecs import getincrementaldecoder
 from typing import override
 
 from textual import events
+from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 from tui.port.run_files import say_pressed
 from tui.terminal import priority
+
+_MOST_BYTES = 4096
+# How often Textual looks whether an Esc was a key or the beginning of one.
+_TICK_S = 0.1
 
 
 class Keyboard(LinuxDriver):
@@ -16,8 +28,35 @@ class Keyboard(LinuxDriver):
 
     @override
     def run_input_thread(self) -> None:
+        """Read keys until the app or the terminal ends.
+
+        Textual's own reader asks a terminal that hung up again and again without a pause, and ends
+        at a byte that is no UTF-8, as a line with another speed has.
+        """
         priority.listen()
-        super().run_input_thread()
+        parser = XTermParser(self._debug)
+        decode = getincrementaldecoder("utf-8")("replace").decode
+        while not self.exit_event.is_set():
+            ready, _, _ = select.select([self.fileno], [], [], _TICK_S)
+            if ready:
+                typed = self._read()
+                if not typed:
+                    # As the kernel ends the programs of a terminal that hangs up. Not as the app
+                    # ends: that would wait for what is still to be written there.
+                    signal.raise_signal(signal.SIGHUP)
+                    return
+                # Of half a letter comes nothing, which would be the parser's end.
+                for event in parser.feed(text) if (text := decode(typed)) else ():
+                    self.process_message(event)
+            for event in parser.tick():
+                self.process_message(event)
+
+    def _read(self) -> bytes:
+        """What was typed; nothing if the terminal is gone."""
+        try:
+            return os.read(self.fileno, _MOST_BYTES)
+        except OSError:
+            return b""
 
     @override
     def process_message(self, message: Message) -> None:
