@@ -10,6 +10,9 @@ from appliance.toml.fields import InRow, key, number, size
 
 SLICES = 100
 """How many equal slices a surface scan has."""
+ALIGNMENT_BYTES = 4096
+"""Of slices, chunks and the smallest range that is distinguished: the physical block of today's
+drives, and the logical block of 4Kn ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,12 @@ class SurfacePlan(WorkloadPlan):
         brief="more bytes end the step",
         in_row=InRow(label="Give up after"),
     )
+
+    @property
+    @override
+    def data_bytes(self) -> int:
+        """A block for each slice, at least."""
+        return SLICES * ALIGNMENT_BYTES
 
     @override
     def expect(self, parts: int, *, drive_bytes: int, bytes_s: float) -> Expected:

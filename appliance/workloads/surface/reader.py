@@ -17,7 +17,8 @@ from typing import Protocol
 from appliance.caches.direct_queue import Answer
 from appliance.errors import StepFailedError
 from appliance.samples.model import LbaRange
-from appliance.workloads.surface.slices import ALIGNMENT_BYTES, Piece, Tally, cut_requests
+from appliance.workloads.surface.keys import ALIGNMENT_BYTES
+from appliance.workloads.surface.slices import Piece, Tally, cut_requests
 
 MAX_NARROWING_READS = 600
 """Of one failed request; one of nothing but bad blocks needs 511."""

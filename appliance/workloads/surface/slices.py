@@ -17,11 +17,8 @@ from math import ceil
 from typing import NamedTuple
 
 from appliance.statistics.stats import find_median, find_share_shown
-from appliance.workloads.surface.keys import SLICES, SurfaceVariant
+from appliance.workloads.surface.keys import ALIGNMENT_BYTES, SLICES, SurfaceVariant
 
-ALIGNMENT_BYTES = 4096
-"""Of slices, chunks and the smallest range that is distinguished: the physical block of today's
-drives, and the logical block of 4Kn ones."""
 REQUEST_BYTES = 1 << 20
 """One read. No larger: its latency is all that tells where in it the drive hesitated."""
 DEPTH = 4

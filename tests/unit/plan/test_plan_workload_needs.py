@@ -12,6 +12,8 @@ from appliance.plan.model import Plan
 from appliance.plan.read import parse_plan
 from appliance.plan.workloads import SMALLEST_FREE_RAM, WorkloadPlan
 from appliance.units import parse_size
+from appliance.workloads.surface.keys import SLICES
+from appliance.workloads.surface.slices import make_slices
 
 MIB, GIB = 1 << 20, 1 << 30
 HDD = Drive(
@@ -62,6 +64,7 @@ def workload(table: str) -> WorkloadPlan:
         ('kind = "matrix"\nfile_sizes = ["10M", "100M", "20M"]', 110 * MIB + 64 * MIB),
         ('kind = "sweep"\ncache_size = "1G"', 2 * GIB),
         ('kind = "sql"\ndata_size = "250M"', 1100 * MIB + 64 * MIB),
+        ('kind = "surface"', 400 << 10),
     ],
 )
 def test_needed_bytes(table: str, size_bytes: int) -> None:
@@ -151,6 +154,21 @@ def test_only_the_drive_that_is_named_must_be_large_enough() -> None:
     assert conflicts(plan, [HDD, small], stick=None) == (
         'drive "B" holds 1.0 MB; workload 1 (lottery) needs about 1.0 GB',
     )
+
+
+def test_a_drive_too_small_to_scan_is_told_with_all_else() -> None:
+    """Not only by the step, hours later; the smallest one that is accepted can be cut."""
+    plan = plan_of('kind = "surface"', 'kind = "verify"\nsize = "1M"', 'kind = "surface"')
+    small = replace(HDD, size_bytes=(400 << 10) - 512)
+    assert conflicts(plan, [small], stick=None) == (
+        'drive "A" holds 409 kB; workload 1 (surface) needs about 410 kB',
+        'drive "A" holds 409 kB; workload 2 (verify) needs about 1.0 MB',
+        'drive "A" holds 409 kB; workload 3 (surface) needs about 410 kB',
+    )
+    least_bytes = workload('kind = "surface"').needed_bytes()
+    assert len(make_slices(least_bytes)) == SLICES
+    with pytest.raises(ValueError, match="less than"):
+        make_slices(least_bytes - 1)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from itertools import pairwise
 import pytest
 
 from appliance.statistics.stats import find_share_shown
-from appliance.workloads.surface.keys import SLICES
+from appliance.workloads.surface.keys import ALIGNMENT_BYTES, SLICES
 from appliance.workloads.surface.slices import (
-    ALIGNMENT_BYTES,
     CHUNK_BYTES,
     REQUEST_BYTES,
     SLOW_FLOOR_S,
