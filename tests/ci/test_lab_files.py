@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that ci/lab is named: each is handed in as itself, or refused by its name.
+"""The files that ci/lab is named: each is handed in as itself, or refused by its name; its end.
 
 A script that writes down its arguments takes the toolbox's place.
 """
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.__main__ import _sum_up
+from tests.lab.__main__ import _stop, _sum_up
 from tests.lab.campaign import REPO, Result
 
 _TOOLBOX = """\
@@ -208,3 +209,53 @@ def test_a_refused_plan_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     assert "lab: FAILED: refused: line 4: unknown key" in said
     assert "lab: plan: a/x.toml" in said
+
+
+# Only a lab that hears nothing of the signal waits so long.
+_PATIENCE_S = 60
+# It dies of a signal, as bubblewrap does, and takes the lab with it.
+_MORTAL_TOOLBOX = """\
+#!/bin/sh
+shift 4
+setpriv --pdeathsig KILL %s -c '
+import os, pathlib, signal, sys
+options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+out = pathlib.Path(options["--out"])
+out.mkdir(parents=True)
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+if "--pid-file" in options:
+    pathlib.Path(options["--pid-file"]).write_text(str(os.getpid()))
+print("on", flush=True)
+if signal.sigtimedwait({signal.SIGINT, signal.SIGTERM}, %d):
+    (out / "kaltstart.sqlite").write_text("the samples so far")
+sys.exit(130)
+' "$@"
+"""
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("to_all", [False, True], ids=["to-it-alone", "to-its-group"])
+def test_a_signal_leaves_the_database_where_one_looks_for_it(
+    desk: _Desk, signum: signal.Signals, *, to_all: bool
+) -> None:
+    """A terminal and `timeout` send it to the whole group, `kill` to the command alone."""
+    _put_toolbox(desk.folder, _MORTAL_TOOLBOX % (sys.executable, _PATIENCE_S))
+    plan = desk.write("x.toml", "the plan")
+    with subprocess.Popen(
+        [desk.folder / "repository/ci/lab", "--plan", plan, "--out", desk.folder / "results"],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as lab:
+        assert lab.stdout is not None
+        assert lab.stdout.readline() == b"on\n"
+        (os.killpg if to_all else os.kill)(lab.pid, signum)
+    assert lab.returncode == 130
+    assert (desk.folder / "results/kaltstart.sqlite").read_text() == "the samples so far"
+
+
+def test_after_a_signal_nothing_stops_the_copying(monkeypatch: pytest.MonkeyPatch) -> None:
+    handled: dict[int, object] = {}
+    monkeypatch.setattr(signal, "signal", handled.__setitem__)
+    with pytest.raises(KeyboardInterrupt):
+        _stop(signal.SIGTERM, None)
+    assert handled == {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: signal.SIG_IGN}

@@ -2,6 +2,7 @@
 """`ci/lab`: one campaign in the lab, from the command line."""
 
 import argparse
+import os
 import shlex
 import signal
 import sys
@@ -20,11 +21,16 @@ from tests.lab.machine import FIRMWARES
 from tests.lab.stick import StickError
 from tests.lab.wake import WAKES
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 
 def main() -> int:
     """Run the campaign and say how it went: 0 only if it ended without a failed sample."""
     arguments = _arguments()
-    signal.signal(signal.SIGTERM, _stop)
+    for signum in _SIGNALS:
+        signal.signal(signum, _stop)
+    if arguments.pid_file:
+        arguments.pid_file.write_text(f"{os.getpid()}\n")
     drives: tuple[ModelledDrive, ...] = DEFAULT_DRIVES
     port, faults = parse_stick("")
     shown_plan = arguments.shown_plan or arguments.plan
@@ -58,15 +64,16 @@ def main() -> int:
         wake=arguments.wake,
         say=_say,
     )
+    shown_out = arguments.shown_out or trial.out
     try:
         result = run_campaign(trial)
     except (StickError, OSError) as error:
         print(f"lab: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("lab: stopped", file=sys.stderr)
+        print(f"lab: stopped; what was stored by then is in {shown_out}", file=sys.stderr)
         return 130
-    _sum_up(result, plan=shown_plan, out=arguments.shown_out or trial.out, again=arguments.again)
+    _sum_up(result, plan=shown_plan, out=shown_out, again=arguments.again)
     return 0 if result.ok else 1
 
 
@@ -126,6 +133,8 @@ def _arguments() -> argparse.Namespace:
     for name in ("--shown-plan", "--shown-drives", "--shown-out"):
         parser.add_argument(name, type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--again", default="", help=argparse.SUPPRESS)
+    # Where ci/lab looks for the process to which it passes signals on.
+    parser.add_argument("--pid-file", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -134,6 +143,9 @@ def _say(text: str) -> None:
 
 
 def _stop(signum: int, frame: FrameType | None) -> None:
+    # Only once: from now on the machine is stopped and its stick is read.
+    for each in _SIGNALS:
+        signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 

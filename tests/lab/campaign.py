@@ -180,7 +180,10 @@ class Result:
 
 
 def run_campaign(trial: Trial) -> Result:
-    """Play the operator until the campaign ends, and collect what it left."""
+    """Play the operator until the campaign ends, and collect what it left.
+
+    An interrupt ends the machine first, then what is stored by then is collected.
+    """
     prepare_out(trial.out)
     stick = make_stick(trial.image, trial.out / "stick.raw")
     second = make_stick(trial.image, trial.out / "stick-2.raw") if trial.second_stick else None
@@ -205,6 +208,8 @@ def run_campaign(trial: Trial) -> Result:
     if faults is None and (trial.cuts or any(drive.faults.cuts for drive in trial.drives)):
         faults = any_loss()
     with ExitStack() as stack:
+        # When the processes of machine, stick and drives have ended; if a signal ended them, too.
+        stack.callback(_copy_results, stick, result)
         bay = stack.enter_context(DriveBay(trial.drives, folder=trial.out / "drives"))
         served = stack.enter_context(ServedStick(stick, faults)) if faults else None
         if served is not None:
@@ -213,13 +218,16 @@ def run_campaign(trial: Trial) -> Result:
         if faults is not None:
             operator.mark(describe_stick(faults))
         operator.work()
-    # The processes of stick and drives have ended: their accounts are complete.
+    # Their accounts are complete now.
     if served is not None:
         result.unflushed = served.stats()["cuts"]
     result.stats = {drive.name: bay.stats(drive) for drive in bay.drives}
-    result.database = get_database(stick, trial.out)
-    result.report = get_report(stick, trial.out / "report")
     return result
+
+
+def _copy_results(stick: Path, result: Result) -> None:
+    result.database = get_database(stick, result.out)
+    result.report = get_report(stick, result.out / "report")
 
 
 def any_loss(seed: int | None = None) -> StickFaults:

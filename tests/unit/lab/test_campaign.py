@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 from pathlib import Path
+from typing import Self
 
 import pytest
 
 from appliance.store.connect import open_database
-from tests.lab.campaign import Result, power_on_limit, prepare_out
+from tests.lab import campaign
+from tests.lab.campaign import Result, Trial, power_on_limit, prepare_out, run_campaign
 from tests.lab.console import ConsoleLine
 
 
@@ -47,3 +49,38 @@ def test_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError, match="something else"):
         prepare_out(tmp_path)
     assert (tmp_path / "thesis.txt").exists()
+
+
+class _Bay:
+    """The drives, without their processes."""
+
+    def __init__(self, done: list[str]) -> None:
+        self._done = done
+
+    def __call__(self, *_: object, **__: object) -> Self:
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.append("all ended")
+
+
+def test_what_was_stored_is_copied_also_if_a_signal_ends_the_campaign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+
+    def interrupt(_: object) -> None:
+        done.append("a signal")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(campaign, "make_stick", lambda _, stick: stick)
+    monkeypatch.setattr(campaign, "DriveBay", _Bay(done))
+    monkeypatch.setattr(campaign._Operator, "work", interrupt)
+    monkeypatch.setattr(campaign, "get_database", lambda *_: done.append("database"))
+    monkeypatch.setattr(campaign, "get_report", lambda *_: done.append("report"))
+    with pytest.raises(KeyboardInterrupt):
+        run_campaign(Trial(out=tmp_path, plan=None))
+    assert done == ["a signal", "all ended", "database", "report"]
