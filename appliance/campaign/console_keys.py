@@ -45,10 +45,18 @@ ALIVE = "tui/alive-"
 """In /run/kaltstart, with a terminal's name: touched by its interface while it can hear keys."""
 _NOTED = "tui/pressed-"
 """There, too: touched at each key, before the interface's page has taken it."""
-_ANSWERS = re.compile(rb"(\x1b\[(?!1;)\d+;\d+R)+")
+_ANSWER = rb"(\x1b\[(?!1;)\d{1,4};\d{1,4}R)"
+_ANSWERS = re.compile(_ANSWER + rb"+")
 """What a terminal says if asked where its cursor is, by an interface that has ended since.
 
 Not with the first line: so begins F3 with Shift, Alt or Control."""
+_BEGUN = re.compile(_ANSWER + rb"*\x1b(\[(\d{1,4}(;\d{0,4})?)?)?")
+"""Answers of which the last one is not complete. It may also be Esc, or the beginning of a key."""
+_REST_S = 0.2
+"""For the rest of an answer that comes in pieces, which is far longer than a line takes for it."""
+_AT_ONCE_BYTES = 64
+_MOST_BYTES = 256
+"""Of answers in a row; more than that counts as a key."""
 _SILENT_S = 4
 """Two beats are missing; countdowns last five seconds and more."""
 
@@ -134,15 +142,29 @@ class Consoles:
             first = False
             ready, _, _ = select.select(list(self._open.values()), [], [], max(0, left_s))
             for descriptor in ready:
-                try:
-                    read = os.read(descriptor, 64)
-                except OSError:
-                    read = b""
-                if not read:
-                    self._forget(descriptor)
-                elif not _ANSWERS.fullmatch(read):
+                typed = self._read(descriptor)
+                if typed and not _ANSWERS.fullmatch(typed):
                     return True
         return False
+
+    def _read(self, descriptor: int) -> bytes:
+        """What was typed, and the rest of an answer of which it is the beginning."""
+        typed = b""
+        until_s = time.monotonic() + _REST_S
+        is_whole = False
+        while not is_whole:
+            try:
+                piece = os.read(descriptor, _AT_ONCE_BYTES)
+            except OSError:
+                piece = b""
+            if not piece:
+                self._forget(descriptor)
+                break
+            typed += piece
+            left_s = max(0, until_s - time.monotonic())
+            may_go_on = len(typed) < _MOST_BYTES and _BEGUN.fullmatch(typed)
+            is_whole = not may_go_on or not select.select([descriptor], [], [], left_s)[0]
+        return typed
 
     def _forget(self, descriptor: int) -> None:
         """Leave out a console that hung up: it would be ready for ever."""

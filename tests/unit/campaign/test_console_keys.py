@@ -139,6 +139,55 @@ def test_a_terminals_answer_to_one_that_has_ended_is_no_key(terminals: Terminals
             assert consoles.key_pressed(within_s=NEVER_S)
 
 
+@pytest.fixture
+def byte_by_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No read gets more than a byte, as of a line behind which the machine is quick."""
+    read = os.read
+    monkeypatch.setattr(os, "read", lambda descriptor, _: read(descriptor, 1))
+
+
+@pytest.mark.usefixtures("byte_by_byte")
+def test_an_answer_in_pieces_is_no_key(terminals: Terminals) -> None:
+    with Consoles(terminals.names) as consoles:
+        os.write(terminals.ends[0], b"\x1b[30;80R\x1b[24;132R")
+        assert not consoles.key_pressed(within_s=0)
+        assert not consoles.key_pressed(within_s=SOON_S)
+
+
+@pytest.mark.parametrize(("answers", "counts"), [(8, False), (30, True)])
+def test_answers_longer_than_a_read_are_no_key(
+    terminals: Terminals, answers: int, *, counts: bool
+) -> None:
+    """But no terminal was asked thirty times."""
+    with Consoles(terminals.names) as consoles:
+        os.write(terminals.ends[0], answers * b"\x1b[24;132R")
+        assert consoles.key_pressed(within_s=0) == counts
+
+
+@pytest.mark.usefixtures("byte_by_byte")
+@pytest.mark.parametrize(
+    "key",
+    [
+        *(b"\x1b", b"\x1b[", b"\x1b[2", b"\x1b[24;", b"\x1b[24;80", b"\x1b[24;80x"),
+        *(b"\x1b[1;2R", b"\x1b[15~", b"\x1b[30;80R\x1b", b"\x1b[30;80Rx", b"\x1b[12345;"),
+    ],
+)
+def test_what_may_be_a_key_is_one(terminals: Terminals, key: bytes) -> None:
+    """Esc, Alt with a bracket, the beginning of a key or answer without its end."""
+    with Consoles(terminals.names) as consoles:
+        os.write(terminals.ends[0], key)
+        assert consoles.key_pressed(within_s=NEVER_S)
+
+
+def test_a_console_that_hangs_up_in_an_answer_is_left_out(terminals: Terminals) -> None:
+    with Consoles(terminals.names) as consoles:
+        os.write(terminals.ends[0], b"\x1b[24")
+        os.close(terminals.ends.pop(0))
+        consoles.key_pressed(within_s=0)  # what it is cannot be known
+        assert not consoles.key_pressed(within_s=SOON_S)
+        assert len(consoles._open) == 1
+
+
 @pytest.mark.parametrize(
     ("kind", "code", "value", "counts"),
     [
