@@ -46,6 +46,7 @@ _LOGIN = {
     "systemd.extra-unit.kaltstart-tui@ttyS0.service": (
         "[Service]\nType=idle\nExecStart=-/sbin/agetty --noreset --noclear --keep-baud 115200 -\n"
         "StandardInput=tty\nStandardOutput=tty\nTTYPath=/dev/ttyS0\nTTYReset=yes\n"
+        "TTYColumns=80\nTTYRows=24\n"
     ),
     "systemd.unit-dropin.kaltstart-tui@tty1.service": "[Unit]\nConditionPathExists=/nowhere\n",
 }

@@ -79,6 +79,28 @@ def test_the_interface_makes_its_folder_itself() -> None:
     assert "/run/kaltstart/tui" not in (_LIB / "tmpfiles.d/kaltstart.conf").read_text()
 
 
+_SERIAL = ("xterm-256color", "80", "24")
+
+
+@pytest.mark.parametrize(
+    ("terminal", "expected"),
+    # SPCR may name any line that the kernel has.
+    [("tty1", ("linux", "", "")), *((f"ttyS{number}", _SERIAL) for number in range(32))],
+)
+def test_an_interface_knows_what_its_terminal_is(
+    terminal: str, expected: tuple[str, str, str]
+) -> None:
+    """An empty size is the kernel's, as `systemd --test` of version 257 shows."""
+    values = {}
+    folder = _LIB / "systemd/system"
+    dropins = sorted((folder / f"kaltstart-tui@{terminal}.service.d").glob("*.conf"))
+    for file in (folder / "kaltstart-tui@.service", *dropins):
+        for line in file.read_text().splitlines():
+            name, _, value = line.removeprefix("Environment=").partition("=")
+            values[name] = value
+    assert tuple(values[name] for name in ("TERM", "TTYColumns", "TTYRows")) == expected
+
+
 @pytest.mark.parametrize("unit", ["engine", "measure", "tui@"])
 def test_no_program_gains_rights(unit: str) -> None:
     service = _read(f"systemd/system/kaltstart-{unit}.service")["Service"]

@@ -1,1 +1,0 @@
-kaltstart-tui@ttyS0.service.d
