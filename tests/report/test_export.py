@@ -431,11 +431,12 @@ def _fail_to_sync(path: Path) -> None:
         (export, "sync_path", _fail_to_sync, "Read-only file system"),
     ],
 )
-def test_stick_trouble_leaves_nothing_half_done(  # noqa: PLR0917
+def test_stick_trouble_leaves_nothing_half_done(
     tmp_path: Path,
     lab: sqlite3.Connection,
     raw: Path,
     monkeypatch: pytest.MonkeyPatch,
+    *,
     where: object,
     name: str,
     failure: object,

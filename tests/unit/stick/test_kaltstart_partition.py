@@ -57,9 +57,10 @@ def partition(tmp_path: Path) -> Path:
         ("", {"mkfs.vfat -F": 1}, ["blkid", "mkfs.vfat"], "none can be made"),
     ],
 )
-def test_it_is_repaired_and_made_again_only_where_there_is_nothing(  # noqa: PLR0917
+def test_it_is_repaired_and_made_again_only_where_there_is_nothing(
     partition: Path,
     monkeypatch: pytest.MonkeyPatch,
+    *,
     kind: str,
     codes: dict[str, int],
     asked: list[str],
