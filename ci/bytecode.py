@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the one file that engine and interface load their modules from (appliance/bytecode.py).
 
-Usage: python3 ci/bytecode.py ROOT, the image's root, in which all Python is compiled. It loads both
-programs, and takes the compiled modules in the order in which they came. What it misses is loaded
-from its own file, as ever.
+Usage: python3 -I -S ci/bytecode.py ROOT, the image's root, in which all Python is compiled. It
+loads both programs, and takes the compiled modules in the order in which they came. What it misses
+is loaded from its own file, as ever.
 """
 
 import dataclasses
