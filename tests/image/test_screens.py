@@ -29,6 +29,8 @@ boot_set = "4M"
 charts = "none"
 wake_margin = 60
 """
+_ALL_LISTED = "The stick has a plan"
+"""On the page Drives: until then it says that it is still looking for them."""
 
 
 def test_pages_on_vga_and_serial_and_a_campaign_started_and_stopped_by_keys(out: Path) -> None:
@@ -46,6 +48,9 @@ def test_pages_on_vga_and_serial_and_a_campaign_started_and_stopped_by_keys(out:
                 machine.wait_event("ready", timeout_s=PATIENCE_S)
                 font, _ = load_look()
                 monitor = Monitor(machine, font)
+                # All drives are listed, and have answered.
+                terminal.wait_for(_ALL_LISTED)
+                monitor.wait_for(_ALL_LISTED)
                 pages = {"1": "Drives", "2": "Plan", "3": "Run", "4": "Results", "5": "Machine"}
                 for key, name in pages.items():
                     terminal.send(key)
