@@ -80,7 +80,7 @@ def load_from(path: str) -> None:
     finder = _Finder(places, memoryview(content)[begin:])
     sys.meta_path.insert(0, finder)
     # Its name for the built-in function. A later Python without it compiles as ever.
-    vars(dataclasses)["exec"] = finder.execute
+    vars(dataclasses)["exec"] = finder.run_text
 
 
 def collect_garbage() -> None:
@@ -117,7 +117,7 @@ class _Finder:
             submodule_search_locations=[source.rpartition("/")[0]] if is_package else None,
         )
 
-    def execute(self, text: str, module: dict[str, Any], names: dict[str, Any]) -> None:
+    def run_text(self, text: str, module: dict[str, Any], names: dict[str, Any]) -> None:
         """As `exec`, but that a text of the file is not compiled again."""
         name = module.get("__name__", "")  # none, where a class says that it is of no module
         if name != self._module:
