@@ -179,9 +179,8 @@ def check_option(key: str, value: str) -> str:
         return f"must be {description}"
     if key in _POSITIVE_OPTIONS and not min(_list_sizes(value)):
         return f"must be {description}; 0 is none"
-    if key in _BLOCK_OPTIONS and max(_list_sizes(value)) > _MAX_BLOCK_BYTES:
-        return f"must be {description}"
-    return ""
+    is_too_large = key in _BLOCK_OPTIONS and max(_list_sizes(value)) > _MAX_BLOCK_BYTES
+    return f"must be {description}" if is_too_large else ""
 
 
 def _list_sizes(value: str) -> list[int]:
