@@ -101,7 +101,7 @@ class Cooling:
             return ""
         return Phrase(
             N_("after {size} GiB of other reads the drive still knew {count} of {probed} blocks"),
-            size=f"{self.read_bytes / (1 << 30):.1f}",
+            size=f"{self.read_bytes / (1 << 30):.2f}",
             count=self.probes[-1].remembered,
             probed=PROBE_READS,
         )
