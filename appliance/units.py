@@ -109,6 +109,7 @@ def is_windows_device(name: str) -> bool:
 
 def slug(text: str, *, limit: int = 40) -> str:
     """`text` as a file name that FAT, a shell and a URL all leave alone; never empty."""
+    text = text.replace("ß", "ss").replace("ẞ", "SS")  # the one German letter that has no base
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", ascii_text).strip("-")[:limit].strip("-") or "x"
     return f"{name}_" if is_windows_device(name) else name

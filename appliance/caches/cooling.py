@@ -14,7 +14,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import batched, chain
 from pathlib import Path
 
 from appliance.caches.direct import DirectFile, make_buffer
@@ -101,7 +101,7 @@ class Cooling:
             return ""
         return Phrase(
             N_("after {size} GiB of other reads the drive still knew {count} of {probed} blocks"),
-            size=f"{self.read_bytes / (1 << 30):.1f}",
+            size=f"{self.read_bytes / (1 << 30):.2f}",
             count=self.probes[-1].remembered,
             probed=PROBE_READS,
         )
@@ -153,12 +153,22 @@ def plan_cooling(reads: ReadList, *, drive_bytes: int, seed: str, turn: int) -> 
     near = [area for area in range(first, min(end, areas)) if _is_compared(area, used)]
     if len(near) < PROBE_READS:
         near = [area for area in range(min(areas, 1 << 16)) if _is_compared(area, used)]
-    other_blocks = _draw_other_blocks(near, random.Random(seed), turn, rounds + 1)
-    if len(boot_blocks) < 2 or len(other_blocks) < 2:
+    if len(boot_blocks) < 2:
         raise TooSmallError(
-            f"its boot has too few reads, or too few blocks beside them, to probe twice "
-            f"{PROBE_READS} of each in places apart"
+            f"its boot has too few reads to probe twice {PROBE_READS} in places apart; a larger "
+            "boot_set has more"
         )
+    order = _order_other_blocks(near, random.Random(seed))
+    per_turn = (rounds + 1) * PROBE_READS
+    own = order[turn * per_turn :][:per_turn]
+    if len(own) < 2 * PROBE_READS:
+        raise TooSmallError(
+            f"beside what a boot reads it has blocks to probe before at most "
+            f"{1 + (len(order) - 2 * PROBE_READS) // per_turn} boots; plan no more cycles"
+        )
+    other_blocks = tuple(
+        batched(own[: len(own) // PROBE_READS * PROBE_READS], PROBE_READS, strict=True)
+    )
     return CoolingPlan(tuple(region), boot_blocks, other_blocks)
 
 
@@ -188,18 +198,14 @@ def _draw_boot_blocks(
     return tuple(drawn)
 
 
-def _draw_other_blocks(
-    areas: Sequence[int], lot: random.Random, turn: int, probes: int
-) -> tuple[tuple[int, ...], ...]:
-    """The campaign's order is one for all turns: each takes its part of it."""
+def _order_other_blocks(areas: Sequence[int], lot: random.Random) -> list[int]:
+    """Offsets in the campaign's order, which is one for all turns: each takes its part of it."""
     order = []
     for slot in range(_AREA // _SLOT):
         shuffled = list(areas)
         lot.shuffle(shuffled)
         order += [area * _AREA + slot * _SLOT for area in shuffled]
-    own = order[turn * probes * PROBE_READS :][: probes * PROBE_READS]
-    whole = len(own) // PROBE_READS
-    return tuple(tuple(own[number * PROBE_READS :][:PROBE_READS]) for number in range(whole))
+    return order
 
 
 def cool_drive(

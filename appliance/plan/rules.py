@@ -30,6 +30,8 @@ type _Drives = Mapping[int, Reading[PlannedDrive]]
 
 MAX_REPLAYED_BYTES = 2 << 30
 """Each read's time is stored: some 50,000 in each boot."""
+LEAST_COOLED_BYTES = 4 << 20
+"""The built-in list of a smaller boot has too few reads for two probes, on most drives."""
 
 
 def find_contradictions(shape: Shape) -> list[Problem]:
@@ -77,6 +79,13 @@ def _check_replay(boot: Boot, given: Collection[str]) -> Iterator[Problem]:
         yield Problem(("boot", "path"), 'is for mode = "install"; a replay starts no system')
     if "boot_set" in given and boot.boot_set_bytes > MAX_REPLAYED_BYTES:
         told = f'must be at most "{show_size(MAX_REPLAYED_BYTES)}" with mode = "replay"'
+        yield Problem(("boot", "boot_set"), told)
+    is_cooled = "cool" in given and boot.cool != "none" and "trace" not in given
+    if is_cooled and "boot_set" in given and boot.boot_set_bytes < LEAST_COOLED_BYTES:
+        told = (
+            f'must be at least "{show_size(LEAST_COOLED_BYTES)}" with cool = {quote(boot.cool)}: '
+            "a smaller boot has too few reads to probe"
+        )
         yield Problem(("boot", "boot_set"), told)
 
 

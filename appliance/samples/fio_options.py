@@ -21,6 +21,8 @@ MAX_JOBS = 64
 # Each job holds a buffer of the largest block for each I/O under way.
 _MAX_BLOCK_BYTES = 64 << 20
 _BLOCK_OPTIONS = frozenset({"bs", "bsrange", "bssplit"})
+# With a size of 0 fio takes all there is, however much the plan has counted with.
+_POSITIVE_OPTIONS = frozenset({*_BLOCK_OPTIONS, "size", "io_size"})
 
 # fio's own suffixes change their meaning with kb_base (HOWTO, "kb_base"); single letters are
 # binary by default, as everywhere in the plan.
@@ -42,7 +44,7 @@ _A_COUNT = "a whole number from 1"
 _A_NUMBER = "a whole number"
 _A_SWITCH = "0 or 1"
 _A_PERCENTAGE = "a whole number from 0 to 100"
-_SECONDS = "a whole number of seconds"
+_SECONDS = "a whole number of seconds from 1"
 
 
 def _one_of(*words: str) -> tuple[str, str]:
@@ -175,11 +177,12 @@ def check_option(key: str, value: str) -> str:
     # Without the end of line that fullmatch leaves to $: a value is one line of the job file.
     if re.fullmatch(pattern, value, re.ASCII) is None:
         return f"must be {description}"
-    if key in _BLOCK_OPTIONS and _largest_block(value) > _MAX_BLOCK_BYTES:
-        return f"must be {description}"
-    return ""
+    if key in _POSITIVE_OPTIONS and not min(_list_sizes(value)):
+        return f"must be {description}; 0 is none"
+    is_too_large = key in _BLOCK_OPTIONS and max(_list_sizes(value)) > _MAX_BLOCK_BYTES
+    return f"must be {description}" if is_too_large else ""
 
 
-def _largest_block(value: str) -> int:
-    sizes = re.split("[-,:]", re.sub("/[0-9]*", "", value))
-    return max(parse_size(each.upper()) for each in sizes)
+def _list_sizes(value: str) -> list[int]:
+    """In bytes: all of a range, of a list or of a split."""
+    return [parse_size(each.upper()) for each in re.split("[-,:]", re.sub("/[0-9]*", "", value))]

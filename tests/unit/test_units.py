@@ -148,6 +148,7 @@ def test_printable_leaves_nothing_a_terminal_acts_on() -> None:
         ("...", "x"),
         ("-rf", "rf"),
         ("a" * 39 + " b", "a" * 39),
+        ("größer, Maß", "grosser-Mass"),
         ("CON", "CON_"),
         ("lpt1 ", "lpt1_"),
         ("com10", "com10"),

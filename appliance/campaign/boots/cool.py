@@ -59,7 +59,7 @@ def cool(
             before=found.probes[0].remembered,
             probed=len(found.probes[0].boot_ns),
             after=found.probes[-1].remembered,
-            size=f"{found.read_bytes / (1 << 30):.1f}",
+            size=f"{found.read_bytes / (1 << 30):.2f}",
             campaign_id=campaign.id,
         )
     if not found.is_proven:

@@ -43,6 +43,7 @@ from appliance.samples.model import DISCARDED, CacheState, Result
 from appliance.samples.variants import parse_variant
 from appliance.store.connect import transaction
 from appliance.store.read.figures import select_figures
+from appliance.store.tables.boots import select_cycles
 from appliance.store.tables.campaigns import select_campaign_drives
 from appliance.store.tables.pause_and_skip import (
     DrivePause,
@@ -631,9 +632,18 @@ class StepRun:
         )
         steps = select_steps(connection, campaign_id)
         earlier = count_earlier(steps, self.step, members=members)
+        subjects = {self.step.drive_id}
+        if self.step.drive_id is None or self.step.drive_id in members:
+            subjects |= members  # the array's boots are stored as those of its backing drive
+        boots = sum(
+            bool(each.attempts) and each.drive_id in subjects
+            for each in select_cycles(connection, campaign_id)
+        )
+        after = f"{boots} {'boot' if boots == 1 else 'boots'}"
         if not earlier:
-            return "first step on it"
+            return f"first step on it, after {after}" if boots else "first step on it"
         said = f"after {earlier} earlier {'step' if earlier == 1 else 'steps'}"
+        said += f" and {after}" if boots else ""
         discarding = [each for each in steps if each.workload_index in self.discarding]
         if count_earlier(discarding, self.step, members=members):
             last = max(each.position for each in discarding if each.position < self.step.position)

@@ -90,8 +90,8 @@ def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[
         Finding(
             "flat",
             series.drive_label or series.label,
-            f"{_say_first(series.trained)} not timed, so that the drive had learned before the"
-            " timed ones.",
+            f"{_say_first(series.trained)} not timed: a drive that learns may have learned from"
+            f" {'it' if series.trained == 1 else 'them'} before the timed ones.",
             is_aside=True,
         )
         for series in all_series

@@ -21,6 +21,7 @@ from appliance.caches.cooling import (
     list_pieces,
     plan_cooling,
 )
+from appliance.plan.rules import LEAST_COOLED_BYTES
 from appliance.progress import ignore_progress
 from appliance.samples.read_list import ReadExtent, ReadList, make_list
 
@@ -88,9 +89,22 @@ def test_a_list_with_too_few_reads_is_refused() -> None:
         plan_cooling(few, drive_bytes=_DRIVE, seed="x", turn=0)
 
 
-def test_once_each_other_block_was_read_there_is_no_probe() -> None:
-    with pytest.raises(TooSmallError, match="too few blocks beside them"):
+def test_more_boots_than_can_be_probed_are_refused_with_their_number() -> None:
+    with pytest.raises(
+        TooSmallError, match=r"blocks to probe before at most (\d+) boots; plan"
+    ) as told:
         plan(turn=1000)
+    most = int(str(told.value).split("at most ")[1].split()[0])
+    assert len(plan(turn=most - 1).other_blocks) >= 2
+    with pytest.raises(TooSmallError, match=f"at most {most} boots"):
+        plan(turn=most)
+
+
+@pytest.mark.parametrize("exponent", [30, 31, 33, 37, 41])
+def test_the_smallest_list_that_a_plan_may_cool_can_be_probed_on_each_drive(exponent: int) -> None:
+    size = (1 << exponent) + 12345 * 512
+    few = make_list(drive_bytes=size, set_bytes=LEAST_COOLED_BYTES)
+    assert plan_cooling(few, drive_bytes=size, seed="x", turn=9).rounds >= 1
 
 
 def test_the_pieces_are_no_sequence_and_cover_their_areas() -> None:

@@ -62,6 +62,18 @@ def test_what_would_take_all_memory_is_refused(key: str, value: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("size", "0"), ("size", "0K"), ("io_size", "0")),
+        *(("bs", "0"), ("bs", "4k,00"), ("bsrange", "0-4k"), ("bssplit", "0/50:4k/50")),
+    ],
+)
+def test_no_size_is_0_which_fio_takes_for_all_there_is(key: str, value: str) -> None:
+    assert re.match(r"must be .*; 0 is none$", check_option(key, value))
+    assert check_option("offset", "0") == ""
+
+
+@pytest.mark.parametrize(
     "key",
     [
         "filename",
