@@ -93,6 +93,15 @@ def test_a_clock_that_was_set_back_is_told_once(lab: sqlite3.Connection) -> None
     )
 
 
+def test_a_time_that_the_stick_has_spoilt_is_left_out(lab: sqlite3.Connection) -> None:
+    lab.execute("UPDATE event SET at = '2026-11-22T00:00:01.000Z' WHERE event = 'cycle-failed'")
+    lab.execute("UPDATE event SET at = '' WHERE event = 'ready'")
+    lab.execute("UPDATE event SET at = '2026-11-2 T00' WHERE event = 'campaign-start'")
+    lab.execute("UPDATE event SET at = '2026-11-21T23:40:00.000Z' WHERE event = 'campaign-done'")
+    (found,) = find_doubts(select_campaign(lab, campaign_id=1))
+    assert found.subject == "the machine's clock"
+
+
 def test_a_report_written_later_by_another_clock_is_no_doubt(lab: sqlite3.Connection) -> None:
     lab.execute(
         "INSERT INTO event (campaign_id, at, monotonic_s, boot_id, level, event, detail)"

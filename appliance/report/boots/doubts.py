@@ -7,6 +7,7 @@ A clock that was set back leaves only the order of what happened.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 
 from appliance.report.boots.findings import Finding
@@ -74,11 +75,14 @@ def _find_clock_set_back(rows: CampaignRows) -> Iterator[Finding]:
     # What is done with an ended campaign, any machine may do.
     names = [event["event"] for event in rows.events]
     end = names.index("campaign-done") + 1 if "campaign-done" in names else len(names)
-    times = [str(event["at"]) for event in rows.events[:end]]
+    times: list[tuple[float, str]] = []
+    for at in (str(event["at"]) for event in rows.events[:end]):
+        with suppress(ValueError):  # a time that the stick has spoilt
+            times.append((parse_timestamp(at), at))
     back = [
         (one, other)
-        for one, other in pairwise(times)
-        if parse_timestamp(one) - parse_timestamp(other) > _SET_BACK_S
+        for (one_s, one), (other_s, other) in pairwise(times)
+        if one_s - other_s > _SET_BACK_S
     ]
     for one, other in back[:1]:
         text = (
