@@ -35,7 +35,7 @@ _LOOK_EVERY_S = 0.25
 _READ_EVERY_S = 1.0
 
 
-class LeftBehindError(BaseException):
+class AbandonedError(BaseException):
     """Raised within the thread when it gets on. No Exception: nothing there may go on with it."""
 
 
@@ -212,7 +212,7 @@ class DriveThread:
                 self._news.notify_all()
                 self._news.wait_for(lambda: question.is_done or self.silence is not None)
             if not question.is_done:
-                raise LeftBehindError
+                raise AbandonedError
         question.raise_error()
         return results[0]
 
@@ -293,7 +293,7 @@ class DriveThread:
             )
             # A job that has not begun begins nothing, and must not be hit where it is not expected.
             if job.is_begun:
-                _strike(self._thread, LeftBehindError)
+                _strike(self._thread, AbandonedError)
             self._news.notify_all()
         self._jobs.put(None)
         return self.silence
@@ -323,7 +323,7 @@ class DriveThread:
             while self._contexts:
                 context = self._contexts.pop()
                 with suppress(BaseException):
-                    context.__exit__(LeftBehindError, LeftBehindError(), None)
+                    context.__exit__(AbandonedError, AbandonedError(), None)
 
     def _work(self, job: "_Job") -> None:
         try:
@@ -333,7 +333,7 @@ class DriveThread:
                 job.is_begun = True
             job.work()
             self._end(job)
-        except LeftBehindError:
+        except AbandonedError:
             # Struck right behind the work.
             self._end(job)
 

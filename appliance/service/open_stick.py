@@ -38,7 +38,7 @@ from appliance.store.connect import (
     open_database,
     telling_stick_trouble,
 )
-from appliance.store.maintenance.repair import Mended, mend_rows
+from appliance.store.maintenance.repair import Repair, repair_rows
 from appliance.store.read.outputs import select_raw_folders
 
 _MAX_TOLD = 20
@@ -73,16 +73,16 @@ def open_stick(
         with suppress(StickError):  # the first trouble says more
             mount_fat(stick)  # a person can copy a damaged stick's database there
         raise
-    mended = [] if FAT.is_mount() else [*fat.mend_fat(stick.fat_path)]
+    repairs = [] if FAT.is_mount() else [*fat.repair_fat(stick.fat_path)]
     mount_fat(stick)
-    mended += _restore_seed()
+    repairs += _restore_seed()
     lock = hold_alone(
         DATABASE_LOCK,
         held="the database is being replaced with a copy",
         hint="wait until that is done, then restart the machine",
     )
     try:
-        connection = _open_database(host, repaired, mended, check, is_over)
+        connection = _open_database(host, repaired, repairs, check, is_over)
     except BaseException:
         os.close(lock)  # a person may put a copy in its place
         raise
@@ -101,7 +101,7 @@ def close_stick(connection: sqlite3.Connection) -> None:
 def _open_database(
     host: Host,
     repaired: str,
-    mended: Sequence[str],
+    repairs: Sequence[str],
     check: Callable[[sqlite3.Connection], None],
     is_over: IsOver | None,
 ) -> sqlite3.Connection:
@@ -111,10 +111,10 @@ def _open_database(
         with _telling_unreadable():
             check(connection)
             log = EventLog(connection, host)
-            mend_rows(connection, note=partial(_note_mended, log))
+            repair_rows(connection, note=partial(_note_repairs, log))
             if repaired:
                 record(log, "data-repaired", what=repaired, level="warning")
-            for note in mended:
+            for note in repairs:
                 record(log, "kaltstart-mended", what=note, level="warning")
             _set_strays_aside(log)
             copy_database(connection, host)
@@ -185,10 +185,10 @@ def _telling_unreadable() -> Iterator[None]:
         raise StickError(f"the database cannot be read: {error}", hint=RESTORE_HINT) from error
 
 
-def _note_mended(log: EventLog, mended: Sequence[Mended]) -> None:
+def _note_repairs(log: EventLog, repairs: Sequence[Repair]) -> None:
     # Verdicts are withheld by what the log says is lost: all of that.
-    lost = [row for row in mended if row.event == "sample-lost"]
-    others = [row for row in mended if row.event != "sample-lost"]
+    lost = [row for row in repairs if row.event == "sample-lost"]
+    others = [row for row in repairs if row.event != "sample-lost"]
     for row in (*lost, *others[:_MAX_TOLD]):
         record(
             log,

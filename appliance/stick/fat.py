@@ -22,7 +22,7 @@ _NOTHING_FOUND = 2
 """blkid(8): the device has no such tag, or could not be read."""
 
 
-def mend_fat(path: str) -> tuple[str, ...]:
+def repair_fat(path: str) -> tuple[str, ...]:
     """Repair the file system in partition `path`, or make one where there is none; what was done.
 
     Not to be called while it is mounted. One of another type, such as exFAT after the user chose

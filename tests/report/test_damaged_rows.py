@@ -17,7 +17,7 @@ from appliance.report.verdicts import make_verdicts
 from appliance.store.checksums import CHECKED, DAMAGED, EVIDENCE, SEALED, find_damaged
 from appliance.store.connect import open_database
 from appliance.store.maintenance.merge import merge_database
-from appliance.store.maintenance.repair import Mended, mend_rows
+from appliance.store.maintenance.repair import Repair, repair_rows
 from appliance.store.read.campaign import CampaignRows, select_campaign
 from appliance.store.read.figures import select_figures, select_samples, select_tickets
 from appliance.store.tables.health import select_health
@@ -194,17 +194,17 @@ def test_a_verdict_that_was_damaged_is_shown_by_no_page(rows: sqlite3.Connection
 
 def test_what_can_no_longer_be_read_keeps_the_verdict_back(rows: sqlite3.Connection) -> None:
     """A defect of which the row had to go may have been why a drive is rejected."""
-    told: list[Mended] = []
+    told: list[Repair] = []
     rows.execute("PRAGMA foreign_keys = OFF")
     rows.execute("UPDATE lba_range SET step_id = 4096")
     site = make_site(rows)
 
-    def note(mended: tuple[Mended, ...]) -> None:
+    def note(mended: tuple[Repair, ...]) -> None:
         told.extend(mended)
         for each in mended:
             record(site, each.event, what=each.detail, level="error")
 
-    mend_rows(rows, note=note)
+    repair_rows(rows, note=note)
     assert [each.event for each in told] == ["sample-lost"]
     assert rows.execute("SELECT count(*) FROM lba_range").fetchone()[0] == 0
     assert all(each.damaged for each in gather_evidence(rows, 1))
@@ -214,10 +214,10 @@ def test_what_can_no_longer_be_read_keeps_the_verdict_back(rows: sqlite3.Connect
 def test_the_next_start_takes_it_out_of_use_and_tells_it_once(
     rows: sqlite3.Connection, table: str
 ) -> None:
-    told: list[Mended] = []
+    told: list[Repair] = []
     key = _damage(rows, table, SEALED[table].columns[-1])
-    mend_rows(rows, note=told.extend)
-    mend_rows(rows, note=told.extend)
+    repair_rows(rows, note=told.extend)
+    repair_rows(rows, note=told.extend)
     (mended,) = told
     assert (mended.event, mended.campaign_id) == ("sample-damaged", 1)
     (found,) = find_damaged(rows)
@@ -229,7 +229,7 @@ def test_the_page_builds_on_none_that_is_out_of_use(rows: sqlite3.Connection) ->
     before = len(select_samples(rows, 1)), select_tickets(rows, 2)[0].bytes
     for table in ("surface_slice", "ticket", "result"):
         _damage(rows, table, SEALED[table].columns[-1])
-    mend_rows(rows, note=lambda _: None)
+    repair_rows(rows, note=lambda _: None)
     after = len(select_samples(rows, 1)), select_tickets(rows, 2)[0].bytes
     assert after == (before[0] - 1, before[1] - 4096)
     assert not select_figures(rows, 1)[0].valid

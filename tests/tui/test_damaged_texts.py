@@ -24,7 +24,7 @@ from appliance.report.pages import render_page, render_verdicts
 from appliance.report.views import make_report
 from appliance.store.connect import open_database
 from appliance.store.maintenance.merge import merge_database
-from appliance.store.maintenance.repair import Mended, mend_rows
+from appliance.store.maintenance.repair import Repair, repair_rows
 from appliance.store.read import campaign as reading
 from appliance.store.tables.boots import select_cycles
 from appliance.store.tables.campaigns import select_campaign, select_campaign_drives
@@ -82,9 +82,9 @@ def test_a_text_that_is_another_one_is_no_bug(
         with closing(open_database(path)) as connection:
             _spoil(connection, table, column, data)
         _read_all(path)
-        mended: list[Mended] = []
+        mended: list[Repair] = []
         with closing(open_database(path)) as connection, suppress(KaltstartError):
-            mend_rows(connection, note=mended.extend)
+            repair_rows(connection, note=mended.extend)
         if mended:
             _read_all(path)
     finally:

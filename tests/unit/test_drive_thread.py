@@ -10,7 +10,7 @@ from queue import SimpleQueue
 import pytest
 
 from appliance import drive_thread
-from appliance.drive_thread import HURRIED_S, SHOWN_S, DriveSilentError, LeftBehindError, Silence
+from appliance.drive_thread import HURRIED_S, SHOWN_S, AbandonedError, DriveSilentError, Silence
 from tests.unit.drive_calls import StuckDrive
 
 
@@ -331,7 +331,7 @@ def test_a_thread_that_was_left_behind_stores_nothing(drive: StuckDrive) -> None
     drive.is_free.set()
     _await_end(drive.silences[0])
     assert stored == []
-    assert raised == [LeftBehindError]
+    assert raised == [AbandonedError]
 
 
 def test_what_went_wrong_first_is_what_counts(drive: StuckDrive) -> None:

@@ -57,7 +57,7 @@ _TYPES = {"INTEGER": int, "REAL": float, "TEXT": str}
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class Repair:
     """A row that was damaged, and what became of it."""
 
     event: Literal[
@@ -142,7 +142,7 @@ _STATES = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Spoilt:
+class _DamagedRow:
     """A row with a checksum that is not what was stored."""
 
     row: Damaged
@@ -150,24 +150,24 @@ class _Spoilt:
     """Whether it can stay, out of use: each of its values is there, and of its column's type."""
 
 
-def mend_rows(
-    connection: sqlite3.Connection, *, note: Callable[[tuple[Mended, ...]], None]
+def repair_rows(
+    connection: sqlite3.Connection, *, note: Callable[[tuple[Repair, ...]], None]
 ) -> None:
     """Look for damage, and mend what can be; `note` stores what was done, in one transaction.
 
     Raises StickError where more than rows is damaged, and sqlite3.Error.
     """
     if _check(connection) or _find_misplaced(connection):
-        _mend_damaged(connection, note)
+        _repair_damaged(connection, note)
     written, right = read_header(connection), find_header(connection)
     if written != right:
         with transaction(connection):
             write_header(connection, right)
-            note((Mended("header-restored", _HEADER_DAMAGED, None),))
+            note((Repair("header-restored", _HEADER_DAMAGED, None),))
 
 
-def _mend_damaged(
-    connection: sqlite3.Connection, note: Callable[[tuple[Mended, ...]], None]
+def _repair_damaged(
+    connection: sqlite3.Connection, note: Callable[[tuple[Repair, ...]], None]
 ) -> None:
     with _telling_damage(), _with_easy_deletion(connection), opened_copies(connection) as copies:
         for _ in range(_ROUNDS):
@@ -177,27 +177,27 @@ def _mend_damaged(
             if not all(_OF_ROWS.fullmatch(problem) for problem in problems):
                 raise _damaged(problems[0])
             # Before the transaction: what met such a row in one may not delete it there.
-            spoilt = _find_first(_find_spoilt(connection))
+            damaged_rows = _find_first(_find_damaged_rows(connection))
             with transaction(connection):
-                mended = [_mend_row(connection, copies, row) for row in spoilt]
-                mended += _mend_states(connection)
-                note(tuple(mended))
-            if not mended:
+                repairs = [_repair_row(connection, copies, row) for row in damaged_rows]
+                repairs += _repair_states(connection)
+                note(tuple(repairs))
+            if not repairs:
                 raise _damaged(problems[0])
         else:
             raise _damaged("more of its rows than can be mended")
         for _ in range(_ROUNDS):
             with transaction(connection):
                 misplaced = _find_first(_find_misplaced(connection))
-                note(tuple(_mend_row(connection, copies, row) for row in misplaced))
+                note(tuple(_repair_row(connection, copies, row) for row in misplaced))
 
 
-def _find_first(spoilt: list[_Spoilt]) -> list[_Spoilt]:
+def _find_first(damaged_rows: list[_DamagedRow]) -> list[_DamagedRow]:
     """What others depend on, if there is any: with it put back, they may agree again."""
-    return [each for each in spoilt if SEALED[each.row.table].progress] or spoilt
+    return [each for each in damaged_rows if SEALED[each.row.table].progress] or damaged_rows
 
 
-def _find_misplaced(connection: sqlite3.Connection) -> list[_Spoilt]:
+def _find_misplaced(connection: sqlite3.Connection) -> list[_DamagedRow]:
     """What SQLite itself has nothing against: checksums that disagree, samples of no boot or step.
 
     And boots that are done and have no sample: the number of one is that of its boot.
@@ -210,8 +210,12 @@ def _find_misplaced(connection: sqlite3.Connection) -> list[_Spoilt]:
     }
     missing = [Damaged("boot_sample", *row) for row in connection.execute(_DONE_WITHOUT).fetchall()]
     return [
-        *(_Spoilt(row, is_readable=True) for row in find_damaged(connection) if not row.is_known),
-        *(_Spoilt(row, is_readable=False) for row in (*orphans.values(), *missing)),
+        *(
+            _DamagedRow(row, is_readable=True)
+            for row in find_damaged(connection)
+            if not row.is_known
+        ),
+        *(_DamagedRow(row, is_readable=False) for row in (*orphans.values(), *missing)),
     ]
 
 
@@ -250,9 +254,9 @@ def _damaged(problem: str) -> StickError:
     return StickError(f"the database is damaged: {problem}", hint=RESTORE_HINT)
 
 
-def _find_spoilt(connection: sqlite3.Connection) -> list[_Spoilt]:
+def _find_damaged_rows(connection: sqlite3.Connection) -> list[_DamagedRow]:
     """All rows of the tables with checksums that are not what was stored."""
-    spoilt = []
+    damaged_rows = []
     for table in SEALED:
         types = {
             column["name"]: (_TYPES[column["type"]], bool(column["notnull"]))
@@ -267,8 +271,8 @@ def _find_spoilt(connection: sqlite3.Connection) -> list[_Spoilt]:
             )
             if row is None or not is_readable or not _is_sound(connection, table, key, row):
                 damaged = _name(connection, table, key)
-                spoilt.append(_Spoilt(damaged, is_readable))
-    return spoilt
+                damaged_rows.append(_DamagedRow(damaged, is_readable))
+    return damaged_rows
 
 
 def _read_row(connection: sqlite3.Connection, table: str, key: int) -> sqlite3.Row | None:
@@ -312,12 +316,12 @@ def _name(connection: sqlite3.Connection, table: str, key: int) -> Damaged:
     return Damaged(table, key, campaign_id, what or f"row {key} of {table}")
 
 
-def _mend_row(
-    connection: sqlite3.Connection, copies: list[sqlite3.Connection], spoilt: _Spoilt
-) -> Mended:
-    table, key = spoilt.row.table, spoilt.row.key
+def _repair_row(
+    connection: sqlite3.Connection, copies: list[sqlite3.Connection], damaged_row: _DamagedRow
+) -> Repair:
+    table, key = damaged_row.row.table, damaged_row.row.key
     if SEALED[table].progress:
-        return _mend_part(connection, copies, spoilt)
+        return _repair_part(connection, copies, damaged_row)
     # A copy may have a row as it was before its last change.
     for copy in copies if SEALED[table].is_final else ():
         row = _read_row(copy, table, key)
@@ -325,26 +329,26 @@ def _mend_row(
             _put(connection, table, key, row)
             named = _name(connection, table, key)
             return _tell_restored(named)
-    said = f"{spoilt.row.what}: {DAMAGED}"
-    if spoilt.is_readable:
+    said = f"{damaged_row.row.what}: {DAMAGED}"
+    if damaged_row.is_readable:
         try:
-            discard_damaged(connection, (spoilt.row,))
+            discard_damaged(connection, (damaged_row.row,))
         except sqlite3.IntegrityError:
             pass  # it passes for another row now
         else:
-            return Mended("sample-damaged", said, spoilt.row.campaign_id)
+            return Repair("sample-damaged", said, damaged_row.row.campaign_id)
     _remove(connection, table, key)
-    return Mended("sample-lost", said, spoilt.row.campaign_id)
+    return Repair("sample-lost", said, damaged_row.row.campaign_id)
 
 
-def _mend_part(
-    connection: sqlite3.Connection, copies: list[sqlite3.Connection], spoilt: _Spoilt
-) -> Mended:
+def _repair_part(
+    connection: sqlite3.Connection, copies: list[sqlite3.Connection], damaged_row: _DamagedRow
+) -> Repair:
     """A row of which a part changes as the campaign goes on: that part stays as it is here.
 
     Raises StickError where it cannot be put back, and SQLite itself has something against it.
     """
-    table, key = spoilt.row.table, spoilt.row.key
+    table, key = damaged_row.row.table, damaged_row.row.key
     columns = SEALED[table].columns
     here = _read_row(connection, table, key)
     for copy in copies:
@@ -363,15 +367,17 @@ def _mend_part(
     problems = _check(connection, f"({table})")
     if problems:
         raise _damaged(problems[0])
-    discard_damaged(connection, (spoilt.row,))
-    return Mended("sample-damaged", f"{spoilt.row.what}: {DAMAGED}", spoilt.row.campaign_id)
+    discard_damaged(connection, (damaged_row.row,))
+    return Repair(
+        "sample-damaged", f"{damaged_row.row.what}: {DAMAGED}", damaged_row.row.campaign_id
+    )
 
 
-def _tell_restored(row: Damaged) -> Mended:
+def _tell_restored(row: Damaged) -> Repair:
     told = Phrase(
         N_("{row}: damaged on the stick, and put back from a copy of the database"), row=row.what
     )
-    return Mended("sample-restored", told, row.campaign_id)
+    return Repair("sample-restored", told, row.campaign_id)
 
 
 def _put(connection: sqlite3.Connection, table: str, key: int, row: sqlite3.Row) -> None:
@@ -391,7 +397,7 @@ def _remove(connection: sqlite3.Connection, table: str, key: int) -> None:
         )
 
 
-def _mend_states(connection: sqlite3.Connection) -> Iterator[Mended]:
+def _repair_states(connection: sqlite3.Connection) -> Iterator[Repair]:
     for each in _STATES:
         rows = connection.execute(
             f"UPDATE {each.table} SET {each.column} = {each.instead}{each.more}"
@@ -401,4 +407,4 @@ def _mend_states(connection: sqlite3.Connection) -> Iterator[Mended]:
             each.words,
         ).fetchall()
         for what, campaign_id in rows:
-            yield Mended("state-damaged", what, campaign_id)
+            yield Repair("state-damaged", what, campaign_id)

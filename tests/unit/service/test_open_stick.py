@@ -64,7 +64,7 @@ class Opened:
             raise self.trouble
         return self.repaired
 
-    def mend_fat(self, path: str) -> tuple[str, ...]:
+    def repair_fat(self, path: str) -> tuple[str, ...]:
         """Check KALTSTART."""
         self.log.append(f"fsck.vfat {path}")
         return self.mended
@@ -83,7 +83,7 @@ def stick(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open
     monkeypatch.setattr(opening, "_locks", opened.locks)
     monkeypatch.setattr(opening, "mount_data", opened.mount_data)
     monkeypatch.setattr(opening, "mount_fat", lambda _: opened.log.append("KALTSTART"))
-    monkeypatch.setattr(fat, "mend_fat", opened.mend_fat)
+    monkeypatch.setattr(fat, "repair_fat", opened.repair_fat)
     monkeypatch.setattr(opening, "FAT", tmp_path / "fat")
     monkeypatch.setattr(opening, "DATABASE", opened.path)
     monkeypatch.setattr(opening, "RAW", tmp_path / "raw")
@@ -249,7 +249,7 @@ def test_whatever_sqlite_has_against_it_is_told_to_people(
     def wait() -> NoReturn:
         raise EndError
 
-    monkeypatch.setattr(opening, "mend_rows", _fail)
+    monkeypatch.setattr(opening, "repair_rows", _fail)
     stick.world.during["sleep"] = wait
     monkeypatch.setattr(drive_guard, "find_root_disks", frozenset)
     with pytest.raises(EndError):

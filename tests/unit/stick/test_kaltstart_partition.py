@@ -9,7 +9,7 @@ import pytest
 from appliance.errors import StepFailedError
 from appliance.run import Finished
 from appliance.stick import fat as module
-from appliance.stick.fat import has_old_documents, lacks_seed, mend_fat, restore_seed
+from appliance.stick.fat import has_old_documents, lacks_seed, repair_fat, restore_seed
 
 
 class Tools:
@@ -68,7 +68,7 @@ def test_it_is_repaired_and_made_again_only_where_there_is_nothing(
 ) -> None:
     tools = Tools(kind, codes)
     monkeypatch.setattr(module, "run", tools)
-    notes = mend_fat(str(partition))
+    notes = repair_fat(str(partition))
     assert [command[0] for command in tools.commands] == asked
     assert all(command[-1] == str(partition) for command in tools.commands)
     assert len(notes) == bool(said)
@@ -84,7 +84,7 @@ def test_a_lost_boot_sector_comes_back_from_its_copy(
         file.write(sector)
     tools = Tools("", {})
     monkeypatch.setattr(module, "run", tools)
-    (note,) = mend_fat(str(partition))
+    (note,) = repair_fat(str(partition))
     assert "put back" in note
     assert [command[0] for command in tools.commands] == ["blkid", "fsck.vfat"]
     assert partition.read_bytes()[:512] == sector
@@ -95,7 +95,7 @@ def test_what_cannot_be_read_is_not_made_again(
 ) -> None:
     tools = Tools("", {})
     monkeypatch.setattr(module, "run", tools)
-    (note,) = mend_fat(str(tmp_path / "gone"))
+    (note,) = repair_fat(str(tmp_path / "gone"))
     assert "cannot be read" in note
     assert [command[0] for command in tools.commands] == ["blkid"]
 
@@ -106,7 +106,7 @@ def test_what_blkid_cannot_tell_is_left_alone(monkeypatch: pytest.MonkeyPatch) -
         return Finished(tuple(command), 8, "", "ambivalent result")
 
     monkeypatch.setattr(module, "run", run)
-    assert mend_fat("/dev/sdc1")
+    assert repair_fat("/dev/sdc1")
 
 
 def test_what_is_missing_is_put_back_and_nothing_else_touched(

@@ -14,7 +14,7 @@ from appliance.errors import StickError
 from appliance.store.checksums import DAMAGED, find_damaged
 from appliance.store.connect import open_database
 from appliance.store.maintenance.copies import check_whole, find_copies, make_copy
-from appliance.store.maintenance.repair import Mended, mend_rows
+from appliance.store.maintenance.repair import Repair, repair_rows
 from appliance.store.read.campaign import select_campaign
 from tests.databases import seal, spoil_page
 from tests.report.database import make_database
@@ -99,11 +99,11 @@ def _header_of(path: Path) -> bytes:
     return bytes(header)
 
 
-def _mend(path: Path) -> list[Mended]:
+def _mend(path: Path) -> list[Repair]:
     """As a start does; the database is whole behind it."""
-    told: list[Mended] = []
+    told: list[Repair] = []
     with closing(open_database(path)) as connection:
-        mend_rows(connection, note=told.extend)
+        repair_rows(connection, note=told.extend)
         check_whole(connection)
         assert all(row.is_known for row in find_damaged(connection))
         assert connection.execute("PRAGMA foreign_keys").fetchone()[0] == 1
@@ -333,12 +333,12 @@ def test_what_nothing_can_stand_in_for_is_left_to_a_person(path: Path) -> None:
         connection.execute("PRAGMA ignore_check_constraints = ON")
         connection.execute("UPDATE campaign_drive SET released = 3")
     before = path.read_bytes()
-    told: list[Mended] = []
+    told: list[Repair] = []
     with closing(open_database(path)) as connection:
         with pytest.raises(
             StickError, match="CHECK constraint failed in campaign_drive"
         ) as trouble:
-            mend_rows(connection, note=told.extend)
+            repair_rows(connection, note=told.extend)
         assert "kaltstart restore" in trouble.value.hint
     assert path.read_bytes() == before
 
@@ -456,7 +456,7 @@ def test_of_a_damaged_page_nothing_is_changed(path: Path) -> None:
     spoil_page(path)
     before = path.read_bytes()
     with closing(open_database(path)) as connection, pytest.raises(StickError, match="damaged"):
-        mend_rows(connection, note=lambda _: pytest.fail("nothing is mended"))
+        repair_rows(connection, note=lambda _: pytest.fail("nothing is mended"))
     assert path.read_bytes() == before
 
 
