@@ -30,8 +30,9 @@ type _Drives = Mapping[int, Reading[PlannedDrive]]
 
 MAX_REPLAYED_BYTES = 2 << 30
 """Each read's time is stored: some 50,000 in each boot."""
-LEAST_COOLED_BYTES = 4 << 20
-"""The built-in list of a smaller boot has too few reads for two probes, on most drives."""
+LEAST_COOLED_BYTES = 2 << 20
+"""The built-in list of a smaller boot has too few reads for two probes on all but the smallest
+drives, and there by chance. Of a larger one `plan_cooling` knows."""
 
 
 def find_contradictions(shape: Shape) -> list[Problem]:

@@ -147,6 +147,7 @@ def test_the_interface_ends_with_its_terminal(
         (b"\x1b[A", ["up"]),
         ("ä".encode(), ["ä"]),
         (b"\xfe\x80", ["\ufffd", "\ufffd"]),  # of another speed
+        ("ä".encode("latin-1"), ["\ufffd"]),  # in UTF-8 the beginning of a letter
     ],
 )
 def test_any_byte_is_a_key(

@@ -38,16 +38,16 @@ class Keyboard(LinuxDriver):
         decode = getincrementaldecoder("utf-8")("replace").decode
         while not self.exit_event.is_set():
             ready, _, _ = select.select([self.fileno], [], [], _TICK_S)
-            if ready:
-                typed = self._read()
-                if not typed:
-                    # As the kernel ends the programs of a terminal that hangs up. Not as the app
-                    # ends: that would wait for what is still to be written there.
-                    signal.raise_signal(signal.SIGHUP)
-                    return
-                # Of half a letter comes nothing, which would be the parser's end.
-                for event in parser.feed(text) if (text := decode(typed)) else ():
-                    self.process_message(event)
+            typed = self._read() if ready else b""
+            if ready and not typed:
+                # As the kernel ends the programs of a terminal that hangs up. Not as the app
+                # ends: that would wait for what is still to be written there.
+                signal.raise_signal(signal.SIGHUP)
+                return
+            # Of half a letter comes nothing, which would be the parser's end; it is a key as well
+            # if its rest does not follow: with another encoding it may have been a whole one.
+            for event in parser.feed(text) if (text := decode(typed, not ready)) else ():
+                self.process_message(event)
             for event in parser.tick():
                 self.process_message(event)
 

@@ -101,10 +101,15 @@ def test_more_boots_than_can_be_probed_are_refused_with_their_number() -> None:
 
 
 @pytest.mark.parametrize("exponent", [30, 31, 33, 37, 41])
-def test_the_smallest_list_that_a_plan_may_cool_can_be_probed_on_each_drive(exponent: int) -> None:
+def test_the_smallest_list_that_a_plan_may_cool_is_about_the_smallest_one_to_probe(
+    exponent: int,
+) -> None:
     size = (1 << exponent) + 12345 * 512
-    few = make_list(drive_bytes=size, set_bytes=LEAST_COOLED_BYTES)
+    few = make_list(drive_bytes=size, set_bytes=LEAST_COOLED_BYTES + (256 << 10))
     assert plan_cooling(few, drive_bytes=size, seed="x", turn=9).rounds >= 1
+    fewer = make_list(drive_bytes=size, set_bytes=LEAST_COOLED_BYTES // 2)
+    with pytest.raises(TooSmallError, match="too few reads"):
+        plan_cooling(fewer, drive_bytes=size, seed="x", turn=9)
 
 
 def test_the_pieces_are_no_sequence_and_cover_their_areas() -> None:

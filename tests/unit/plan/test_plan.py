@@ -281,9 +281,9 @@ def test_describe_plan() -> None:
 
 def test_a_cooled_boot_has_reads_enough_to_probe() -> None:
     cooled = 'version = 1\n[[drive]]\nserial = "A"\n[boot]\nmode = "replay"\ncool = "evict"\n'
-    (told,) = problems_of(f'{cooled}boot_set = "3M"\n')
-    assert told.startswith('plan.toml line 7: boot.boot_set: must be at least "4M" with cool = ')
-    for rest in ('boot_set = "4M"\n', 'boot_set = "1M"\ntrace = "boot.csv"\n', ""):
+    (told,) = problems_of(f"{cooled}boot_set = {(2 << 20) - 1}\n")
+    assert told.startswith('plan.toml line 7: boot.boot_set: must be at least "2M" with cool = ')
+    for rest in ('boot_set = "2M"\n', 'boot_set = "1M"\ntrace = "boot.csv"\n', ""):
         assert parse_plan(cooled + rest).boot is not None
     assert parse_plan(cooled.replace("evict", "none") + 'boot_set = "1M"\n').boot is not None
 
