@@ -635,11 +635,13 @@ class StepRun:
         subjects = {self.step.drive_id}
         if self.step.drive_id is None or self.step.drive_id in members:
             subjects |= members  # the array's boots are stored as those of its backing drive
+        # One that failed may have read from the drive, too.
         boots = sum(
-            bool(each.attempts) and each.drive_id in subjects
+            each.attempts
             for each in select_cycles(connection, campaign_id)
+            if each.drive_id in subjects
         )
-        after = f"{boots} {'boot' if boots == 1 else 'boots'}"
+        after = f"{boots} boot {'attempt' if boots == 1 else 'attempts'}"
         if not earlier:
             return f"first step on it, after {after}" if boots else "first step on it"
         said = f"after {earlier} earlier {'step' if earlier == 1 else 'steps'}"

@@ -890,14 +890,17 @@ def test_figures_say_how_many_boots_and_steps_the_drive_had_served_before(
     """Its flash may hold what they have read."""
     with closing(open_database(machine.world.path)) as connection:
         connection.execute("DELETE FROM step")
-        connection.execute("UPDATE cycle SET state = 'done', attempts = 1 WHERE cycle < 3")
+        connection.execute("UPDATE cycle SET state = 'done', attempts = cycle WHERE cycle < 3")
     machine.plans = (lottery(), lottery())
     machine.add_steps(HDD)
     states: list[str] = []
     machine.during = {"one": lambda: states.append(machine.benches["sda"].drive_state)}
     machine.run()
     states.append(machine.benches["sda"].drive_state)
-    assert states == ["first step on it, after 2 boots", "after 1 earlier step and 2 boots"]
+    assert states == [
+        "first step on it, after 3 boot attempts",
+        "after 1 earlier step and 3 boot attempts",
+    ]
 
 
 def test_figures_of_a_drive_that_was_discarded_say_so(machine: Machine) -> None:
