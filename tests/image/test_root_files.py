@@ -62,7 +62,7 @@ def test_what_engine_and_interface_load_is_in_one_file_for_this_python() -> None
     places = marshal.loads(content[len(MAGIC_NUMBER) :])  # noqa: S302  # built here
     wanted = ("tui.app", "tui.run.page", "appliance.service.engine", "textual.app", "json")
     assert [name for name in wanted if name not in places] == []
-    source, is_package, begin, end = places["tui.app"]
+    source, is_package, begin, end, _ = places["tui.app"]
     assert (source, is_package) == ("/usr/lib/kaltstart/tui/app.py", False)
     # The same code as in the module's own file, behind its head of 16 bytes.
     own = "/usr/lib/kaltstart/tui/__pycache__/app.cpython-313.pyc"
