@@ -241,17 +241,10 @@ def test_a_signal_leaves_the_database_where_one_looks_for_it(
     """A terminal and `timeout` send it to the whole group, `kill` to the command alone."""
     _put_toolbox(desk.folder, _MORTAL_TOOLBOX % (sys.executable, _PATIENCE_S))
     plan = desk.write("x.toml", "the plan")
-    # A shell cannot trap what was ignored when it began, as SIGINT is in a job in the background.
-    heard = ["env", "--default-signal=INT,TERM"]
-    lab_words = [
-        desk.folder / "repository/ci/lab",
-        "--plan",
-        plan,
-        "--out",
-        desk.folder / "results",
-    ]
+    words: list[str | Path] = [desk.folder / "repository/ci/lab", "--plan", plan]
     with subprocess.Popen(
-        [*heard, *lab_words],
+        # A shell cannot trap what was ignored when it began, as SIGINT is in a background job.
+        ["env", "--default-signal=INT,TERM", *words, "--out", desk.folder / "results"],
         stdout=subprocess.PIPE,
         start_new_session=True,
     ) as lab:
