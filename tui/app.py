@@ -350,6 +350,9 @@ class KaltstartApp(App[None]):
         # No widget of a page takes keys but by bindings: they need not go through all of them.
         elif not (isinstance(self.screen, Page) and await self._check_bindings(event.key)):
             await super().on_event(event)
+        # While Textual collects changes it would draw nothing, and forget what was to be drawn.
+        if isinstance(self.screen, Page) and not self._batch_count:
+            self.screen.draw_changes()
         self._step_back_soon()
 
     def _step_back_soon(self) -> None:
@@ -390,7 +393,10 @@ class KaltstartApp(App[None]):
             super().refresh_css(animate=animate)
 
     def _go_to(self, name: str) -> None:
+        is_other = name != self.current_mode
         self.switch_mode(name)
+        if is_other and isinstance(self.screen, Page) and not self._batch_count:
+            self.screen.come_up()
         self.call_after_refresh(self._keep_page, name)
 
     def _keep_page(self, name: str, *, crash: str = "") -> None:

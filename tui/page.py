@@ -10,11 +10,13 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
 
 from tui import language
 from tui.charset import drawable, shorten
+from tui.compositor import PatchCompositor
 from tui.journal import tell_bug
 from tui.language import N_, _
 from tui.model.engine_words import say
@@ -111,6 +113,14 @@ class Page(Screen[None]):
     """It was brought up to date while a dialog covered it."""
     _shown: tuple[object, ...] = ()
     """What the page shows, and the place it has for it."""
+    _keys: tuple[tuple[str, str], ...] = ()
+    """Those in its last line."""
+    _is_up = False
+    """It was drawn already when the user turned to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._compositor = self._patches = PatchCompositor()
 
     @property
     def kaltstart(self) -> "KaltstartApp":
@@ -147,6 +157,12 @@ class Page(Screen[None]):
         """Catch up with what happened while another page was shown."""
         # Nothing changes the styles of a page that is not seen.
         event.refresh_styles = False
+        if self._is_up:
+            # What Textual does then, without drawing the page once more.
+            self._is_up = False
+            event.prevent_default()
+            self.stack_updates += 1
+            self._update_auto_focus()
         self._catch_up()
 
     def on_resize(self) -> None:
@@ -197,6 +213,34 @@ class Page(Screen[None]):
         if self.try_to_show(lambda: self.show(snapshot)):
             self._shown = self._list_shown()
 
+    def come_up(self) -> None:
+        """Draw it as the user turns to it. Textual would do so some messages later."""
+        if self.is_mounted:
+            self._catch_up()
+            self.refresh()
+            self._is_up = self.draw_changes()
+
+    def draw_changes(self) -> bool:
+        """Draw what a key has just changed. False: Textual does so, as the layout changes as well.
+
+        Each widget would tell its page by messages, which would draw when its timer is due.
+        """
+        if self._needs_layout:
+            return False
+        self._patches.collect_changes()
+        self._compositor_refresh()
+        return True
+
+    @property
+    def _needs_layout(self) -> bool:
+        return self._layout_required or self._scroll_required or self._patches.needs_layout
+
+    @override
+    def _screen_resized(self, size: Size) -> None:
+        """Textual lays out each page that a user turns to, also where nothing has changed."""
+        if self._needs_layout or size != self._patches.size:
+            super()._screen_resized(size)
+
     def draw_all(self) -> None:
         """Draw the whole page with the next frame.
 
@@ -234,7 +278,9 @@ class Page(Screen[None]):
             keys.append(("p", _("power")))
         if snapshot.countdown is not None:
             keys = [(_("ANY KEY"), _("stops the countdown"))]
-        self.query_one("#keys", Line).show(paint_keys(keys, "  "))
+        if self._keys != (shown := tuple(keys)):
+            self._keys = shown
+            self.query_one("#keys", Line).show(paint_keys(keys, "  "))
 
     def _list_tabs(self) -> Text:
         tabs = [

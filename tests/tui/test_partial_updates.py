@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is written to the terminal piece by piece amounts to the page as it would be drawn whole.
+
+The terminal here knows what Textual sends: a place, a style, characters.
+"""
+
+import random
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from textual._compositor import CompositorUpdate, LayoutUpdate
+from textual.app import App
+from textual.pilot import Pilot
+from textual.screen import Screen
+
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD
+from tests.tui.steps import drawn, page, press, settle
+from tui.app import KaltstartApp
+from tui.widgets.line import Line
+
+_PIECE = re.compile(r"\x1b\[(\d+);(\d+)H|\x1b\[([\d;]*)m|\x1b\[[\d;?]*[A-Za-z]|(\n)|([^\x1b\n])")
+_SIZES = ((80, 24), (120, 40), (160, 50))
+_DRIVES = (
+    SSHD,
+    replace(HDD, path="/dev/sdb", serial="WD-OTHER"),
+    NO_SERIAL,
+    EVIL,
+    *(replace(HDD, path=f"/dev/sd{i}", serial=f"WD-{i}") for i in "defghijk"),
+)
+_PAGES = "12345"
+_KEYS = (*_PAGES, *["down", "up"] * 4, "pagedown", "home", "end", "d", "u", "f1", "question_mark")
+
+type _Cells = dict[tuple[int, int], tuple[str, str]]
+
+
+class _Terminal:
+    """Cells by line and column, each with its character and style."""
+
+    def __init__(self) -> None:
+        self.cells: _Cells = {}
+
+    def take(self, app: App[Any], update: CompositorUpdate) -> None:
+        y = x = 0
+        style = ""
+        for match in _PIECE.finditer(update.render_segments(app.console)):
+            line, column, codes, newline, character = match.groups()
+            if line:
+                y, x = int(line) - 1, int(column) - 1
+            elif codes is not None:
+                style = "" if codes in {"", "0"} else codes
+            elif newline:
+                y, x = y + 1, 0
+            elif character:
+                self.cells[y, x] = character, style
+                x += 1
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> tuple[_Terminal, list[CompositorUpdate]]:
+    """The terminal, and the updates it was sent."""
+    terminal, updates = _Terminal(), list[CompositorUpdate]()
+    display = KaltstartApp._display
+
+    def note(app: KaltstartApp, screen: Screen[object], update: object) -> None:
+        if isinstance(update, CompositorUpdate) and not app._batch_count:
+            updates.append(update)
+            terminal.take(app, update)
+        display(app, screen, update)  # type: ignore[arg-type]  # handed on as it came
+
+    monkeypatch.setattr(KaltstartApp, "_display", note)
+    return terminal, updates
+
+
+def _draw_whole(app: App[Any]) -> _Cells:
+    terminal, screen = _Terminal(), app.screen
+    screen._compositor._dirty_regions.add(screen._compositor.size.region)
+    update = screen._compositor.render_update(screen_stack=app._background_screens)
+    assert isinstance(update, LayoutUpdate)
+    terminal.take(app, update)
+    return terminal.cells
+
+
+def _compare(pilot: Pilot[Any], terminal: _Terminal, pressed: list[str]) -> None:
+    whole = _draw_whole(pilot.app)
+    differ = sorted(place for place in whole if terminal.cells.get(place) != whole[place])
+    old = [(place, terminal.cells.get(place), whole[place]) for place in differ[:5]]
+    assert not differ, f"after {pressed}: {old}\n{drawn(pilot)}"
+
+
+@pytest.mark.parametrize("size", _SIZES, ids=str)
+async def test_pieces_amount_to_the_whole_page(
+    engine: FakeEngine,
+    written: tuple[_Terminal, list[CompositorUpdate]],
+    size: tuple[int, int],
+) -> None:
+    terminal, updates = written
+    engine.show_drives(*_DRIVES)
+    engine.show_machine()
+    chance = random.Random(f"{size}")
+    async with KaltstartApp(engine.port()).run_test(size=size) as pilot:
+        await settle(pilot)
+        _compare(pilot, terminal, [])
+        pressed = [*_PAGES, "down", "1"]
+        for key in pressed:
+            await press(pilot, key)
+        for _ in range(40):
+            keys = chance.choices(_KEYS, k=chance.randint(1, 3))
+            pressed += keys
+            await press(pilot, *keys)
+            if pilot.app.screen is not page(pilot):
+                _compare(pilot, terminal, pressed)
+                pressed.append("escape")
+                await press(pilot, "escape")
+            _compare(pilot, terminal, pressed)
+    assert not all(isinstance(update, LayoutUpdate) for update in updates)
+
+
+async def test_a_page_turned_to_again_is_written_once_and_as_it_is_now(
+    engine: FakeEngine, written: tuple[_Terminal, list[CompositorUpdate]]
+) -> None:
+    terminal, updates = written
+    engine.show_drives(*_DRIVES[:2])
+    async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, *"5151")
+        engine.show_drives(*_DRIVES)
+        await press(pilot, "5")
+        await settle(pilot)
+        updates.clear()
+        await press(pilot, "1")
+        _compare(pilot, terminal, ["1"])
+        assert "WD-k" in drawn(pilot)
+        updates.clear()
+        await press(pilot, "5")
+        await press(pilot, "1")
+        assert [type(update) for update in updates] == [LayoutUpdate, LayoutUpdate]
+
+
+async def test_its_own_key_has_nothing_drawn_and_no_dialog_stays(
+    engine: FakeEngine, written: tuple[_Terminal, list[CompositorUpdate]]
+) -> None:
+    terminal, updates = written
+    engine.show_drives(*_DRIVES)
+    async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        updates.clear()
+        await press(pilot, "1")
+        assert not updates
+        for key in ("d", "escape"):
+            await press(pilot, key)
+        _compare(pilot, terminal, ["1", "d", "escape"])
+
+
+async def test_a_line_that_needs_more_room_has_it_when_it_is_drawn(
+    engine: FakeEngine, written: tuple[_Terminal, list[CompositorUpdate]]
+) -> None:
+    terminal, updates = written
+    engine.show_drives(*_DRIVES)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        updates.clear()
+        page(pilot).query_one("#next", Line).show("one\ntwo\nthree")
+        assert not page(pilot).draw_changes()
+        assert not updates
+        await pilot.pause()
+        await pilot.pause()
+        assert "two" in drawn(pilot)
+        _compare(pilot, terminal, [])

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What has changed on a page, asked only of the widgets that are seen there.
+
+Textual draws each widget that overlaps the smallest rectangle around all changes, which on a page
+with a list and details beside it are nearly all, and each of them whole.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import override
+
+from textual._compositor import ChopsUpdate, Compositor
+from textual.geometry import Region
+from textual.strip import Strip
+
+
+class PatchCompositor(Compositor):
+    """Textual's own but for partial updates."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._patches: Sequence[Region] = ()
+        """The regions of the update that is being made, in cells of the screen."""
+
+    @property
+    def needs_layout(self) -> bool:
+        """Whether a widget has asked for another place, which Textual gives it a little later."""
+        # Textual tells nobody before the widget's own queue of messages is empty.
+        return any(widget._layout_required for widget in self.widgets)  # noqa: SLF001
+
+    def collect_changes(self) -> None:
+        """Take in what widgets have to redraw, without waiting for their messages."""
+        self.update_widgets(set(self.visible_widgets))
+
+    @override
+    def render_partial_update(self) -> ChopsUpdate | None:
+        self._patches = list(self._dirty_regions)
+        try:
+            return super().render_partial_update()
+        finally:
+            self._patches = ()
+
+    @override
+    def _get_renders(
+        self, crop: Region | None = None
+    ) -> Iterable[tuple[Region, Region, list[Strip]]]:
+        if not self._patches:
+            yield from super()._get_renders(crop)
+            return
+        left = self._patches
+        # From the front to the back: where several have drawn a cell, the first one counts.
+        for widget, (region, clip) in self.visible_widgets.items():
+            seen = region.intersection(clip)
+            here = [patch for patch in left if patch.overlaps(seen)]
+            if here:
+                lines = Region.from_union(here).intersection(seen)
+                band = Region(seen.x, lines.y, seen.width, lines.height)
+                yield band, band, widget.render_lines(band.translate(-region.offset))
+                left = [patch for patch in left if not seen.contains_region(patch)]
