@@ -80,6 +80,8 @@ class DrivesPage(Page):
         super().__init__()
         self._listed: tuple[DriveRow, ...] = ()
         self._cells = Cells((), (), 1)
+        self._details: dict[int, Text] = {}
+        """By row: what the page says of the drives that the cursor was on, as all is now."""
         self._table_lines = 0
         self._unlisted_lines = 0
         self._inspecting = False
@@ -119,6 +121,9 @@ class DrivesPage(Page):
         self._show_unlisted(snapshot)
         self._fill(snapshot)
         self._show_next(snapshot)
+        entitle(self.query_one("#about"), _("Details"))
+        self.query_one("#dismantle", Choice).relabel(_("Dismantle the array"))
+        self._details.clear()
         self._show_details()
         self._news.set()
 
@@ -360,15 +365,21 @@ class DrivesPage(Page):
         return self._listed[row] if 0 <= row < len(self._listed) else None
 
     def _show_details(self) -> None:
-        drive, snapshot = self._selected(), self.kaltstart.snapshot
-        details, button = self.query_one("#details", Line), self.query_one("#dismantle", Choice)
-        button.relabel(_("Dismantle the array"))
-        button.display = self._may_dismantle(snapshot)
-        entitle(self.query_one("#about"), _("Details"))
+        drive = self._selected()
+        self.query_one("#dismantle", Choice).display = self._may_dismantle(self.kaltstart.snapshot)
+        details = self.query_one("#details", Line)
         if drive is None:
+            snapshot = self.kaltstart.snapshot
             is_none = not (snapshot.looking or snapshot.drives or snapshot.unlisted)
             details.show(_("No drive was found.") if is_none else "")
             return
+        row = self.query_one(Table).cursor_row
+        if row not in self._details:
+            self._details[row] = self._draw_details(drive)
+        details.show(self._details[row])
+
+    def _draw_details(self, drive: DriveRow) -> Text:
+        snapshot, has_button = self.kaltstart.snapshot, self.query_one("#dismantle").display
         size, height = self.app.size, self.query_one("#body").size.height
         width, history = size.width - _FRAME, list[str]()
         if size.width >= _WIDE:
@@ -378,12 +389,12 @@ class DrivesPage(Page):
         else:
             height -= self._table_lines + self._unlisted_lines
             height -= len(self.query_one("#next", Line).text.splitlines())
-        width, height = max(30, width), max(_DETAIL_LINES, height - 2 - button.display)
+        width, height = max(30, width), max(_DETAIL_LINES, height - 2 - has_button)
         lines = describe_drive(drive, table_columns=width) + history
         text = fit_lines(lines, width, height)
         if text is None:
             text = shorten_lines(describe_drive(drive) + history, width, height)
-        details.show(paint(text, has_names=True))
+        return paint(text, has_names=True)
 
 
 _INSPECT = N_("inspect all drives: reads only, writes nothing")

@@ -24,6 +24,8 @@ class Table(DataTable[Text]):
         self._drawn_as: tuple[object, ...] = ()
         self._drawn: dict[tuple[int, bool], Strip] = {}
         """Lines by their place, and whether the cursor is on them."""
+        self._framed: dict[tuple[int, int, int, bool], Strip] = {}
+        """Lines with the frame beside them, by line, left end and width of what is asked for."""
         self._cursor_lines = range(0)
 
     def on_resize(self) -> None:
@@ -46,19 +48,42 @@ class Table(DataTable[Text]):
         cursor = self._get_row_region(self.cursor_row)
         self._cursor_lines = range(cursor.y, cursor.bottom)
         style, state = self.rich_style, self.get_pseudo_class_state()
-        drawn_as = (style, state, self.show_cursor, self.size, self.scroll_x, self._update_count)
+        place = self.scroll_x, round(self.scroll_y), self.size
+        drawn_as = (style, state, self.show_cursor, *place, self._update_count)
         if drawn_as != self._drawn_as:
             self._drawn_as = drawn_as
             self._drawn.clear()
-        return super().render_lines(crop)
+            self._framed.clear()
+        return [self._render_framed(y, crop) for y in crop.line_range]
+
+    def _render_framed(self, y: int, crop: Region) -> Strip:
+        place = self._find_place(y - self.gutter.top)
+        key = y, crop.x, crop.width, place in self._cursor_lines
+        if key not in self._framed:
+            line = Region(crop.x, y, crop.width, 1)
+            # Textual's own cache does not know that the cursor has moved on or off.
+            self._styles_cache.set_dirty(line)
+            self._framed[key] = super().render_lines(line)[0]
+        return self._framed[key]
+
+    @override
+    def _set_dirty(self, *regions: Region) -> None:
+        """Lines differ by the cursor alone, unless all of the table is to be drawn."""
+        if not regions:
+            self._framed.clear()
+        super()._set_dirty(*regions)
 
     @override
     def render_line(self, y: int) -> Strip:
-        place = y if y < self.header_height * self.show_header else y + round(self.scroll_y)
+        place = self._find_place(y)
         key = place, place in self._cursor_lines
         if key not in self._drawn:
             self._drawn[key] = super().render_line(y)
         return self._drawn[key]
+
+    def _find_place(self, y: int) -> int:
+        """Of a line of its content in all of the table."""
+        return y if y < self.header_height * self.show_header else y + round(self.scroll_y)
 
     @override
     def action_scroll_home(self) -> None:
