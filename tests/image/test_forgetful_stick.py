@@ -93,7 +93,7 @@ def test_a_plan_starts_automatically_once_on_a_stick_that_forgets_all(out: Path)
         for number in (2, 3):
             with Machine(setup, drives=bay.attached(power_on=number)) as machine:
                 refused = machine.wait_event("refused", timeout_s=PATIENCE_S)
-                assert f"drive {_SERIAL} carries what a campaign left" in refused.fields["reason"]
+                assert f"drive {_SERIAL} carries data of a campaign" in refused.fields["reason"]
 
 
 @pytest.mark.long
