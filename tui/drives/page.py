@@ -81,7 +81,7 @@ class DrivesPage(Page):
         self._listed: tuple[DriveRow, ...] = ()
         self._cells = Cells((), (), 1)
         self._details: dict[int, Text] = {}
-        """By row: what the page says of the drives that the cursor was on, as all is now."""
+        """By row: what the page says of a drive; of those that the cursor was or may soon be on."""
         self._table_lines = 0
         self._unlisted_lines = 0
         self._inspecting = False
@@ -113,7 +113,9 @@ class DrivesPage(Page):
             keys.append((_("Enter") if _has_no_work(snapshot) else "i", _("inspect all")))
         if snapshot.unlisted or not all(drive.has_capacity for drive in snapshot.drives):
             keys.append(("u", _("not listed")))
-        return [*keys, ("t", _("dismantle"))] if self._may_dismantle(snapshot) else keys
+        return (
+            [*keys, ("t", _("dismantle"))] if _may_dismantle(snapshot, self._selected()) else keys
+        )
 
     @override
     def show(self, snapshot: Snapshot) -> None:
@@ -149,6 +151,20 @@ class DrivesPage(Page):
         self._is_moving = self._is_moving or not self._is_filling
         self.try_to_show(self._show_details)
         self.show_keys()
+        if not self._is_filling:
+            self.call_after_refresh(self._look_ahead)
+
+    def _look_ahead(self) -> None:
+        """Prepare what the next key most likely leads to; its effect is drawn sooner then."""
+        if self.is_current:
+            row = self.query_one(Table).cursor_row
+            self.try_to_show(lambda: self._prepare(row + 1, row - 1))
+
+    def _prepare(self, *rows: int) -> None:
+        details = self.query_one("#details", Line)
+        for row in rows:
+            if 0 <= row < len(self._listed) and row not in self._details:
+                details.prepare(self._find_details(row))
 
     def on_data_table_row_selected(self) -> None:
         """Enter: where no work waits on the stick what most people want first, else the details."""
@@ -273,7 +289,7 @@ class DrivesPage(Page):
             self.kaltstart.say(_("Kaltstart did not make this array and does not dismantle it."))
         elif snapshot.busy:
             self.kaltstart.say(_("A campaign is running: stop it first (page 3)."))
-        elif not self._may_dismantle(snapshot):
+        elif not _may_dismantle(snapshot, self._selected()):
             self.kaltstart.say(_("Nothing can be done now: see above."))
         else:
             self.kaltstart.run_once("take-apart", self._dismantle(member, snapshot.drives))
@@ -285,12 +301,6 @@ class DrivesPage(Page):
         answer = await self.app.push_screen_wait(Ask(title, text, choices))
         if answer is not None:
             await self.kaltstart.ask_engine(answer, {"set_uuid": member.raw_set_uuid})
-
-    def _may_dismantle(self, snapshot: Snapshot) -> bool:
-        drive = self._selected()
-        is_ours = drive is not None and drive.array is not None and drive.array.ours
-        is_ready = snapshot.status is not None and snapshot.status.phase != "refused"
-        return is_ours and is_ready and not snapshot.busy
 
     def _fill(self, snapshot: Snapshot) -> None:
         """The table as it is now. The cursor stays on its drive, wherever that has gone."""
@@ -366,20 +376,22 @@ class DrivesPage(Page):
 
     def _show_details(self) -> None:
         drive = self._selected()
-        self.query_one("#dismantle", Choice).display = self._may_dismantle(self.kaltstart.snapshot)
-        details = self.query_one("#details", Line)
+        snapshot, details = self.kaltstart.snapshot, self.query_one("#details", Line)
+        self.query_one("#dismantle", Choice).display = _may_dismantle(snapshot, drive)
         if drive is None:
-            snapshot = self.kaltstart.snapshot
             is_none = not (snapshot.looking or snapshot.drives or snapshot.unlisted)
             details.show(_("No drive was found.") if is_none else "")
             return
-        row = self.query_one(Table).cursor_row
+        details.show(self._find_details(self.query_one(Table).cursor_row))
+
+    def _find_details(self, row: int) -> Text:
         if row not in self._details:
-            self._details[row] = self._draw_details(drive)
-        details.show(self._details[row])
+            self._details[row] = self._draw_details(self._listed[row])
+        return self._details[row]
 
     def _draw_details(self, drive: DriveRow) -> Text:
-        snapshot, has_button = self.kaltstart.snapshot, self.query_one("#dismantle").display
+        snapshot = self.kaltstart.snapshot
+        has_button = _may_dismantle(snapshot, drive)
         size, height = self.app.size, self.query_one("#body").size.height
         width, history = size.width - _FRAME, list[str]()
         if size.width >= _WIDE:
@@ -499,6 +511,13 @@ def _is_ready(snapshot: Snapshot) -> bool:
 def _is_hindered(snapshot: Snapshot) -> bool:
     """Something else has the machine, or nothing can be started at all."""
     return snapshot.busy or (snapshot.status is not None and snapshot.status.phase == "refused")
+
+
+def _may_dismantle(snapshot: Snapshot, drive: DriveRow | None) -> bool:
+    """The drive is in an array of this stick's making, and the engine takes requests."""
+    is_ours = drive is not None and drive.array is not None and drive.array.ours
+    is_ready = snapshot.status is not None and snapshot.status.phase != "refused"
+    return is_ours and is_ready and not snapshot.busy
 
 
 def _find_again(drive: DriveRow, drives: Sequence[DriveRow]) -> int | None:

@@ -75,6 +75,14 @@ class Line(Widget):
         if self._has_outgrown():
             self.refresh(layout=True)
 
+    def prepare(self, text: Text) -> None:
+        """Draw the lines of a text that may be shown next, and show none of them yet."""
+        drawn = self._drawn
+        if drawn is not None and self._is_drawn(drawn) and len(drawn.of_rows) < _KEPT_ROWS:
+            for row in _split(text):
+                if row not in drawn.of_rows:
+                    drawn.of_rows[row] = self._draw_row(row, drawn.size.width, drawn.style)
+
     @override
     def render(self) -> Content:
         styled = self._styled
