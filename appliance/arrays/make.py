@@ -105,6 +105,11 @@ def _make(role: str, member: Unlocked, *, block_bytes: int, plan: ArrayPlan, set
 
 
 def _check(member: Unlocked, kind: Kind, set_uuid: str) -> None:
-    found = read_superblock(member.path)
-    if found is None or found.kind != kind or not found.whole or not found.belongs_to(set_uuid):
+    superblock = read_superblock(member.path)
+    if (
+        superblock is None
+        or superblock.kind != kind
+        or not superblock.whole
+        or not superblock.belongs_to(set_uuid)
+    ):
         raise StepFailedError(f"{member.path} does not carry the superblock that was just written")

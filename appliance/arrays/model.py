@@ -96,5 +96,5 @@ def array_set_uuid(slot: int) -> str:
 
 def slot_of_set(set_uuid: str) -> int | None:
     """The slot whose boot entries start this array; None for an array that was not made here."""
-    found = _OWN_SET.fullmatch(set_uuid)
-    return int(found[1]) if found else None
+    match = _OWN_SET.fullmatch(set_uuid)
+    return int(match[1]) if match else None

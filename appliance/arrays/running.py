@@ -231,14 +231,14 @@ def _check_members(
             f"{_shown(backing)} went on alone when its cache drive failed: what is on the two no "
             "longer goes together"
         )
-    found = read_superblock(cache.path)
-    if found is None:
+    superblock = read_superblock(cache.path)
+    if superblock is None:
         foreign = has_signature(cache.path)
     else:
-        foreign = found.kind != "cache" or not found.belongs_to(set_uuid)
+        foreign = superblock.kind != "cache" or not superblock.belongs_to(set_uuid)
     if foreign:
         raise RefusedError(f"{_shown(cache)} is not the cache drive of the array {set_uuid}")
-    if found is not None and found.whole:
+    if superblock is not None and superblock.whole:
         return
     if known.state == "dirty":
         raise StepFailedError(

@@ -83,8 +83,8 @@ def hurried(array: Array) -> Iterator[None]:
     folder = control(array.backing)
     # No percentage: no rate to keep to (writeback_delay() in drivers/md/bcache/writeback.c). No
     # delay: the next look for dirty data follows at once; one that has begun is slept through.
-    wanted = {"writeback_running": 1, "writeback_delay": 0, "writeback_percent": 0}
-    before = {name: read(folder / name) for name in wanted}
+    values = {"writeback_running": 1, "writeback_delay": 0, "writeback_percent": 0}
+    before = {name: read(folder / name) for name in values}
 
     def restore() -> None:
         for name, text in before.items():
@@ -92,7 +92,7 @@ def hurried(array: Array) -> Iterator[None]:
                 write(folder / name, text)
 
     try:
-        for name, value in wanted.items():
+        for name, value in values.items():
             _set_number(folder / name, value)
         yield
     except BaseException:

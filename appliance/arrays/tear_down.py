@@ -28,21 +28,22 @@ def dismantle(
     was lost or left alone, in sentences. Raises StepFailedError when a drive cannot be written to,
     ArrayStuckError, and what `tell` raises; call it again then.
     """
-    members = [each for each in (backing, cache) if each is not None]
-    names = tuple(each.drive.name for each in members)
+    members = [member for member in (backing, cache) if member is not None]
+    names = tuple(member.drive.name for member in members)
     remarks: list[str] = []
     if any(control(name).exists() for name in names):
         stop_array(names, set_uuid=set_uuid, tell=tell)
     ours = {
-        each.path: found
-        for each in members
-        if (found := read_superblock(each.path)) is not None and found.belongs_to(set_uuid)
+        member.path: superblock
+        for member in members
+        if (superblock := read_superblock(member.path)) is not None
+        and superblock.belongs_to(set_uuid)
     }
     remarks += [
-        f"{each.path} ({printable(each.drive.identity)}) carries no superblock of this array and "
-        "was left alone"
-        for each in members
-        if each.path not in ours and has_signature(each.path)
+        f"{member.path} ({printable(member.drive.identity)}) carries no superblock of this array "
+        "and was left alone"
+        for member in members
+        if member.path not in ours and has_signature(member.path)
     ]
     if backing is not None and backing.path in ours and ours[backing.path].set_uuid:
         if ours[backing.path].lost_its_cache(set_uuid):
@@ -54,10 +55,10 @@ def dismantle(
                 remarks.append(f"the cache could not be detached in order: {error.message}")
         elif ours[backing.path].state == "dirty":
             remarks.append("what only the cache drive had is lost, as its part of the array is")
-    for each in members:
-        if each.path in ours:
-            tell(f"clearing {each.path}", 0, 0)
-            clear_member(each)
+    for member in members:
+        if member.path in ours:
+            tell(f"clearing {member.path}", 0, 0)
+            clear_member(member)
     return tuple(remarks)
 
 

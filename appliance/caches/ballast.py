@@ -69,16 +69,16 @@ def release_ballast() -> bool:
     Raises StepFailedError when the kernel does not release it.
     """
     _owners.clear()
-    found = False
+    had_ballast = False
     for _ in range(_LAYERS):
         if not FOLDER.is_mount():
             break
-        found = True
+        had_ballast = True
         with suppress(OSError):
             (FOLDER / _FILE).unlink()  # the memory is free even if something keeps the mount busy
         with blaming("other"):
             run(["umount", str(FOLDER)], timeout_s=300)
-    return found
+    return had_ballast
 
 
 def check_free_ram(free_ram_bytes: int, *, total_bytes: int) -> None:
@@ -101,17 +101,17 @@ def check_free_ram(free_ram_bytes: int, *, total_bytes: int) -> None:
 
 def next_chunk(available_bytes: int, *, free_ram_bytes: int) -> int:
     """How much to write next, in bytes: whole pages, 0 when there is enough ballast. Pure."""
-    wanted = max(free_ram_bytes - free_ram_bytes % PAGE_BYTES, FLOOR_BYTES)
-    over = max(available_bytes - wanted, 0)
+    free_bytes = max(free_ram_bytes - free_ram_bytes % PAGE_BYTES, FLOOR_BYTES)
+    over = max(available_bytes - free_bytes, 0)
     return min(over - over % PAGE_BYTES, CHUNK_BYTES)
 
 
 def parse_meminfo(text: str, key: str) -> int:
     """One amount of /proc/meminfo in bytes. Pure. Raises StepFailedError when it is not there."""
-    found = re.search(rf"^{re.escape(key)}:\s+(\d+) kB$", text, re.MULTILINE)
-    if found is None:
+    match = re.search(rf"^{re.escape(key)}:\s+(\d+) kB$", text, re.MULTILINE)
+    if match is None:
         raise StepFailedError(f"/proc/meminfo has no {key}", blame="other")
-    return int(found[1]) << 10
+    return int(match[1]) << 10
 
 
 def read_memory(key: str) -> int:
@@ -131,16 +131,16 @@ def _fill(free_ram_bytes: int, progress: Progress | None) -> int:
     with blaming("other"):
         run(["mount", "-t", "ramfs", "-o", "mode=0700", "ramfs", str(FOLDER)])
     pages = memoryview(b"\xa5" * CHUNK_BYTES)
-    written = 0
+    size_bytes = 0
     try:
         with (FOLDER / _FILE).open("wb", buffering=0) as file:
             while chunk := next_chunk(available, free_ram_bytes=free_ram_bytes):
-                written += os.write(file.fileno(), pages[:chunk])
+                size_bytes += os.write(file.fileno(), pages[:chunk])
                 if progress:
-                    progress(N_("Filling RAM with ballast"), min(written, total), total)
+                    progress(N_("Filling RAM with ballast"), min(size_bytes, total), total)
                 available = read_memory("MemAvailable")
     except OSError as error:
         raise StepFailedError(
-            f"the ballast stopped at {format_size(written)}: {error.strerror}", blame="other"
+            f"the ballast stopped at {format_size(size_bytes)}: {error.strerror}", blame="other"
         ) from error
-    return written
+    return size_bytes

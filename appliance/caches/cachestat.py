@@ -102,12 +102,12 @@ def call_cachestat(fd: int, offset: int, length: int) -> tuple[int, int, int]:
     """Pages of the range in the cache, dirty ones, ones under writeback. Raises OSError."""
     syscall = ctypes.CDLL(None, use_errno=True).syscall
     syscall.restype = ctypes.c_long
-    asked = _Range(offset, length)
+    extent = _Range(offset, length)
     counts = _Counts()
     failed = syscall(
         ctypes.c_long(_SYSCALL),
         ctypes.c_int(fd),
-        ctypes.byref(asked),
+        ctypes.byref(extent),
         ctypes.byref(counts),
         ctypes.c_uint(0),
     )

@@ -72,7 +72,7 @@ class Probe:
     @property
     def remembered(self) -> int:
         """How many of the boot's blocks came as only a block comes that is remembered."""
-        return sum(each < self.other_median_ns * _QUICK for each in self.boot_ns)
+        return sum(latency_ns < self.other_median_ns * _QUICK for latency_ns in self.boot_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +130,8 @@ def plan_cooling(reads: ReadList, *, drive_bytes: int, seed: str, turn: int) -> 
     """
     used = {
         area
-        for each in reads.extents
-        for area in range(each.offset_bytes // _AREA - 1, each.end_bytes // _AREA + 2)
+        for extent in reads.extents
+        for area in range(extent.offset_bytes // _AREA - 1, extent.end_bytes // _AREA + 2)
     }
     areas = drive_bytes // _AREA
     first, end = min(used) + 1, max(used)
@@ -160,14 +160,14 @@ def plan_cooling(reads: ReadList, *, drive_bytes: int, seed: str, turn: int) -> 
         )
     order = _order_other_blocks(near, random.Random(seed))
     per_turn = (rounds + 1) * PROBE_READS
-    own = order[turn * per_turn :][:per_turn]
-    if len(own) < 2 * PROBE_READS:
+    blocks = order[turn * per_turn :][:per_turn]
+    if len(blocks) < 2 * PROBE_READS:
         raise TooSmallError(
             f"beside what a boot reads it has blocks to probe before at most "
             f"{1 + (len(order) - 2 * PROBE_READS) // per_turn} boots; plan no more cycles"
         )
     other_blocks = tuple(
-        batched(own[: len(own) // PROBE_READS * PROBE_READS], PROBE_READS, strict=True)
+        batched(blocks[: len(blocks) // PROBE_READS * PROBE_READS], PROBE_READS, strict=True)
     )
     return CoolingPlan(tuple(region), boot_blocks, other_blocks)
 
@@ -180,22 +180,22 @@ def _draw_boot_blocks(
     reads: ReadList, lot: random.Random, probes: int
 ) -> tuple[tuple[int, ...], ...]:
     """In one probe no two from the same area: a drive reads on behind a block, into its RAM."""
-    waiting = [each.offset_bytes for each in reads.extents]
+    waiting = [extent.offset_bytes for extent in reads.extents]
     lot.shuffle(waiting)
-    drawn: list[tuple[int, ...]] = []
-    while len(drawn) < probes:
-        taken: dict[int, int] = {}
-        left = []
+    draws: list[tuple[int, ...]] = []
+    while len(draws) < probes:
+        probe: dict[int, int] = {}
+        remaining = []
         for offset in waiting:
-            if len(taken) < PROBE_READS and offset // _AREA not in taken:
-                taken[offset // _AREA] = offset
+            if len(probe) < PROBE_READS and offset // _AREA not in probe:
+                probe[offset // _AREA] = offset
             else:
-                left.append(offset)
-        if len(taken) < PROBE_READS:
+                remaining.append(offset)
+        if len(probe) < PROBE_READS:
             break
-        drawn.append(tuple(taken.values()))
-        waiting = left
-    return tuple(drawn)
+        draws.append(tuple(probe.values()))
+        waiting = remaining
+    return tuple(draws)
 
 
 def _order_other_blocks(areas: Sequence[int], lot: random.Random) -> list[int]:

@@ -83,8 +83,8 @@ class DirectFile:
         with memoryview(buffer) as view:
             while at < self._end:
                 # The end of a file may lie within a block: ask for the whole block.
-                left = -(-(self._end - at) // self.block_bytes) * self.block_bytes
-                with view[:left] as piece:
+                remaining = -(-(self._end - at) // self.block_bytes) * self.block_bytes
+                with view[:remaining] as piece:
                     at += self._read_into(piece, at)
                 if poll:
                     poll(at - self._start)

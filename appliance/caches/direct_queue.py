@@ -100,9 +100,9 @@ class DirectQueue:
     def __enter__(self) -> Self:
         self._buffer = make_buffer(self._depth * self._request_bytes)
         # Each of libaio's functions returns its error as a negative number; errno is not set.
-        found = self._library.io_setup(self._depth, ctypes.byref(self._context))
-        if found < 0:
-            raise StepFailedError(f"io_setup failed: {os.strerror(-found)}", blame="other")
+        result = self._library.io_setup(self._depth, ctypes.byref(self._context))
+        if result < 0:
+            raise StepFailedError(f"io_setup failed: {os.strerror(-result)}", blame="other")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -124,11 +124,11 @@ class DirectQueue:
         order.offset = first_byte
         self._times.ask(slot, time.perf_counter())
         pointer = ctypes.pointer(order)
-        found = self._library.io_submit(self._context, ctypes.c_long(1), ctypes.byref(pointer))
-        if found != 1:
+        result = self._library.io_submit(self._context, ctypes.c_long(1), ctypes.byref(pointer))
+        if result != 1:
             # The system refused it before the drive saw it: a drive that is gone.
             self._free.append(slot)
-            raise OSError(-found, os.strerror(-found))
+            raise OSError(-result, os.strerror(-result))
 
     def wait(self, timeout_s: float) -> list[Answer]:
         """The reads that have ended, in that order; none where none did in time."""
@@ -147,7 +147,7 @@ class DirectQueue:
             raise StepFailedError(f"io_getevents failed: {os.strerror(-count)}", blame="other")
         events = self._events[:count]
         times = self._times.answer([event.data for event in events], now_s)
-        return [self._take(event, *each) for event, each in zip(events, times, strict=True)]
+        return [self._take(event, *timing) for event, timing in zip(events, times, strict=True)]
 
     def _take(self, event: _Event, seconds: float, latency_s: float) -> Answer:
         order = self._orders[event.data]

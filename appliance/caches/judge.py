@@ -88,7 +88,7 @@ def judge_writes(
     """
     requested = met = setup["requested"]
     problem = ""
-    given = f"the device was given {device_write_bytes} of {app_write_bytes} bytes written"
+    transfer = f"the device was given {device_write_bytes} of {app_write_bytes} bytes written"
     if app_write_bytes <= 0:
         problem = "nothing was written"
     elif device_write_bytes < 0:
@@ -96,11 +96,11 @@ def judge_writes(
     elif device_write_bytes < app_write_bytes * BYPASS_SHARE:
         met = "partial"
         problem = (
-            f"the cache was to be bypassed, but {given}"
+            f"the cache was to be bypassed, but {transfer}"
             if requested == "bypass"
-            else f"RAM kept or merged a part: {given}"
+            else f"RAM kept or merged a part: {transfer}"
         )
-    return _state(met, problem=problem, counted=given, **setup)
+    return _state(met, problem=problem, counted=transfer, **setup)
 
 
 def _describe_request(requested: PageCache) -> str:

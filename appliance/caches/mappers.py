@@ -49,21 +49,21 @@ def find_mappers(path: Path, *, proc: Path = _PROC) -> tuple[str, ...]:
     except OSError:
         return ()
     real = str(path.resolve())
-    found = []
+    programs = []
     for folder in sorted(proc.glob("[0-9]*"), key=lambda each: int(each.name)):
         mappings = parse_maps(sysfs.read_text(folder / "maps"))
         if is_mapped(mappings, device=at.st_dev, inode=at.st_ino, path=real):
             name = printable(sysfs.read_text(folder / "comm")) or "a program that has ended"
-            found.append(f"{name} (pid {folder.name})")
-    return tuple(found)
+            programs.append(f"{name} (pid {folder.name})")
+    return tuple(programs)
 
 
 def parse_mounted_devices(text: str) -> Mapping[tuple[int, int] | str, str]:
     """/proc/PID/mountinfo: kind of the file system by its device's number, and by its source."""
     mounted: dict[tuple[int, int] | str, str] = {}
     for line in text.splitlines():
-        before, found, after = line.partition(" - ")
-        if not found:
+        before, separator, after = line.partition(" - ")
+        if not separator:
             continue
         major, _, minor = before.split()[2].partition(":")
         kind, source = after.split()[:2]

@@ -77,7 +77,7 @@ def drop_caches(paths: Sequence[Path]) -> None:
     it.
     """
     flush(paths)  # only clean pages are dropped
-    if not any(each.is_held() for each in _held_up):
+    if not any(silence.is_held() for silence in _held_up):
         drop = partial(sysfs.write_text, _DROP_CACHES, "3")
         dropping = DriveThread(
             "the page cache",
@@ -113,20 +113,20 @@ def drop_page_cache(targets: Sequence[Target]) -> CacheProof:
     only what that keeps of its own metadata may remain; data of files is not read through it.
     Raises StepFailedError when a target cannot be opened.
     """
-    left: list[tuple[Target, Pages]] = []
+    remaining: list[tuple[Target, Pages]] = []
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(_PAUSE_S)
         drop_caches([as_extent(target).path for target in targets])
         try:
-            left = [
+            remaining = [
                 (target, pages)
                 for target in targets
                 if (pages := target_stats(target)).resident_bytes
             ]
         except PagesUnknownError as error:
             return CacheProof(proven=False, reason=error.message)
-        if not [each for each in left if not _metadata_owner(*each)]:
+        if not [pair for pair in remaining if not _metadata_owner(*pair)]:
             break
     return judge_drop(
         total=len(targets),
@@ -138,7 +138,7 @@ def drop_page_cache(targets: Sequence[Target]) -> CacheProof:
                 _metadata_owner(target, pages),
                 _mappers(target, pages) if number <= _NAMED else (),
             )
-            for number, (target, pages) in enumerate(left)
+            for number, (target, pages) in enumerate(remaining)
         ],
     )
 
@@ -151,16 +151,16 @@ def judge_drop(
     `left` has name, pages, the file system whose metadata they are (or nothing), and programs that
     have it mapped.
     """
-    held = [each for each in left if not each[2]]
+    held = [row for row in left if not row[2]]
     if not total:
         return CacheProof(proven=False, reason="dropped, but nothing was looked at")
     if not held:
         reason = f"cachestat: no page of {_count(total)} in RAM"
-        for name, kept, owner, _ in left:
-            reason += f", but {kept.resident_bytes} bytes that {owner} keeps of its own on {name}"
+        for name, pages, owner, _ in left:
+            reason += f", but {pages.resident_bytes} bytes that {owner} keeps of its own on {name}"
         return CacheProof(proven=True, reason=reason)
     named = "; ".join(
-        f"{name}: {_describe(kept, mappers)}" for name, kept, _, mappers in held[:_NAMED]
+        f"{name}: {_describe(pages, mappers)}" for name, pages, _, mappers in held[:_NAMED]
     )
     more = f"; and {len(held) - _NAMED} more" if len(held) > _NAMED else ""
     return CacheProof(
@@ -214,7 +214,7 @@ def warm_page_cache(targets: Sequence[Target], *, progress: Progress | None = No
             done += count
             if progress:
                 progress(N_("Reading into RAM"), done, total)
-    wanted = sum(_rounded(start, end) for _, start, end in ranges)
+    page_bytes = sum(_rounded(start, end) for _, start, end in ranges)
     # Looked at only now that all is closed again: what would not stay must not count.
     try:
         resident = [target_stats(target).resident_bytes for target in targets]
@@ -227,11 +227,11 @@ def warm_page_cache(targets: Sequence[Target], *, progress: Progress | None = No
     ]
     if missing:
         reason = (
-            f"cachestat: only {sum(resident)} of {wanted} bytes stayed in RAM; not all of "
+            f"cachestat: only {sum(resident)} of {page_bytes} bytes stayed in RAM; not all of "
             f"{', '.join(missing[:_NAMED])}"
         )
     elif targets:
-        reason = f"cachestat: all {wanted} bytes of {_count(len(targets))} in RAM"
+        reason = f"cachestat: all {page_bytes} bytes of {_count(len(targets))} in RAM"
     else:
         reason = "nothing was read"
     return CacheProof(proven=bool(targets) and not missing, reason=reason)

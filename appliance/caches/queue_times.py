@@ -44,10 +44,10 @@ class QueueTimes:
             return []  # nothing was answered, so the wait goes on
         begun_s = max(self._answered_s, self._asked_s[places[0]])
         self._answered_s = now_s
-        found: list[Times] = []
+        times: list[Times] = []
         for place in places:
             seconds = (now_s - begun_s) / len(places)
             overtaken = self._turns[place] < self._latest_turn
             self._latest_turn = max(self._latest_turn, self._turns[place])
-            found.append(Times(seconds, now_s - self._asked_s[place] if overtaken else seconds))
-        return found
+            times.append(Times(seconds, now_s - self._asked_s[place] if overtaken else seconds))
+        return times

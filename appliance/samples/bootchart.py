@@ -79,10 +79,10 @@ def parse_bootchart(text: str) -> Bootchart:
 
 def _find_scale(text: str) -> tuple[float, float]:
     """Pixels per second, and of one unit of height: both are in a comment."""
-    found = _SCALE.search(text)
-    if found is None or not all(float(number) > 0 for number in found.groups()):
+    match = _SCALE.search(text)
+    if match is None or not all(float(number) > 0 for number in match.groups()):
         raise BootchartError("its scale is missing")
-    return float(found.group(1)), float(found.group(2))
+    return float(match.group(1)), float(match.group(2))
 
 
 def _read_bars(

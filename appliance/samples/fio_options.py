@@ -185,4 +185,4 @@ def check_option(key: str, value: str) -> str:
 
 def _list_sizes(value: str) -> list[int]:
     """In bytes: all of a range, of a list or of a split."""
-    return [parse_size(each.upper()) for each in re.split("[-,:]", re.sub("/[0-9]*", "", value))]
+    return [parse_size(size.upper()) for size in re.split("[-,:]", re.sub("/[0-9]*", "", value))]

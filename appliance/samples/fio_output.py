@@ -107,7 +107,7 @@ def parse_fio(text: str) -> FioOutput:
         raise FioOutputError("fio wrote no JSON")
     try:
         jobs = json.loads(text[start : end + 1])["jobs"]
-        found = FioOutput(
+        output = FioOutput(
             read=_sum_up(job["read"] for job in jobs),
             write=_sum_up(job["write"] for job in jobs),
             error=next((int(job["error"]) for job in jobs if job["error"]), 0),
@@ -123,7 +123,7 @@ def parse_fio(text: str) -> FioOutput:
         raise FioOutputError(f"fio's JSON is not as fio 3 writes it: {error!r}") from error
     if not jobs:
         raise FioOutputError("fio ran no job")
-    return found
+    return output
 
 
 def merge_bins(many: Iterable[Mapping[int, int]]) -> Mapping[int, int]:
@@ -165,16 +165,16 @@ def find_percentiles(bins: Mapping[int, int]) -> dict[str, float]:
 
 def _sum_up(directions: Iterable[Mapping[str, Any]]) -> Direction:
     """With group_reporting there is one job only; several run side by side."""
-    each = list(directions)
+    jobs = list(directions)
     return Direction(
-        io_bytes=sum(int(one["io_bytes"]) for one in each),
-        total_ios=sum(int(one["total_ios"]) for one in each),
-        bw_bytes_s=sum(float(one["bw_bytes"]) for one in each),
-        iops=sum(float(one["iops"]) for one in each),
-        seconds=max((int(one["runtime"]) for one in each), default=0) / 1000,
-        waited_s=sum(_add_waits(one) for one in each) / 1e9,
+        io_bytes=sum(int(one["io_bytes"]) for one in jobs),
+        total_ios=sum(int(one["total_ios"]) for one in jobs),
+        bw_bytes_s=sum(float(one["bw_bytes"]) for one in jobs),
+        iops=sum(float(one["iops"]) for one in jobs),
+        seconds=max((int(one["runtime"]) for one in jobs), default=0) / 1000,
+        waited_s=sum(_add_waits(one) for one in jobs) / 1e9,
         bins=merge_bins(
-            {int(key): int(count) for key, count in _histogram(one).items()} for one in each
+            {int(key): int(count) for key, count in _histogram(one).items()} for one in jobs
         ),
     )
 

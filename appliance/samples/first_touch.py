@@ -46,15 +46,15 @@ def pair_touches(files: Sequence[str]) -> tuple[tuple[int, tuple[int, ...]], ...
     """
     names = sorted(set(files))
     ahead = dict(zip(names[1:], names, strict=False))
-    found: dict[str, tuple[int, list[int]]] = {}
+    touches: dict[str, tuple[int, list[int]]] = {}
     before = ""
     for place, file in enumerate(files):
-        if file not in found:
-            found[file] = place, []
+        if file not in touches:
+            touches[file] = place, []
         elif before not in {file, ahead.get(file)}:
-            found[file][1].append(place)
+            touches[file][1].append(place)
         before = file
-    return tuple((first, tuple(later)) for first, later in found.values())
+    return tuple((first, tuple(later)) for first, later in touches.values())
 
 
 def find_first_chance(groups: Sequence[Sequence[float]]) -> Chance:
@@ -108,14 +108,15 @@ def find_deal_chance(files: tuple[str, ...], seconds: tuple[float, ...]) -> floa
 
 def _find_slowness(files: Sequence[str], seconds: Sequence[float]) -> list[float]:
     """Of each read against the usual one of its file, in logarithms."""
-    logs = [log(max(each, _LEAST_S)) for each in seconds]
+    logs = [log(max(read_s, _LEAST_S)) for read_s in seconds]
     by_file: dict[str, list[float]] = {}
     for file, value in zip(files, logs, strict=True):
         by_file.setdefault(file, []).append(value)
     shared = median(logs)
     usual = {
-        file: (median(own) * len(own) + shared * _SHARED_READS) / (len(own) + _SHARED_READS)
-        for file, own in by_file.items()
+        file: (median(values) * len(values) + shared * _SHARED_READS)
+        / (len(values) + _SHARED_READS)
+        for file, values in by_file.items()
     }
     return [value - usual[file] for file, value in zip(files, logs, strict=True)]
 

@@ -87,7 +87,7 @@ def compare(before: Mapping[str, Counter], after: Mapping[str, Counter]) -> tupl
             known.unit,
             old.value if old else None,
             new.value if new else None,
-            doubt=next((each.doubt for each in (new, old) if each and each.doubt), ""),
+            doubt=next((counter.doubt for counter in (new, old) if counter and counter.doubt), ""),
         )
         change = delta.change
         if not delta.doubt and change is not None and name not in _EITHER_WAY:

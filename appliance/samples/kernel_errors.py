@@ -49,9 +49,9 @@ def describe_errors(records: Iterable[str], names: Sequence[str]) -> str:
     """The first few different ones, and how many there are. Pure."""
     named = re.compile(rf"(?<![\w:.-])(?:{'|'.join(names)})(?!\w|:\d)")
     texts = [text for record in records if (text := _find_error(record)) and named.search(text)]
-    shown = [printable(text)[:_LONGEST] for text in dict.fromkeys(texts)][:_MOST]
-    more = len(texts) - len(shown)
-    return "; ".join([*shown, *([f"{more} more"] if more else [])])
+    errors = [printable(text)[:_LONGEST] for text in dict.fromkeys(texts)][:_MOST]
+    more = len(texts) - len(errors)
+    return "; ".join([*errors, *([f"{more} more"] if more else [])])
 
 
 def _find_error(record: str) -> str:

@@ -64,13 +64,13 @@ class LoadRecorder(Recorder[LoadSample]):
 
 def parse_ticks(stat: str) -> dict[str, Ticks]:
     """By `cpu0`, `cpu1` …: the counters of each processor in /proc/stat. Pure."""
-    found = {}
+    ticks = {}
     for line in stat.splitlines():
         name, *words = line.split()
         if name.startswith("cpu") and name != "cpu":
             counts = [int(word) for word in words[:_COUNTED]]
-            found[name] = Ticks(sum(counts) - sum(counts[_IDLE]), sum(counts))
-    return found
+            ticks[name] = Ticks(sum(counts) - sum(counts[_IDLE]), sum(counts))
+    return ticks
 
 
 def find_busiest(before: dict[str, Ticks], after: dict[str, Ticks]) -> float | None:

@@ -69,20 +69,24 @@ class ReadList:
     @property
     def size_bytes(self) -> int:
         """What it reads in all."""
-        return sum(each.length_bytes for each in self.extents)
+        return sum(extent.length_bytes for extent in self.extents)
 
     @property
     def end_bytes(self) -> int:
         """The first byte after the last one that it reads."""
-        return max(each.end_bytes for each in self.extents)
+        return max(extent.end_bytes for extent in self.extents)
 
     @property
     def extents_json(self) -> str:
         """[[offset, length, wait], …], as the database has it; a wait of 0 is left out."""
         return json.dumps(
             [
-                [each.offset_bytes, each.length_bytes, *([each.wait_s] if each.wait_s else [])]
-                for each in self.extents
+                [
+                    extent.offset_bytes,
+                    extent.length_bytes,
+                    *([extent.wait_s] if extent.wait_s else []),
+                ]
+                for extent in self.extents
             ],
             separators=(",", ":"),
         )
@@ -95,7 +99,7 @@ class ReadList:
 
 def parse_extents(text: str) -> tuple[ReadExtent, ...]:
     """What `ReadList.extents_json` gave. Raises ValueError."""
-    return tuple(ReadExtent(*each) for each in json.loads(text))
+    return tuple(ReadExtent(*fields) for fields in json.loads(text))
 
 
 def make_list(*, drive_bytes: int, set_bytes: int, seed: int = SEED) -> ReadList:
@@ -115,8 +119,8 @@ def make_list(*, drive_bytes: int, set_bytes: int, seed: int = SEED) -> ReadList
     area = 0
     while any(areas):
         if not areas[area] or draw() >= _STAY:
-            left = [number for number, files in enumerate(areas) if files]
-            area = left[int(draw() * len(left))]
+            numbers = [number for number, files in enumerate(areas) if files]
+            area = numbers[int(draw() * len(numbers))]
         # Files are not read in the order in which they lie, but near it.
         files = areas[area]
         extents += files.pop(int(draw() * min(4, len(files))))
@@ -132,13 +136,13 @@ def _lay_out(
 ) -> list[list[ReadExtent]]:
     """The files of one area, `blocks` of them in `width`."""
     files: list[list[int]] = []
-    left = blocks
-    while left:
+    remaining = blocks
+    while remaining:
         reads: list[int] = []
         for _ in range(1 + int(draw() * _FILE_READS)):
             chance = draw()
-            size = min(left, next(size for share, size in _SIZES if chance < share))
-            left -= size
+            size = min(remaining, next(size for share, size in _SIZES if chance < share))
+            remaining -= size
             reads += [size] if size else []
         files.append(reads)
     most = min(_GAP_BYTES // _BLOCK, (width - blocks) // max(1, len(files)))
@@ -185,8 +189,8 @@ def parse_trace(text: str, *, name: str) -> ReadList:
         try:
             extent = _parse_blkparse(line) if is_blkparse else _parse_line(line, number)
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            told = str(error) if isinstance(error, _LineError) else "is no read"
-            problems.append(f"{name}, line {number}: {show_value(line.strip()[:60])} {told}")
+            fault = str(error) if isinstance(error, _LineError) else "is no read"
+            problems.append(f"{name}, line {number}: {show_value(line.strip()[:60])} {fault}")
             if len(problems) == _MOST_PROBLEMS:
                 problems.append(f"{name}: the lines after {number} were not examined")
                 break
@@ -205,8 +209,8 @@ def _check_whole(head: str, extents: Sequence[ReadExtent], *, name: str) -> list
     """Whether any read is there, and all of those that the first line counts."""
     if not extents:
         return [f"{name}: it has no read in it"]
-    told = check_head(head, len(extents), sum(each.length_bytes for each in extents))
-    return [f"{name}, line 1: {show_value(head[:60])} {told}"] if told else []
+    fault = check_head(head, len(extents), sum(extent.length_bytes for extent in extents))
+    return [f"{name}, line 1: {show_value(head[:60])} {fault}"] if fault else []
 
 
 class _LineError(ValueError):
@@ -215,10 +219,10 @@ class _LineError(ValueError):
 
 def _parse_blkparse(line: str) -> ReadExtent | None:
     """A read that was given to the drive (action D); None of every other line."""
-    found = _BLKPARSE.match(line)
-    if not found or found[1] != "D" or "R" not in found[2] or not int(found[4]):
+    match = _BLKPARSE.match(line)
+    if not match or match[1] != "D" or "R" not in match[2] or not int(match[4]):
         return None
-    return _make_extent(int(found[3]) * _SECTOR, int(found[4]) * _SECTOR, 0.0)
+    return _make_extent(int(match[3]) * _SECTOR, int(match[4]) * _SECTOR, 0.0)
 
 
 def _parse_line(line: str, number: int) -> ReadExtent | None:
@@ -233,7 +237,7 @@ def _parse_line(line: str, number: int) -> ReadExtent | None:
     cells = [cell.strip() for cell in line.split(",")]
     if number == 1 and cells[:2] == ["offset_bytes", "length_bytes"]:
         return None
-    if len(cells) not in {2, 3} or not all(each.isascii() and each.isdigit() for each in cells[:2]):
+    if len(cells) not in {2, 3} or not all(cell.isascii() and cell.isdigit() for cell in cells[:2]):
         raise _LineError("must be offset_bytes,length_bytes or offset_bytes,length_bytes,wait_s")
     return _make_extent(int(cells[0]), int(cells[1]), float(cells[2]) if len(cells) > 2 else 0.0)
 

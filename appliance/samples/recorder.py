@@ -58,9 +58,9 @@ class Recorder[T](ABC):
     def take(self) -> tuple[T, ...]:
         """The samples since the last take, oldest first. The running second is not among them."""
         with self._lock:
-            taken = tuple(self._samples)
+            samples = tuple(self._samples)
             self._samples.clear()
-        return taken
+        return samples
 
     def look_now(self) -> None:
         """Look once, so that nothing of what was until now is missing from the next take."""

@@ -51,20 +51,20 @@ def find_sensor(block: Path) -> Sensor | None:
     # with several ways to it, in this order.
     for pattern in ("hwmon/hwmon*", "hwmon*", "nvme*/hwmon*"):
         for folder in sorted(device.glob(pattern)):
-            found = folder / "temp1_input"
-            if found.exists():
-                return Sensor(found, _read_limit(folder))
+            path = folder / "temp1_input"
+            if path.exists():
+                return Sensor(path, _read_limit(folder))
     return None
 
 
 def read_cpu_celsius(hwmon: Path = Path("/sys/class/hwmon")) -> float | None:
     """Of the hottest processor; None where no sensor of one is known."""
-    found = [
+    readings = [
         _read_celsius(folder / "temp1_input")
         for folder in sorted(hwmon.glob("hwmon*"))
         if sysfs.read_text(folder / "name") in _CPU_SENSORS
     ]
-    return max((celsius for celsius in found if celsius is not None), default=None)
+    return max((celsius for celsius in readings if celsius is not None), default=None)
 
 
 def _read_limit(folder: Path) -> float | None:
@@ -104,7 +104,7 @@ class TemperatureRecorder(Recorder[TemperatureSample]):
         if t_s < self._due_s and not self._ended.is_set():
             return ()
         self._due_s = (math.floor(t_s / EVERY_S) + 1) * EVERY_S
-        asked = {drive: sensor.read_celsius() for drive, sensor in self._sensors.items()}
+        readings = {drive: sensor.read_celsius() for drive, sensor in self._sensors.items()}
         # Replaced whole: another thread reads it.
-        self.latest = {drive: each for drive, each in asked.items() if each is not None}
-        return [TemperatureSample(drive, t_s, each) for drive, each in self.latest.items()]
+        self.latest = {drive: celsius for drive, celsius in readings.items() if celsius is not None}
+        return [TemperatureSample(drive, t_s, celsius) for drive, celsius in self.latest.items()]

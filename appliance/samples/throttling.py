@@ -27,7 +27,7 @@ class Throttling:
     @property
     def sentence(self) -> str:
         """For people; empty where the drive was not slowed down."""
-        told = [
+        phrases = [
             f"{_count(times)} {how}, {seconds:.0f} s"
             for how, times, seconds in (
                 ("lightly", self.lightly, self.lightly_s),
@@ -35,9 +35,9 @@ class Throttling:
             )
             if times or seconds
         ]
-        if not told:
+        if not phrases:
             return ""
-        return f"the drive was hot and slowed itself down meanwhile: {' and '.join(told)}"
+        return f"the drive was hot and slowed itself down meanwhile: {' and '.join(phrases)}"
 
 
 def _count(times: float) -> str:
@@ -47,7 +47,7 @@ def _count(times: float) -> str:
 
 
 def _combine(first: Throttling, second: Throttling, sign: int) -> Throttling:
-    names = [each.name for each in fields(Throttling)]
+    names = [field.name for field in fields(Throttling)]
     return Throttling(
         **{name: max(0.0, getattr(first, name) + sign * getattr(second, name)) for name in names}
     )

@@ -68,7 +68,7 @@ def parse_unit_times(text: str, *, finish_s: float) -> tuple[UnitTime, ...]:
         for name in unit.names
     }
     chain = _find_chain(units)
-    shown = {
+    times = {
         unit.name: UnitTime(
             unit.name,
             unit.began_us / 1e6,
@@ -78,7 +78,7 @@ def parse_unit_times(text: str, *, finish_s: float) -> tuple[UnitTime, ...]:
         for unit in units.values()
         if unit.name in chain or unit.ready_us - unit.began_us >= _SHORTEST_US
     }
-    return tuple(sorted(shown.values(), key=lambda each: (each.began_s, each.unit)))
+    return tuple(sorted(times.values(), key=lambda each: (each.began_s, each.unit)))
 
 
 def _parse_unit(block: str) -> _Unit | None:
@@ -107,11 +107,11 @@ def _find_chain(units: dict[str, _Unit]) -> list[str]:
         chain.append(unit.name)
         began_us = unit.began_us
         waited_for = [
-            each
+            other
             for name in unit.after
-            if (each := units.get(name)) is not None
-            and each.ready_us <= began_us
-            and each.name not in chain
+            if (other := units.get(name)) is not None
+            and other.ready_us <= began_us
+            and other.name not in chain
         ]
         unit = max(waited_for, key=lambda each: (each.ready_us, each.name), default=None)
     return chain

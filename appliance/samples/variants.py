@@ -86,16 +86,16 @@ def _make(kind: str, text: str) -> Variant | None:
     if kind not in KINDS:
         return None
     made: type[Variant] = load(kind, "keys").variant
-    found = re.fullmatch(made.PATTERN, text, re.ASCII) if made.PATTERN else None
-    if found is None:
+    match = re.fullmatch(made.PATTERN, text, re.ASCII) if made.PATTERN else None
+    if match is None:
         return None
-    parts = {name: part for name, part in found.groupdict().items() if part}
+    parts = {name: part for name, part in match.groupdict().items() if part}
     return made(**{name: int(p) if name in made.NUMBERS else p for name, p in parts.items()})
 
 
 def parse_part[V](kind: str, text: str, wanted: type[V]) -> V:
     """A part that this very program has named. Raises ValueError where it has not."""
-    found = parse_variant(kind, text)
-    if isinstance(found, wanted):
-        return found
+    variant = parse_variant(kind, text)
+    if isinstance(variant, wanted):
+        return variant
     raise ValueError(f"{text!r} is no part of {kind}")

@@ -91,7 +91,7 @@ def find_ratio(
         return None
     tail = (1.0 - confidence) / 2.0
     left_out, reached = _find_left_out(len(ones), len(others), tail)
-    unlike = _count_unlike([each / value for each in ones], others, max(tail, _LARGEST_TAIL))
+    unlike = _count_unlike([one / value for one in ones], others, max(tail, _LARGEST_TAIL))
     if left_out is None or unlike < 0 or min(len(ones), len(others)) < LEAST:
         return Ratio(value, None)
     if unlike < left_out:
@@ -134,7 +134,7 @@ def _count_unlike(ones: Sequence[float], others: Sequence[float], tail: float) -
 def _count_below(ones: Sequence[float], others: Sequence[float]) -> list[float]:
     """For each of `ones`, how many of `others` are below; equal ones count half."""
     ordered = sorted(others)
-    return [(bisect_left(ordered, each) + bisect_right(ordered, each)) / 2.0 for each in ones]
+    return [(bisect_left(ordered, value) + bisect_right(ordered, value)) / 2.0 for value in ones]
 
 
 def find_quotients(

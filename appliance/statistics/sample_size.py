@@ -53,8 +53,8 @@ def count_more(
     values tell how much they vary.
     """
     deviations = [stats.find_deviation(values) for values in (ones, others)]
-    known = [each for each in deviations if each is not None]
+    known = [deviation for deviation in deviations if deviation is not None]
     if len(known) < len(deviations):
         return None
-    wanted = count_for_ratio(max(known), ratio=ratio, confidence=confidence, power=power)
-    return max(0, wanted - min(len(ones), len(others)))
+    count = count_for_ratio(max(known), ratio=ratio, confidence=confidence, power=power)
+    return max(0, count - min(len(ones), len(others)))

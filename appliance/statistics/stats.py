@@ -115,15 +115,15 @@ def find_median_interval(values: Sequence[float], *, confidence: float = 0.95) -
     """
     n = len(values)
     ordered = sorted(values)
-    found: Interval | None = None
+    interval: Interval | None = None
     tail = 0
     for k in range(1, n // 2 + 1):
         tail += comb(n, k - 1)
         reached = 1.0 - 2 * tail / 2**n  # of whole numbers: a float holds no 2**1024
         if reached < confidence:
             break
-        found = Interval(ordered[k - 1], ordered[n - k], reached)
-    return found
+        interval = Interval(ordered[k - 1], ordered[n - k], reached)
+    return interval
 
 
 def find_spread(values: Sequence[float]) -> float | None:
@@ -244,7 +244,7 @@ def find_deviation(values: Sequence[float]) -> float | None:
         return None
     logarithms = [log(value) for value in values]
     mean = sum(logarithms) / len(values)
-    return sqrt(sum((each - mean) ** 2 for each in logarithms) / (len(values) - 1))
+    return sqrt(sum((value - mean) ** 2 for value in logarithms) / (len(values) - 1))
 
 
 def find_median_deviation(values: Sequence[float]) -> float | None:
@@ -290,8 +290,8 @@ def find_chance_distance(
         return normal * sqrt(2.0)
     deviation = find_median_deviation(values) or 0.0
     freedom = max(1, floor(0.37 * (len(values) - 1)))
-    own = find_student_t(p, freedom) * max(deviation, least)
-    return own if deviation > usual else min(own, normal)
+    distance = find_student_t(p, freedom) * max(deviation, least)
+    return distance if deviation > usual else min(distance, normal)
 
 
 def find_gain(
@@ -309,13 +309,13 @@ def find_gain(
     (Hahn and Meeker, "Statistical Intervals", section 4.8) on logarithms, the median's variance
     being pi / 2 of a mean's. None below two later values.
     """
-    median, own = find_median(later), find_deviation(later)
-    if median is None or own is None or first <= 0.0:
+    median, deviation = find_median(later), find_deviation(later)
+    if median is None or deviation is None or first <= 0.0:
         return None
     others = [(find_deviation(values) or 0.0, len(values) - 1) for values in controls if values]
-    widest, freedom = max([(own, len(later) - 1), *others])
+    widest, freedom = max([(deviation, len(later) - 1), *others])
     half = find_student_t((1.0 + confidence) / 2.0, freedom) * sqrt(
-        widest**2 + own**2 * pi / 2.0 / len(later)
+        widest**2 + deviation**2 * pi / 2.0 / len(later)
     )
     ratio = first / median
     return Gain(ratio, ratio * exp(-half), ratio * exp(half))

@@ -88,14 +88,14 @@ def parse_signatures(
         return ()
     by_name = {place.path.rpartition("/")[2]: place for place in places}
     try:
-        found = [
+        signatures = [
             _parse_row(row, by_name[row["device"]], places[0], dos_table)
             for row in json.loads(text)["signatures"]
             if row["type"] not in _GPT
         ]
     except (KeyError, TypeError, ValueError) as error:
         raise StepFailedError(f"wipefs gave no usable list of signatures: {error!r}") from error
-    return tuple(sorted(set(found)))
+    return tuple(sorted(set(signatures)))
 
 
 def _parse_row(row: dict[str, str], place: Place, drive: Place, dos_table: str) -> Signature:
@@ -114,8 +114,8 @@ def format_content(content: DriveContent) -> str:
             "sha256": content.sha256,
             "tables": sorted(content.tables),
             "signatures": [
-                [each.kind, each.uuid, each.first_byte, each.in_partition]
-                for each in sorted(content.signatures)
+                [signature.kind, signature.uuid, signature.first_byte, signature.in_partition]
+                for signature in sorted(content.signatures)
             ],
             "making": sorted(content.making),
         }
@@ -136,7 +136,7 @@ def parse_content(text: str | None) -> DriveContent | None:
         return DriveContent(
             sha256=stored["sha256"],
             tables=frozenset(stored["tables"]),
-            signatures=frozenset(Signature(*each) for each in stored["signatures"]),
+            signatures=frozenset(Signature(*fields) for fields in stored["signatures"]),
             making=frozenset(stored["making"]),
         )
     except (ValueError, LookupError, TypeError) as error:
@@ -150,11 +150,11 @@ def describe_change(found: DriveContent, noted: DriveContent) -> str:
     """In what it differs from what was noted; empty where it does not. Pure."""
     new = _describe_all(found.tables - noted.tables, found.signatures - noted.signatures)
     gone = _describe_all(noted.tables - found.tables, noted.signatures - found.signatures)
-    said = [f"it has {new} now"] if new else []
-    said += [f"{gone} is gone"] if gone else []
-    if not said and noted.sha256 and found.sha256 != noted.sha256:
-        said = ["its first or last sectors are others"]
-    return " and ".join(said)
+    changes = [f"it has {new} now"] if new else []
+    changes += [f"{gone} is gone"] if gone else []
+    if not changes and noted.sha256 and found.sha256 != noted.sha256:
+        changes = ["its first or last sectors are others"]
+    return " and ".join(changes)
 
 
 def describe_foreign(found: DriveContent, known: DriveContent, own: Collection[str]) -> str:
@@ -169,13 +169,13 @@ def describe_foreign(found: DriveContent, known: DriveContent, own: Collection[s
     return _describe_all(
         found.tables - (known.tables | own_tables) | filled,
         [
-            each
-            for each in found.signatures - known.signatures
-            if each.uuid not in own and not (is_installed and each.in_partition)
+            signature
+            for signature in found.signatures - known.signatures
+            if signature.uuid not in own and not (is_installed and signature.in_partition)
         ],
     )
 
 
 def _describe_all(tables: Collection[str], signatures: Collection[Signature]) -> str:
-    said = [f"the partition table {uuid}" for uuid in sorted(tables)]
-    return ", ".join([*said, *map(str, sorted(signatures))])
+    phrases = [f"the partition table {uuid}" for uuid in sorted(tables)]
+    return ", ".join([*phrases, *map(str, sorted(signatures))])

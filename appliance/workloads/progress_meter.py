@@ -56,8 +56,8 @@ class ProgressMeter:
                 raise
             if full is not None and error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise full from None
-            said = f"{what} failed: {error.strerror}"
-            raise StepFailedError(said, blame=blame_of(error)) from error
+            message = f"{what} failed: {error.strerror}"
+            raise StepFailedError(message, blame=blame_of(error)) from error
 
     def handle(self) -> int:
         """SQLite's progress handler: nothing may be raised through C, so it is kept for later."""

@@ -57,8 +57,8 @@ class ContentionPlan(WorkloadPlan):
     @override
     def find_clashes(self, given: frozenset[str]) -> Iterator[Clash]:
         if ARRAY in self.on:
-            told = f"drives are compared with each other; {show_value(ARRAY)} is none of them"
-            yield Clash(("on",), ("on",), told)
+            message = f"drives are compared with each other; {show_value(ARRAY)} is none of them"
+            yield Clash(("on",), ("on",), message)
 
     @override
     def expect(self, parts: int, *, drive_bytes: int, bytes_s: float) -> Expected:

@@ -41,9 +41,9 @@ def make_member(step: StepFigures) -> Member:
 def _read_rows(step: StepFigures) -> Iterator[Row]:
     for company in ("alone", "together"):
         figures = tuple(
-            each
-            for each in step.figures
-            if isinstance(each.variant, ContentionVariant) and each.variant.company == company
+            figure
+            for figure in step.figures
+            if isinstance(figure.variant, ContentionVariant) and figure.variant.company == company
         )
         member = make_member(step)
         rate = member.alone_bytes_s if company == "alone" else member.together_bytes_s
@@ -52,20 +52,20 @@ def _read_rows(step: StepFigures) -> Iterator[Row]:
 
 def _judge(workload: Workload) -> Iterable[Finding]:
     members = [make_member(step) for step in workload.steps]
-    measured = [each for each in members if each.is_measured]
+    measured = [member for member in members if member.is_measured]
     shares = find_shares(measured)
     for share in shares:
-        said = (_describe(share), _say_processor(workload), _say_missing(workload))
-        yield Finding("flat", _name(share.members), join_phrases(said, _SENTENCES))
+        phrases = (_describe(share), _say_processor(workload), _say_missing(workload))
+        yield Finding("flat", _name(share.members), join_phrases(phrases, _SENTENCES))
     if measured and not shares:
         none = Phrase(_NONE, count=len(measured))
         text = join_phrases((none, _say_missing(workload)), _SENTENCES)
         yield Finding("flat", "contention", text)
-    for each in members:
-        if not each.is_measured:
+    for member in members:
+        if not member.is_measured:
             yield Finding(
                 "remark",
-                each.label,
+                member.label,
                 N_("not compared with the others: too few readings that count"),
             )
 
@@ -78,19 +78,19 @@ _NONE = N_(
 
 
 def _name(members: Sequence[Member]) -> str:
-    return ", ".join(each.label for each in members)
+    return ", ".join(member.label for member in members)
 
 
 def _describe(share: Share) -> str:
-    rates = [each.alone_bytes_s for each in share.members]
+    rates = [member.alone_bytes_s for member in share.members]
     low, high = format_rate(min(rates)), format_rate(max(rates))
     rate = format_rate(share.bytes_s)
     if len(share.members) == 1:
-        said = N_(
+        template = N_(
             "falls behind when all drives work: alone it reads {low} MB/s, with the others {rate} "
             "MB/s. Nothing that it has in common with another drive explains this."
         )
-        return Phrase(said, low=low, rate=rate)
+        return Phrase(template, low=low, rate=rate)
     count, where = len(share.members), ", ".join(reversed(share.node))
     together = (
         Phrase(
@@ -140,8 +140,8 @@ def _say_missing(workload: Workload) -> str:
     least = min(besides, default=all_others)
     if least >= all_others:
         return ""
-    said = N_("Not all of the others were read each time: of {all_others} only {least}.")
-    return Phrase(said, all_others=all_others, least=least)
+    template = N_("Not all of the others were read each time: of {all_others} only {least}.")
+    return Phrase(template, all_others=all_others, least=least)
 
 
 SECTION = Section(

@@ -61,7 +61,7 @@ class Share:
     @property
     def bytes_s(self) -> float:
         """What they get together."""
-        return sum(each.together_bytes_s for each in self.members)
+        return sum(member.together_bytes_s for member in self.members)
 
 
 def find_shares(members: Sequence[Member]) -> tuple[Share, ...]:
@@ -71,22 +71,24 @@ def find_shares(members: Sequence[Member]) -> tuple[Share, ...]:
     than those that fall behind; a slower drive that keeps its rate is no objection. Of several
     such things the one with most drives is named, and of those the one closest to the drives.
     """
-    measured = [each for each in members if each.is_measured]
-    left = [each for each in measured if each.falls_behind]
-    found: list[Share] = []
-    nodes = {each.chain[:length] for each in left for length in range(len(each.chain) + 1)}
+    measured = [member for member in members if member.is_measured]
+    remaining = [member for member in measured if member.falls_behind]
+    shares: list[Share] = []
+    nodes = {
+        member.chain[:length] for member in remaining for length in range(len(member.chain) + 1)
+    }
     narrow = []
     for node in nodes:
-        behind = [each for each in measured if each.chain[: len(node)] == node]
-        fallen = [each for each in behind if each.falls_behind]
-        fastest = max(each.together_bytes_s for each in fallen)
+        behind = [member for member in measured if member.chain[: len(node)] == node]
+        fallen = [member for member in behind if member.falls_behind]
+        fastest = max(member.together_bytes_s for member in fallen)
         if len(fallen) > 1 and all(
-            each.falls_behind or each.together_bytes_s <= fastest for each in behind
+            member.falls_behind or member.together_bytes_s <= fastest for member in behind
         ):
             narrow.append(Share(node, tuple(fallen)))
     narrow.sort(key=lambda each: (-len(each.members), -len(each.node), each.node))
     for share in narrow:
-        if all(each in left for each in share.members):
-            found.append(share)
-            left = [each for each in left if each not in share.members]
-    return (*found, *(Share(each.chain, (each,)) for each in left))
+        if all(member in remaining for member in share.members):
+            shares.append(share)
+            remaining = [member for member in remaining if member not in share.members]
+    return (*shares, *(Share(member.chain, (member,)) for member in remaining))

@@ -150,8 +150,8 @@ class FioWorkload(Workload):
         plan = self._plan
         defaults = [("ioengine", plan.ioengine), ("iodepth", str(plan.iodepth))]
         defaults += [("numjobs", str(plan.numjobs)), ("runtime", str(plan.runtime_s))]
-        own = with_defaults(plan.options, defaults)
-        return own, own_size(own, self.whole_bytes)
+        options = with_defaults(plan.options, defaults)
+        return options, own_size(options, self.whole_bytes)
 
     def _precondition(self, bench: Bench) -> PartResult:
         results: tuple[Result, ...] = ()
@@ -190,7 +190,7 @@ class FioWorkload(Workload):
             notes += _notes(done)
             if not done.run.valid:
                 break
-            steadiness = judge_rounds([each.run.output.bw_bytes_s for each in rounds])
+            steadiness = judge_rounds([measurement.run.output.bw_bytes_s for measurement in rounds])
         results += _sum_up(str(variant), rounds[-WINDOW:], steadiness, _drive_state(bench))
         notes += (f"after {len(rounds)} rounds {steadiness}",)
         return PartResult(results, notes=notes)

@@ -166,10 +166,10 @@ def whole_read_options(size_bytes: int, *, ioengine: str, iodepth: int) -> Optio
 
 def span_of(options: Options, size_bytes: int) -> tuple[int, int]:
     """Where a job of one's own starts and ends, all its processes together, in bytes."""
-    own = dict(options)
-    start = parse_size(own.get("offset", "0").upper())
-    step = parse_size(own.get("offset_increment", "0").upper())
-    return start, start + step * (int(own.get("numjobs", "1")) - 1) + size_bytes
+    values = dict(options)
+    start = parse_size(values.get("offset", "0").upper())
+    step = parse_size(values.get("offset_increment", "0").upper())
+    return start, start + step * (int(values.get("numjobs", "1")) - 1) + size_bytes
 
 
 def own_size(options: Options, default_bytes: int) -> int:
@@ -179,22 +179,22 @@ def own_size(options: Options, default_bytes: int) -> int:
 
 def buffer_bytes(options: Options) -> int:
     """The RAM that a job takes for what is under way at once: it cannot be reclaimed."""
-    own = dict(options)
+    values = dict(options)
     # `4K,8K`, `4K-64K` and `4K/60:64K/40` have several; the shares of the last are no sizes.
     blocks = [
         parse_size(size.upper())
         for key in ("bs", "bsrange", "bssplit")
-        for word in re.split("[,:-]", own.get(key, ""))
+        for word in re.split("[,:-]", values.get(key, ""))
         if (size := word.partition("/")[0])
     ]
-    at_once = int(own.get("iodepth", "1")) * int(own.get("numjobs", "1"))
+    at_once = int(values.get("iodepth", "1")) * int(values.get("numjobs", "1"))
     return max(blocks, default=BLOCK_BYTES) * at_once
 
 
 def with_defaults(options: Options, defaults: Sequence[tuple[str, str]]) -> Options:
     """`options`, and before them those of `defaults` that they do not set."""
-    own = {key for key, _ in options}
-    return (*((key, value) for key, value in defaults if key not in own), *options)
+    keys = {key for key, _ in options}
+    return (*((key, value) for key, value in defaults if key not in keys), *options)
 
 
 def file_stem(name: str) -> str:

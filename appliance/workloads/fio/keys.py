@@ -231,12 +231,12 @@ class FioPlan(WorkloadPlan):
         """How far into its file or drive the tests reach; fio's own options come first."""
         if not self.options:
             return self.size_bytes
-        own = dict(self.options)
-        apart_bytes = _own_bytes(own, "offset_increment", 0)
+        values = dict(self.options)
+        apart_bytes = _own_bytes(values, "offset_increment", 0)
         end_bytes = (
-            _own_bytes(own, "offset", 0)
-            + apart_bytes * (int(own.get("numjobs", self.numjobs)) - 1)
-            + _own_bytes(own, "size", self.size_bytes)
+            _own_bytes(values, "offset", 0)
+            + apart_bytes * (int(values.get("numjobs", self.numjobs)) - 1)
+            + _own_bytes(values, "size", self.size_bytes)
         )
         return max(end_bytes, self.size_bytes if self.precondition else 0)
 
@@ -251,7 +251,7 @@ class FioPlan(WorkloadPlan):
         """What a job's options say of `rw`, without what follows a colon; fio reads without."""
         # HOWTO, "readwrite"; it knows both names.
         modes = (value for key, value in self.options if key in {"rw", "readwrite"})
-        return {each.partition(":")[0] for each in modes}
+        return {mode.partition(":")[0] for mode in modes}
 
     @override
     def find_clashes(self, given: frozenset[str]) -> Iterator[Clash]:
@@ -282,14 +282,14 @@ class FioPlan(WorkloadPlan):
             )
         for name, value in self.options:
             if wrong := check_option(name, value):
-                found = f", not {show_value(value)}" if wrong.startswith("must be") else ""
-                yield Clash(("options",), ("options", name), f"{wrong}{found}")
+                suffix = f", not {show_value(value)}" if wrong.startswith("must be") else ""
+                yield Clash(("options",), ("options", name), f"{wrong}{suffix}")
             elif name in given:
-                told = f"is in the workload too; leave one {name} out"
-                yield Clash(("options",), ("options", name), told)
+                message = f"is in the workload too; leave one {name} out"
+                yield Clash(("options",), ("options", name), message)
         if self.options and "tests" in given:
-            told = "take the place of tests; leave one out"
-            yield Clash(("options", "tests"), ("options",), told)
+            message = "take the place of tests; leave one out"
+            yield Clash(("options", "tests"), ("options",), message)
 
     @override
     def expect(self, parts: int, *, drive_bytes: int, bytes_s: float) -> Expected:

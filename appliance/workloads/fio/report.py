@@ -115,12 +115,12 @@ def find_tests(step: StepFigures) -> tuple[Test, ...]:
     return tuple(
         Test(
             name=name,
-            rounds=tuple(found) or (whole[mode, name],),
-            summary=whole.get((mode, name)) if found else None,
-            steady=_judge_steady(rounds.get((mode, name.rpartition("/")[0])) or found),
+            rounds=tuple(figures) or (whole[mode, name],),
+            summary=whole.get((mode, name)) if figures else None,
+            steady=_judge_steady(rounds.get((mode, name.rpartition("/")[0])) or figures),
             mode=mode,
         )
-        for (mode, name), found in rounds.items()
+        for (mode, name), figures in rounds.items()
     )
 
 
@@ -153,8 +153,8 @@ type _Series = list[tuple[LegendView, tuple[Test, ...]]]
 def make_block(workload: Workload) -> BlockView:
     """Sequential tests and jobs with options of their own in MB/s, random tests in IOPS."""
     series = find_series(workload)
-    is_own = "custom" in _name_tests(series)
-    rates = "Job with options of its own, MB/s" if is_own else "Sequential tests, MB/s"
+    is_custom = "custom" in _name_tests(series)
+    rates = "Job with options of its own, MB/s" if is_custom else "Sequential tests, MB/s"
     return BlockView(
         planned=workload.planned,
         charts=(
@@ -170,8 +170,8 @@ def make_block(workload: Workload) -> BlockView:
                 lines=tuple(
                     _make_line(legend.label, test)
                     for name in _name_tests(series)
-                    for legend, own in series
-                    for test in own
+                    for legend, tests in series
+                    for test in tests
                     if test.name == name
                 ),
             ),
@@ -181,7 +181,7 @@ def make_block(workload: Workload) -> BlockView:
 
 
 def _name_tests(series: _Series) -> list[str]:
-    return list(dict.fromkeys(test.name for _, own in series for test in own))
+    return list(dict.fromkeys(test.name for _, tests in series for test in tests))
 
 
 def _make_line(label: str, test: Test) -> LineView:
@@ -201,16 +201,16 @@ def _make_line(label: str, test: Test) -> LineView:
 def _draw(series: _Series, index: int, *, metric: str, title: str) -> tuple[ChartView, ...]:
     random = metric == "iops"
     factor, unit = (1.0, "IOPS") if random else (1e6, "MB/s")
-    names = list(dict.fromkeys(t.name for _, own in series for t in own if t.random == random))
+    names = list(dict.fromkeys(t.name for _, tests in series for t in tests if t.random == random))
     bars = []
     for legend, tests in series:
-        own = {test.name: test.get(metric) for test in tests}
+        values = {test.name: test.get(metric) for test in tests}
         bars.append(
             Bars(
                 legend,
                 tuple(
                     None
-                    if (value := own.get(name)) is None
+                    if (value := values.get(name)) is None
                     else (
                         value / factor,
                         f"{legend.label}, {name}: {format_number(value / factor)} {unit}",
@@ -232,18 +232,18 @@ def _draw(series: _Series, index: int, *, metric: str, title: str) -> tuple[Char
 def _draw_latencies(series: _Series, index: int) -> tuple[ChartView, ...]:
     """Per random test the percentiles of each drive: how long the longest waits are."""
     charts: list[ChartView] = []
-    for name in dict.fromkeys(t.name for _, own in series for t in own if t.random):
+    for name in dict.fromkeys(t.name for _, tests in series for t in tests if t.random):
         lines = [
             Line(
                 LegendView(legend.label, legend.color),
                 tuple(
-                    (float(place), value / 1e6, f"{legend.label}, {told}: {format_latency(value)}")
-                    for place, (metric, told) in enumerate(LATENCIES.items(), start=1)
+                    (float(place), value / 1e6, f"{legend.label}, {label}: {format_latency(value)}")
+                    for place, (metric, label) in enumerate(LATENCIES.items(), start=1)
                     if (value := test.get(metric)) is not None
                 ),
             )
-            for legend, own in series
-            for test in own
+            for legend, tests in series
+            for test in tests
             if test.name == name
         ]
         svg = draw_lines(
@@ -253,7 +253,7 @@ def _draw_latencies(series: _Series, index: int) -> tuple[ChartView, ...]:
             x_title="share of requests that took no longer",
             y_title="ms",
             x_start=0.5,
-            x_labels=[(float(n), told) for n, told in enumerate(LATENCIES.values(), start=1)],
+            x_labels=[(float(n), label) for n, label in enumerate(LATENCIES.values(), start=1)],
         )
         charts += make_chart(f"{name}: latency", svg, lines)
     return tuple(charts)
@@ -265,10 +265,10 @@ def _repeats_blocks(workload: Workload) -> bool:
 
 def _draw_rounds(series: _Series, workload: Workload) -> tuple[ChartView, ...]:
     charts: list[ChartView] = []
-    for name in dict.fromkeys(t.name for _, own in series for t in own if len(t.rounds) > 1):
+    for name in dict.fromkeys(t.name for _, tests in series for t in tests if len(t.rounds) > 1):
         lines = []
-        for legend, own in series:
-            for test in own:
+        for legend, tests in series:
+            for test in tests:
                 if test.name == name:
                     metric, factor = ("iops", 1.0) if test.random else ("bw_bytes_s", 1e6)
                     lines.append(
@@ -303,8 +303,8 @@ def _read_rows(step: StepFigures) -> Iterator[Row]:
     for test in tests:
         metric, unit = ("iops", "IOPS") if test.random else ("bw_bytes_s", "MB/s")
         yield test.name, unit, True, test.get(metric), test.window
-    own = [row for row in step.activity if row.device == step.step.device]
-    intervals = [one for one in make_intervals(own) if SHORTEST_S <= one.seconds <= _LONGEST_S]
+    rows = [row for row in step.activity if row.device == step.step.device]
+    intervals = [one for one in make_intervals(rows) if SHORTEST_S <= one.seconds <= _LONGEST_S]
     for what, needed, rates in (
         ("read", "seq-read", [one.read_bytes_s for one in intervals]),
         ("written", "seq-write", [one.write_bytes_s for one in intervals]),
@@ -319,7 +319,7 @@ def _read_values(step: StepFigures) -> Iterator[Values]:
     for test in find_tests(step):
         metric, unit = ("iops", "IOPS") if test.random else ("bw_bytes_s", "MB/s")
         rounds = test.rounds[-WINDOW:]
-        values = [value for each in rounds if (value := each.get(metric)) is not None]
+        values = [value for figure in rounds if (value := figure.get(metric)) is not None]
         name = f"{test.mode}, {test.name}" if test.mode else test.name
         if len(values) == len(rounds):
             yield Values(name, unit, values, rounds)
@@ -329,21 +329,21 @@ def _judge(workload: Workload) -> Iterable[Finding]:
     yield from _judge_fresh(workload)
     tests = [
         (legend.label, test)
-        for legend, own in find_series(workload)
-        for test in own
+        for legend, drive_tests in find_series(workload)
+        for test in drive_tests
         if all_tellable(test.window) and test.mode not in {FRESH, USED}
     ]
     # For one array in several modes the modes are named, not the array each time.
     several = len({label for label, _ in tests}) > 1 and all(test.mode for _, test in tests)
     for name in dict.fromkeys(test.name for _, test in tests):
-        told = []
+        entries = []
         for label, test in tests:
             if test.name == name:
                 place = test.mode if several else label
                 rounds = _say_rounds(test, same=_repeats_blocks(workload))
-                told.append((f"{place}: {_show_rate(test)}{rounds}", test.window))
+                entries.append((f"{place}: {_show_rate(test)}{rounds}", test.window))
         subject = f"fio, {name}, the array in its cache modes" if several else f"fio, {name}"
-        yield compare(subject, told)
+        yield compare(subject, entries)
     yield from _judge_buffer(workload)
 
 
@@ -353,19 +353,21 @@ def _judge_fresh(workload: Workload) -> Iterator[Finding]:
         tests = {(test.mode, test.name): test for test in find_tests(step)}
         for name in dict.fromkeys(name for mode, name in tests if mode == USED):
             pair = [tests[mode, name] for mode in (FRESH, USED) if (mode, name) in tests]
-            rates = [rate for each in pair if (rate := _find_rate(each))]
-            if len(rates) < 2 or not all(all_tellable(each.window) for each in pair):
+            rates = [rate for test in pair if (rate := _find_rate(test))]
+            if len(rates) < 2 or not all(all_tellable(test.window) for test in pair):
                 continue
-            if min(each.get("seconds") or 0.0 for each in pair) < _TELLING_S:
+            if min(test.get("seconds") or 0.0 for test in pair) < _TELLING_S:
                 continue
             times = rates[1] / rates[0]
             is_alike = 1 / _GAIN < times < _GAIN
-            said = "as fast used as fresh, within 10 %" if is_alike else f"{say_times(times)} fresh"
-            shown = [_show_rate(each) for each in pair]
+            phrase = (
+                "as fast used as fresh, within 10 %" if is_alike else f"{say_times(times)} fresh"
+            )
+            texts = [_show_rate(test) for test in pair]
             use = pair[1].window[0].caches[0].drive_state.rpartition("; ")[2]
             text = (
-                f"{step.label}: {'' if is_alike else 'used '}{said} ({shown[0]} with all of it"
-                f" discarded, {shown[1]} with {use}; one run each, the used one right after that)"
+                f"{step.label}: {'' if is_alike else 'used '}{phrase} ({texts[0]} with all of it"
+                f" discarded, {texts[1]} with {use}; one run each, the used one right after that)"
             )
             yield compare(
                 f"fio, {name}, fresh and used", [(text, [*pair[0].window, *pair[1].window])]

@@ -70,10 +70,10 @@ class FioRun:
 
 def check_buffers(name: str, options: Options) -> None:
     """Raises StepFailedError when a job's buffers would take more of the RAM than can be spared."""
-    wanted, total = buffer_bytes(options), read_memory("MemTotal")
-    if wanted > total * _BUFFER_SHARE:
+    size_bytes, total = buffer_bytes(options), read_memory("MemTotal")
+    if size_bytes > total * _BUFFER_SHARE:
         raise StepFailedError(
-            f"{name} would take {format_size(wanted)} of RAM for its buffers (bs × iodepth × "
+            f"{name} would take {format_size(size_bytes)} of RAM for its buffers (bs × iodepth × "
             f"numjobs), more than a quarter of the machine's {format_size(total)}",
             hint="lower bs, iodepth or numjobs",
             blame="other",
@@ -124,13 +124,13 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
         poll = _watch(bench, job, label=label, before=before)
         done = run_watched(command, poll=poll, oom_score_adj=_OOM_SCORE_ADJ)
         after = bench.read_counters()
-        written = sysfs.read_text(output_file)
+        json_text = sysfs.read_text(output_file)
     # Before the rows that name them: after power loss a figure without its source is worth little.
     with stick_trouble(bench.raw):
-        write_durably(json_file, written)
+        write_durably(json_file, json_text)
         if done.stderr:
             write_durably(stderr_file, done.stderr)
-    output = _read_output(job, done, written)
+    output = _read_output(job, done, json_text)
     return FioRun(
         output=output,
         device_read_bytes=after.read_bytes - before.read_bytes,
@@ -177,8 +177,8 @@ def _moves(counters: DiskStats) -> tuple[int, ...]:
 
 def find_mistake(job_file: Path, *words: str) -> str:
     """What fio itself has against a job, in its words; empty where it takes it. Runs nothing."""
-    asked = run(["fio", "--parse-only", *words, str(job_file)], check=False)
-    return _first_words(asked) if asked.returncode else ""
+    answer = run(["fio", "--parse-only", *words, str(job_file)], check=False)
+    return _first_words(answer) if answer.returncode else ""
 
 
 def _read_output(job: FioJob, done: Finished, text: str) -> FioOutput:

@@ -19,15 +19,15 @@ def _read_rows(step: StepFigures) -> Iterator[Row]:
 
 
 def _judge(workload: Workload) -> Iterable[Finding]:
-    told = []
+    entries = []
     for step in workload.steps:
         for figure in _find_own(step):
             if all_tellable([figure]) and figure.get("iops"):
                 rate, p99 = figure.get("iops"), format_latency(figure.get("lat_p99_ns"))
                 text = f"{step.label}: {format_number(rate)} a second (p99 {p99})"
-                told.append((text + _say_buffer(step, figure), [figure]))
-    if told:
-        yield compare("flush, writes made safe one by one", told)
+                entries.append((text + _say_buffer(step, figure), [figure]))
+    if entries:
+        yield compare("flush, writes made safe one by one", entries)
 
 
 def _say_buffer(step: StepFigures, figure: Figure) -> str:
@@ -42,7 +42,9 @@ def _say_buffer(step: StepFigures, figure: Figure) -> str:
 
 
 def _find_own(step: StepFigures) -> list[Figure]:
-    return [each for each in step.figures if each.variant != OTHER and "iops" in each.values]
+    return [
+        figure for figure in step.figures if figure.variant != OTHER and "iops" in figure.values
+    ]
 
 
 SECTION = Section(

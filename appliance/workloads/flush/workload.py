@@ -51,7 +51,7 @@ class FlushWorkload(Workload):
         self._write(bench, target, flushes_each=False)
         bench, notes = rest_array(bench)
         before = bench.read_counters()
-        taken_ns = self._write(bench, target, flushes_each=True)
+        latencies_ns = self._write(bench, target, flushes_each=True)
         after = bench.read_counters()
         remove_scratch(target)
         device_write_bytes = after.write_bytes - before.write_bytes
@@ -63,11 +63,11 @@ class FlushWorkload(Workload):
             device_write_bytes=device_write_bytes,
             drive_state=bench.drive_state,
         )
-        seconds = sum(taken_ns) / _NS
-        found = {name: find_quantile(taken_ns, share) for name, share in _QUANTILES.items()}
+        seconds = sum(latencies_ns) / _NS
+        quantiles = {name: find_quantile(latencies_ns, share) for name, share in _QUANTILES.items()}
         figures = {
-            "iops": len(taken_ns) / seconds,
-            **{name: value for name, value in found.items() if value is not None},
+            "iops": len(latencies_ns) / seconds,
+            **{name: value for name, value in quantiles.items() if value is not None},
             "seconds": seconds,
             "app_write_bytes": self._plan.data_bytes,
             "device_write_bytes": device_write_bytes,
@@ -81,7 +81,7 @@ class FlushWorkload(Workload):
         """Write all blocks in their order; returns what each took, its flush included."""
         label = "flush: block by block" if flushes_each else "flush: laying out the file"
         watch = ProgressMeter(bench.progress, label)
-        taken_ns = []
+        latencies_ns = []
         with (
             watch.on_drive(f"writing to {target} on {bench.device}"),
             make_buffer(self._plan.block_bytes) as block,
@@ -97,11 +97,11 @@ class FlushWorkload(Workload):
                         raise OSError(errno.ENOSPC, "a block was written in part")
                     if flushes_each:
                         os.fdatasync(descriptor)
-                    taken_ns.append(time.perf_counter_ns() - begun_ns)
+                    latencies_ns.append(time.perf_counter_ns() - begun_ns)
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-        return taken_ns
+        return latencies_ns
 
 
 make_workload = FlushWorkload

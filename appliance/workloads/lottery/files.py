@@ -50,12 +50,12 @@ def prepare_files(plan: LotteryPlan, bench: Bench) -> tuple[LotteryFile, ...]:
             ) from None
     folder = bench.folder / _FOLDER
     files = tuple(LotteryFile(name, folder / name, plan.file_size_bytes) for name in names)
-    wanted = _describe(plan, names)
-    if not _is_laid_out(folder, files, wanted):
+    manifest = _describe(plan, names)
+    if not _is_laid_out(folder, files, manifest):
         watch = ProgressMeter(bench.progress, "laying out the lottery's files")
         full = _does_not_fit(files, bench.size_bytes)
         with watch.on_drive(f"laying out the lottery's files on {bench.device}", full=full):
-            _lay_out(folder, files, wanted, watch, seed=plan.seed, free_bytes=bench.size_bytes)
+            _lay_out(folder, files, manifest, watch, seed=plan.seed, free_bytes=bench.size_bytes)
     return files
 
 

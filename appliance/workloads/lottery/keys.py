@@ -112,8 +112,8 @@ class LotteryPlan(WorkloadPlan):
     def find_clashes(self, given: frozenset[str]) -> Iterator[Clash]:
         tickets = sum(count for _, count in self.tickets)
         if tickets > _MAX_TICKETS:
-            told = f"must be at most {_MAX_TICKETS} in all, not {tickets}"
-            yield Clash(("tickets",), ("tickets",), told)
+            message = f"must be at most {_MAX_TICKETS} in all, not {tickets}"
+            yield Clash(("tickets",), ("tickets",), message)
 
     @override
     def expect(self, parts: int, *, drive_bytes: int, bytes_s: float) -> Expected:

@@ -158,16 +158,16 @@ class Touches:
 
 def find_passes(step: StepFigures) -> tuple[Pass, ...]:
     """The passes of a step in the order in which they ran."""
-    drawn = {ticket.file for ticket in step.tickets}
-    found: dict[tuple[str, int], dict[str, Figure]] = {}
+    names = {ticket.file for ticket in step.tickets}
+    by_pass: dict[tuple[str, int], dict[str, Figure]] = {}
     for figure in step.figures:
         this = figure.variant
-        if isinstance(this, LotteryVariant) and this.file in drawn:
-            found.setdefault((this.reading, this.repetition), {})[this.file] = figure
-    repetitions = Counter(name for name, _ in found)
+        if isinstance(this, LotteryVariant) and this.file in names:
+            by_pass.setdefault((this.reading, this.repetition), {})[this.file] = figure
+    repetitions = Counter(name for name, _ in by_pass)
     passes: list[Pass] = []
     served: Counter[str] = Counter()
-    for (name, repetition), files in found.items():
+    for (name, repetition), files in by_pass.items():
         tickets = _slice(step.tickets, name, repetition=repetition, of=repetitions[name])
         if name == "warm":
             # It is filled from the drive, except for what was in RAM; that is not recorded.
@@ -182,9 +182,9 @@ def _slice(
     tickets: Sequence[TicketRow], name: str, *, repetition: int, of: int
 ) -> tuple[TicketRow, ...]:
     """A repetition's draws: `seq` runs on over repetitions, and each draws every ticket once."""
-    own = sorted((t for t in tickets if t.pass_name == name), key=lambda t: t.seq)
-    length = len(own) // of
-    return tuple(own[(repetition - 1) * length : repetition * length])
+    draws = sorted((t for t in tickets if t.pass_name == name), key=lambda t: t.seq)
+    length = len(draws) // of
+    return tuple(draws[(repetition - 1) * length : repetition * length])
 
 
 def split_touches(one: Pass) -> tuple[list[TicketRow], list[TicketRow]]:
@@ -198,15 +198,15 @@ def find_touches(one: Pass) -> Touches | None:
     """First touches against repeats; None where one of both is missing."""
     firsts, repeats = split_touches(one)
     later = _group_seconds(firsts, repeats)
-    first_bytes_s = _find_rate([each for each in firsts for _ in later[each.file]])
+    first_bytes_s = _find_rate([ticket for ticket in firsts for _ in later[ticket.file]])
     repeat_bytes_s = _find_rate(repeats)
     if not first_bytes_s or not repeat_bytes_s:
         return None
-    asked = sum(ticket.bytes for ticket in repeats)
+    app_bytes = sum(ticket.bytes for ticket in repeats)
     served = sum(ticket.device_read_bytes for ticket in repeats)
     first_faults = sum(ticket.major_faults for ticket in firsts)
     first_bytes = sum(ticket.bytes for ticket in firsts)
-    chance = find_first_chance([(each.seconds, *later[each.file]) for each in firsts])
+    chance = find_first_chance([(ticket.seconds, *later[ticket.file]) for ticket in firsts])
     is_faster = repeat_bytes_s >= first_bytes_s * _GAIN and chance.value <= _CHANCE
     known = sum(min(one.served_before.get(ticket.file, 0), ticket.bytes) for ticket in firsts)
     return Touches(
@@ -216,7 +216,7 @@ def find_touches(one: Pass) -> Touches | None:
         repeat_bytes_s=repeat_bytes_s,
         chance=chance,
         deal_chance=_find_deal_chance(firsts, repeats) if is_faster else 1.0,
-        repeat_ram_share=max(0.0, 1.0 - served / asked),
+        repeat_ram_share=max(0.0, 1.0 - served / app_bytes),
         served_before_share=1.0 if one.is_again else known / first_bytes,
         files_bytes=first_bytes,
         first_faults=first_faults,
@@ -233,10 +233,10 @@ def _group_seconds(
     firsts: Sequence[TicketRow], repeats: Sequence[TicketRow]
 ) -> dict[str, list[float]]:
     """How long the repeats of each file took."""
-    found: dict[str, list[float]] = {ticket.file: [] for ticket in firsts}
+    seconds: dict[str, list[float]] = {ticket.file: [] for ticket in firsts}
     for ticket in repeats:
-        found[ticket.file].append(ticket.seconds)
-    return found
+        seconds[ticket.file].append(ticket.seconds)
+    return seconds
 
 
 def _find_deal_chance(firsts: Sequence[TicketRow], repeats: Sequence[TicketRow]) -> float:
@@ -293,8 +293,8 @@ def make_block(workload: Workload) -> BlockView:
 
 def _draw_drives(workload: Workload) -> tuple[ChartView, ...]:
     """Rate against tickets, a line per drive: one chart per pass, those of the drive first."""
-    found = [(step, one) for step in workload.steps for one in find_passes(step)]
-    names = list(dict.fromkeys(one.name for _, one in found))
+    passes = [(step, one) for step in workload.steps for one in find_passes(step)]
+    names = list(dict.fromkeys(one.name for _, one in passes))
     names.sort(key=lambda name: name not in _PAST_RAM)
     charts: list[ChartView] = []
     for number, name in enumerate(names):
@@ -307,7 +307,7 @@ def _draw_drives(workload: Workload) -> tuple[ChartView, ...]:
                 ),
                 _over_reads(one),
             )
-            for step, one in found
+            for step, one in passes
             if one.name == name
         ]
         svg = draw_lines(
@@ -317,8 +317,8 @@ def _draw_drives(workload: Workload) -> tuple[ChartView, ...]:
             x_title="reads of the file (its tickets)",
             y_title="MB/s",
         )
-        shown = f"{name} pass, all drives: rate against how often a file is read"
-        charts += make_chart(shown, svg, lines, note=_SHARED_DOTS)
+        title = f"{name} pass, all drives: rate against how often a file is read"
+        charts += make_chart(title, svg, lines, note=_SHARED_DOTS)
     return tuple(charts)
 
 
@@ -366,9 +366,9 @@ def _over_reads(one: Pass) -> tuple[tuple[float, float, str], ...]:
         if rate is not None:
             rates.setdefault(reads, []).append((file, rate / 1e6))
     points = []
-    for reads, found in sorted(rates.items()):
-        mean = sum(rate for _, rate in found) / len(found)
-        files = ", ".join(file for file, _ in found)
+    for reads, pairs in sorted(rates.items()):
+        mean = sum(rate for _, rate in pairs) / len(pairs)
+        files = ", ".join(file for file, _ in pairs)
         text = f"{one.label}, {files} ({count(reads, 'read')}): {format_rate(mean * 1e6)} MB/s"
         points.append((float(reads), mean, text))
     return tuple(points)

@@ -70,11 +70,11 @@ class LotteryWorkload(Workload):
         # The kernel drops a bare drive's pages once it is no longer open.
         with kept_open(targets):
             proven, reason = self._set_cache(bench, this, targets)
-            tickets, kept = self._read_all(bench, this, proven=proven)
+            tickets, hits = self._read_all(bench, this, proven=proven)
         notes = [*remarks] if proven else [*remarks, reason]
-        if kept:
+        if hits:
             notes.append(
-                f"the program's own cache answered {kept} of {len(tickets)} tickets; "
+                f"the program's own cache answered {hits} of {len(tickets)} tickets; "
                 "they are called warm, and the kernel was not asked"
             )
         rows = _Rows(
@@ -129,16 +129,16 @@ class LotteryWorkload(Workload):
         total = sum(self._files[draw.file].length for draw in draws)
         pulse = Pulse(bench.progress, f"lottery: {part.name}", total)
         tickets: list[Ticket] = []
-        kept = 0
+        hits = 0
         for draw in draws:
             file = self._files[draw.file]
             ticket, answered = _take_ticket(
                 bench, part, draw, file, reader=reader, pulse=pulse, proven=proven
             )
             tickets.append(ticket)
-            kept += answered
+            hits += answered
             pulse.end_file(file.length)
-        return tickets, kept
+        return tickets, hits
 
 
 def _take_ticket(
@@ -214,9 +214,9 @@ class _Rows:
         by_file: dict[str, list[Ticket]] = {}
         for ticket in tickets:
             by_file.setdefault(ticket.file, []).append(ticket)
-        for name, own in sorted(by_file.items()):
-            cache = self._judge(own)
-            app, device, seconds = _sums(own)
+        for name, file_tickets in sorted(by_file.items()):
+            cache = self._judge(file_tickets)
+            app, device, seconds = _sums(file_tickets)
             variant = self._part.variant(name)
             results += [
                 Result(variant, "rate_bytes_s", app / seconds, cache),

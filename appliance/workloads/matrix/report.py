@@ -81,7 +81,7 @@ def find_largest(cells: Sequence[Cell]) -> str:
 def make_block(workload: Workload) -> BlockView:
     """The boxes of all drives, their figures, and a heat map per drive and operation."""
     cells = [(step, find_cells(step)) for step in workload.steps]
-    everything = [cell for _, own in cells for cell in own]
+    everything = [cell for _, drive_cells in cells for cell in drive_cells]
     operations = list(dict.fromkeys(cell.operation for cell in everything))
     largest = find_largest(everything)
     return BlockView(
@@ -93,10 +93,10 @@ def make_block(workload: Workload) -> BlockView:
                 heads=("Operation", "Drive"),
                 columns=("n", "Min", "Lower quartile", "Median", "Upper quartile", "Max"),
                 lines=tuple(
-                    _make_line(step, operation, found)
+                    _make_line(step, operation, row_cells)
                     for operation in operations
-                    for step, own in cells
-                    if (found := _pick(own, operation=operation, size=largest))
+                    for step, drive_cells in cells
+                    if (row_cells := _pick(drive_cells, operation=operation, size=largest))
                 ),
             ),
         ),
@@ -105,13 +105,13 @@ def make_block(workload: Workload) -> BlockView:
                 FoldView(
                     summary=f"{step.label}: heat maps over file size and record size, MB/s",
                     heats=tuple(
-                        _make_heat_map(own, operation, everything=everything)
+                        _make_heat_map(drive_cells, operation, everything=everything)
                         for operation in operations
-                        if any(cell.operation == operation for cell in own)
+                        if any(cell.operation == operation for cell in drive_cells)
                     ),
                 )
-                for step, own in cells
-                if own
+                for step, drive_cells in cells
+                if drive_cells
             ),
             *plain.make_folds(workload),
         ),
@@ -138,8 +138,8 @@ def _draw(
     groups = []
     for operation in operations:
         boxes = []
-        for step, own in cells:
-            rates = _rates(_pick(own, operation=operation, size=largest))
+        for step, drive_cells in cells:
+            rates = _rates(_pick(drive_cells, operation=operation, size=largest))
             if rates:
                 boxes.append(
                     Box(
@@ -193,15 +193,15 @@ def _make_line(step: StepFigures, operation: str, cells: Sequence[Cell]) -> Line
 def _make_heat_map(
     cells: Sequence[Cell], operation: str, *, everything: Sequence[Cell]
 ) -> HeatView:
-    own = {(c.size, c.record): c.figure for c in cells if c.operation == operation}
+    figures = {(c.size, c.record): c.figure for c in cells if c.operation == operation}
     rates = _rates([cell for cell in everything if cell.operation == operation])
-    records = sorted({record for _, record in own}, key=size_key)
+    records = sorted({record for _, record in figures}, key=size_key)
     return HeatView(
         title=operation,
         columns=tuple(records),
         lines=tuple(
-            (size, tuple(_make_cell(own.get((size, record)), rates) for record in records))
-            for size in sorted({size for size, _ in own}, key=size_key)
+            (size, tuple(_make_cell(figures.get((size, record)), rates) for record in records))
+            for size in sorted({size for size, _ in figures}, key=size_key)
         ),
     )
 
@@ -238,11 +238,13 @@ def _read_rows(step: StepFigures) -> Iterator[Row]:
     cells = find_cells(step)
     largest = find_largest(cells)
     for operation in dict.fromkeys(cell.operation for cell in cells):
-        own = [cell.figure for cell in cells if (cell.size, cell.operation) == (largest, operation)]
-        rates = [rate for figure in own if (rate := figure.get("rate_bytes_s")) is not None]
-        median = stats.find_median(rates) if len(rates) == len(own) else None
+        figures = [
+            cell.figure for cell in cells if (cell.size, cell.operation) == (largest, operation)
+        ]
+        rates = [rate for figure in figures if (rate := figure.get("rate_bytes_s")) is not None]
+        median = stats.find_median(rates) if len(rates) == len(figures) else None
         name = f"{operation} of {largest}, median over record sizes"
-        yield name, "MB/s", True, median, tuple(own)
+        yield name, "MB/s", True, median, tuple(figures)
 
 
 def _read_values(step: StepFigures) -> Iterator[Values]:
@@ -250,18 +252,18 @@ def _read_values(step: StepFigures) -> Iterator[Values]:
     cells = find_cells(step)
     largest = [cell for cell in cells if cell.size == find_largest(cells)]
     for operation in dict.fromkeys(cell.operation for cell in largest):
-        own = [
+        pairs = [
             (cell, rate)
             for cell in largest
             if cell.operation == operation and (rate := cell.figure.get("rate_bytes_s")) is not None
         ]
-        if own:
+        if pairs:
             yield Values(
-                f"{operation} of {own[0][0].size}, over record sizes",
+                f"{operation} of {pairs[0][0].size}, over record sizes",
                 "MB/s",
-                [rate for _, rate in own],
-                tuple(cell.figure for cell, _ in own),
-                Places(tuple(cell.record for cell, _ in own), "record sizes"),
+                [rate for _, rate in pairs],
+                tuple(cell.figure for cell, _ in pairs),
+                Places(tuple(cell.record for cell, _ in pairs), "record sizes"),
                 _find_file_bytes(largest),
             )
 
@@ -282,14 +284,14 @@ def _find_file_bytes(cells: Sequence[Cell]) -> float | None:
 
 def _judge(workload: Workload) -> Iterable[Finding]:
     cells = [(step.label, find_cells(step)) for step in workload.steps]
-    everything = [cell for _, own in cells for cell in own]
+    everything = [cell for _, drive_cells in cells for cell in drive_cells]
     largest = find_largest(everything)
     for operation in dict.fromkeys(cell.operation for cell in everything):
-        told = []
-        for label, own in cells:
+        entries = []
+        for label, drive_cells in cells:
             figures = [
                 cell.figure
-                for cell in own
+                for cell in drive_cells
                 if (cell.size, cell.operation) == (largest, operation) and cell.figure.is_tellable
             ]
             rates = [figure.values["rate_bytes_s"] for figure in figures]
@@ -297,9 +299,9 @@ def _judge(workload: Workload) -> Iterable[Finding]:
             if median is not None:
                 spread = f"{format_rate(min(rates))} to {format_rate(max(rates))}"
                 text = f"{label}: {format_rate(median)} MB/s ({spread}, n = {len(rates)})"
-                told.append((text, figures))
-        if told:
-            yield compare(f"matrix, {operation} of {largest}, median over record sizes", told)
+                entries.append((text, figures))
+        if entries:
+            yield compare(f"matrix, {operation} of {largest}, median over record sizes", entries)
 
 
 SECTION = Section(

@@ -84,13 +84,13 @@ class MatrixWorkload(Workload):
     @property
     @override
     def parts(self) -> tuple[str, ...]:
-        given = {show_size(size): size for size in self._plan.file_sizes_bytes}
+        sizes = {show_size(size): size for size in self._plan.file_sizes_bytes}
         return tuple(
             str(MatrixVariant(size=name, record=show_size(record), operation=operation))
-            for name in given or AUTOMATIC_SIZES
+            for name in sizes or AUTOMATIC_SIZES
             for record in self._plan.record_sizes_bytes
             for operation in self._plan.operations
-            if name not in given or record <= given[name]
+            if name not in sizes or record <= sizes[name]
         )
 
     @override
@@ -104,9 +104,9 @@ class MatrixWorkload(Workload):
             # Otherwise what one part leaves in RAM is gone before the next one (see kept_open).
             self._held.enter_context(kept_open((target,)))
         self._memory = _read_memory(bench.raw)
-        given = {show_size(size): size for size in self._plan.file_sizes_bytes}
-        if given:
-            self._memory.sizes = given
+        sizes = {show_size(size): size for size in self._plan.file_sizes_bytes}
+        if sizes:
+            self._memory.sizes = sizes
         elif not self._memory.sizes:
             self._memory.free_ram_bytes = read_memory("MemAvailable")
             self._memory.sizes = _automatic_sizes(bench, target, self._memory.free_ram_bytes)
@@ -229,7 +229,7 @@ class MatrixWorkload(Workload):
 def _parse_part(part: str) -> tuple[MatrixVariant, Operation]:
     cell = parse_part("matrix", part, MatrixVariant)
     operations: tuple[Operation, ...] = get_args(Operation)
-    return cell, next(each for each in operations if each == cell.operation)
+    return cell, next(operation for operation in operations if operation == cell.operation)
 
 
 def _options(operation: Operation, *, size_bytes: int, record: int) -> Options:
@@ -274,10 +274,10 @@ def _left_out(size_bytes: int, record: int) -> int:
 
 def _rows(cell: MatrixVariant, run: FioRun, state: CacheState) -> tuple[Result, ...]:
     """Of fio's rows those that the matrix is about, the rate under its own name."""
-    kept = {"app_read_bytes", "app_write_bytes", "device_read_bytes", "device_write_bytes"}
-    kept |= {"seconds", "hit_ratio"}
+    metrics = {"app_read_bytes", "app_write_bytes", "device_read_bytes", "device_write_bytes"}
+    metrics |= {"seconds", "hit_ratio"}
     rate = Result(str(cell), "rate_bytes_s", run.output.bw_bytes_s, state, valid=run.valid)
-    return (rate, *(row for row in make_results(cell, run, state) if row.metric in kept))
+    return (rate, *(row for row in make_results(cell, run, state) if row.metric in metrics))
 
 
 def _automatic_sizes(bench: Bench, target: Path, free_ram_bytes: int) -> dict[str, int]:

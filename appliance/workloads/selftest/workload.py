@@ -210,8 +210,8 @@ def find_left_s(announced_s: float, elapsed_s: float, percent: int | None) -> fl
     left_s = max(announced_s - elapsed_s, 0.0)
     if percent is None:
         return left_s
-    said_s, tenth_s = announced_s * (100 - percent) / 100, announced_s / 10
-    return max(min(max(left_s, said_s - tenth_s), said_s + tenth_s), 0.0)
+    rest_s, tenth_s = announced_s * (100 - percent) / 100, announced_s / 10
+    return max(min(max(left_s, rest_s - tenth_s), rest_s + tenth_s), 0.0)
 
 
 def find_result(state: SelftestState, before: tuple[Entry, ...], *, was_running: bool) -> Entry:
@@ -234,8 +234,8 @@ def _abort(bench: Bench) -> None:
 
 
 def _ask(bench: Bench) -> SelftestState:
-    said = run([*SMARTCTL, *name_device(bench.device)], check=False, timeout_s=_ANSWER_S).stdout
-    state = parse_selftest(said)
+    output = run([*SMARTCTL, *name_device(bench.device)], check=False, timeout_s=_ANSWER_S).stdout
+    state = parse_selftest(output)
     if state.reason:
         raise StepFailedError(f"the self-test cannot be queried: {printable(state.reason)}")
     return state
@@ -244,11 +244,11 @@ def _ask(bench: Bench) -> SelftestState:
 def _read_marker(marker: Path) -> _Begun | None:
     """None where there is none, and where it is damaged."""
     try:
-        kept = json.loads(marker.read_text())
+        fields = json.loads(marker.read_text())
         return _Begun(
-            str(kept["boot_id"]),
-            float(kept["at_s"]),
-            tuple(Entry(**entry) for entry in kept["entries_before"]),
+            str(fields["boot_id"]),
+            float(fields["at_s"]),
+            tuple(Entry(**entry) for entry in fields["entries_before"]),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -133,12 +133,12 @@ class SqlData:
         # Python promises the same numbers for a seed from random() alone.
         numbers = random.Random(f"{self.seed}/updates")
         seen = _Bits(self.rows + 1)
-        left = self.updates
-        while left:
+        remaining = self.updates
+        while remaining:
             key = int(numbers.random() * self.rows) + 1
             if key not in seen:
                 seen.add(key)
-                left -= 1
+                remaining -= 1
                 yield key
 
     def text_of_update(self, key: int) -> tuple[str, str]:

@@ -108,13 +108,13 @@ def prepare_folder(plan: SqlPlan, bench: Bench) -> SqlFolder:
 
 
 def _is_ready(folder: SqlFolder, plan: SqlPlan, data: SqlData) -> bool:
-    found = folder.read_manifest()
+    manifest = folder.read_manifest()
     try:
         return (
-            found is not None
-            and (found.version, found.seed, found.data_size_bytes, found.rows)
+            manifest is not None
+            and (manifest.version, manifest.seed, manifest.data_size_bytes, manifest.rows)
             == (DATA_VERSION, plan.seed, plan.data_size_bytes, data.rows)
-            and folder.dump.stat().st_size == found.dump_bytes
+            and folder.dump.stat().st_size == manifest.dump_bytes
         )
     except OSError:
         return False

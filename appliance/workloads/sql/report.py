@@ -48,13 +48,13 @@ def make_blocks(workloads: Sequence[Workload]) -> Iterator[BlockView]:
 
 def _make_block(workload: Workload, *, highest_s: float) -> BlockView:
     """A bar per drive, a piece per phase; the scale reaches to `highest_s` at least."""
-    shown = [step for step in workload.steps if any(find_seconds(step).values())]
+    steps = [step for step in workload.steps if any(find_seconds(step).values())]
     bars = [
         Bars(
             LegendView(text, color, "area"),
             tuple(
                 None if seconds is None else (seconds, f"{step.label}, {text}: {seconds:.3f} s")
-                for step in shown
+                for step in steps
                 for seconds in (find_seconds(step)[phase],)
             ),
         )
@@ -62,7 +62,7 @@ def _make_block(workload: Workload, *, highest_s: float) -> BlockView:
     ]
     svg = draw_stacks(
         bars,
-        [step.label for step in shown],
+        [step.label for step in steps],
         name=f"sql-{workload.index}",
         title="Seconds of the five phases, stacked, one bar per drive",
         x_title="seconds",
@@ -126,15 +126,15 @@ def _read_rows(step: StepFigures) -> Iterator[Row]:
 
 
 def _judge(workload: Workload) -> Iterable[Finding]:
-    told = []
+    entries = []
     for step in workload.steps:
         figures = find_phases(step)
         total = find_seconds(step)["total"]
         if total is not None and len(figures) == len(PHASES) and all_tellable(figures):
             minutes = f" ({format_minutes(total)})" if total >= 60 else ""
-            told.append((f"{step.label}: {total:.1f} s{minutes}", figures))
-    if told:
-        yield compare("SQL, all phases", told)
+            entries.append((f"{step.label}: {total:.1f} s{minutes}", figures))
+    if entries:
+        yield compare("SQL, all phases", entries)
 
 
 SECTION = Section(

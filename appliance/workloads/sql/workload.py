@@ -142,9 +142,9 @@ class SqlWorkload(Workload):
         """How much RAM the ballast is to leave; 0 for no ballast."""
         if self._plan.free_ram_bytes:
             return self._plan.free_ram_bytes
-        wanted = max(self._plan.data_size_bytes // 2, _LEAST_FREE_RAM_BYTES)
+        free_bytes = max(self._plan.data_size_bytes // 2, _LEAST_FREE_RAM_BYTES)
         total = read_memory("MemTotal")
-        return wanted if wanted < total else 0
+        return free_bytes if free_bytes < total else 0
 
     @contextmanager
     def _bounded_ram(self, bench: Bench, free_ram: int) -> Iterator[int]:
@@ -158,19 +158,19 @@ class SqlWorkload(Workload):
         """The timed part: from opening the database to having closed it."""
         watch = ProgressMeter(bench.progress, f"sql: {phase}")
         device_before = bench.read_counters()
-        read_before, written_before = _read_thread_io()
+        read_before, write_before = _read_thread_io()
         start_s = time.perf_counter()
         with open_database(self._folder.database, watch) as connection:
             checksum = run_phase(
                 connection, phase, data=self._data, dump=self._folder.dump, watch=watch
             )
         seconds = time.perf_counter() - start_s
-        read, written = _read_thread_io()
+        read, write = _read_thread_io()
         device = bench.read_counters()
         return _Moved(
             seconds=seconds,
             app_read_bytes=read - read_before,
-            app_write_bytes=written - written_before,
+            app_write_bytes=write - write_before,
             device_read_bytes=device.read_bytes - device_before.read_bytes,
             device_write_bytes=device.write_bytes - device_before.write_bytes,
             checksum=checksum,
@@ -178,11 +178,11 @@ class SqlWorkload(Workload):
 
     def _verify(self, checksum: str, notes: list[str]) -> bool:
         manifest = self._folder.read_manifest()
-        wanted = manifest.answers if manifest else "an answer that the drive no longer has"
-        if checksum == wanted:
+        answers = manifest.answers if manifest else "an answer that the drive no longer has"
+        if checksum == answers:
             return True
         notes.append(
-            f"checksum mismatch: the selects gave {checksum} instead of {wanted}: "
+            f"checksum mismatch: the selects gave {checksum} instead of {answers}: "
             "the drive did not give back what was written"
         )
         return False
@@ -236,13 +236,13 @@ def _read_thread_io() -> tuple[int, int]:
     Raises StepFailedError.
     """
     text = sysfs.read_text(_THREAD_IO)
-    found = {key: re.search(rf"^{key}: (\d+)$", text, re.MULTILINE) for key in ("rchar", "wchar")}
-    read, written = found["rchar"], found["wchar"]
-    if read is None or written is None:
+    matches = {key: re.search(rf"^{key}: (\d+)$", text, re.MULTILINE) for key in ("rchar", "wchar")}
+    read, write = matches["rchar"], matches["wchar"]
+    if read is None or write is None:
         raise StepFailedError(
             f"the kernel does not count a thread's reads and writes in {_THREAD_IO}"
         )
-    return int(read[1]), int(written[1])
+    return int(read[1]), int(write[1])
 
 
 make_workload = SqlWorkload

@@ -67,21 +67,21 @@ def load_slices(folder: Path) -> dict[str, StoredSlice]:
         lines = (folder / FILE).read_bytes().splitlines()
     except OSError:
         return {}
-    found: dict[str, StoredSlice] = {}
+    slices: dict[str, StoredSlice] = {}
     for line in lines:
         try:
             values = unseal(line)
             values["latencies"] = {int(ns): count for ns, count in values["latencies"].items()}
-            kept = StoredSlice(**values)
+            record = StoredSlice(**values)
         except (ValueError, TypeError, KeyError, AttributeError):
             continue
-        found[kept.part] = kept
-    return found
+        slices[record.part] = record
+    return slices
 
 
 def add_latencies(slices: dict[str, StoredSlice]) -> Counter[int]:
     """Of all slices together."""
     total: Counter[int] = Counter()
-    for kept in slices.values():
-        total.update(kept.latencies)
+    for record in slices.values():
+        total.update(record.latencies)
     return total

@@ -103,7 +103,7 @@ class Reading:
     @property
     def unreadable_bytes(self) -> int:
         """What the drive did not give."""
-        return sum(each.size_bytes for each in self.unreadable)
+        return sum(lba_range.size_bytes for lba_range in self.unreadable)
 
 
 class SliceReader:
@@ -182,7 +182,7 @@ class SliceReader:
         failed = []
         if not is_silent:
             self._take_late(reading)
-            failed = [each for each in reading.failed if each.errno not in _NOT_ASKED]
+            failed = [answer for answer in reading.failed if answer.errno not in _NOT_ASKED]
         if failed:
             try:
                 self._check_alive(failed[0])
@@ -202,8 +202,8 @@ class SliceReader:
             for piece, seconds in reading.tally.find_slow()
             if seconds > KEPT_SLOW_S
         ]
-        kept = sorted(join_ranges(slow), key=lambda each: -each.seconds)[:MAX_SLOW_RANGES]
-        reading.slow = sorted([*kept, *reading.second_tries], key=lambda each: each.first_byte)
+        slowest = sorted(join_ranges(slow), key=lambda each: -each.seconds)[:MAX_SLOW_RANGES]
+        reading.slow = sorted([*slowest, *reading.second_tries], key=lambda each: each.first_byte)
         return reading
 
     def _take_late(self, reading: Reading) -> None:
@@ -324,42 +324,42 @@ class SliceReader:
         slow = sorted(reading.tally.find_slow(), key=lambda each: -each[1])
         limit_s = reading.tally.slow_limit_s
         begun_s = self._clock()
-        found: list[LbaRange] = []
+        outliers: list[LbaRange] = []
         once: list[tuple[Piece, float, float]] = []
         behind: dict[Piece, None] = {}
-        wanted = min(len(slow), MAX_REREADS)
+        total = min(len(slow), MAX_REREADS)
         for number, (piece, seconds) in enumerate(slow):
             if number >= MAX_REREADS or self._clock() - begun_s >= MAX_REREAD_S:
-                found.append(LbaRange("slow", *piece, seconds, NOT_REREAD))
+                outliers.append(LbaRange("slow", *piece, seconds, NOT_REREAD))
                 continue
-            tell_reread(number + 1, wanted)
+            tell_reread(number + 1, total)
             again_s, is_fast = self._reread(piece, limit_s=limit_s)
             if not is_fast:
-                found.append(LbaRange("slow", *piece, max(seconds, again_s), SLOW_AGAIN))
+                outliers.append(LbaRange("slow", *piece, max(seconds, again_s), SLOW_AGAIN))
                 continue
             if seconds > KEPT_SLOW_S:
-                found.append(LbaRange("slow", *piece, seconds, SLOW_ONCE))
+                outliers.append(LbaRange("slow", *piece, seconds, SLOW_ONCE))
             else:
                 once.append((piece, seconds, again_s))
             behind.update(dict.fromkeys(reading.tally.find_behind(piece)))
         # Its answer may have come when one behind it did, which the drive hesitated at.
-        hidden = [piece for piece in behind if piece not in {each for each, _ in slow}]
+        hidden = [piece for piece in behind if piece not in {slow_piece for slow_piece, _ in slow}]
         hidden = hidden[:MAX_REREADS]
-        for number, piece in enumerate(hidden, wanted + 1):
+        for number, piece in enumerate(hidden, total + 1):
             if self._clock() - begun_s >= MAX_REREAD_S:
                 break
-            tell_reread(number, wanted + len(hidden))
+            tell_reread(number, total + len(hidden))
             # Twice: a busy machine may make one slow.
             again = [self._reread(piece, limit_s=limit_s) for _ in range(2)]
             if not any(is_fast for _, is_fast in again):
                 worst_s = max(again_s for again_s, _ in again)
-                found.append(LbaRange("slow", *piece, worst_s, SLOW_LATER))
-        kept = sorted(join_ranges(found), key=lambda each: -each.seconds)
+                outliers.append(LbaRange("slow", *piece, worst_s, SLOW_LATER))
+        ranges = sorted(join_ranges(outliers), key=lambda each: -each.seconds)
         reading.slow = sorted(
-            [*kept[:MAX_SLOW_RANGES], *reading.second_tries], key=lambda each: each.first_byte
+            [*ranges[:MAX_SLOW_RANGES], *reading.second_tries], key=lambda each: each.first_byte
         )
-        if len(kept) > MAX_SLOW_RANGES:
-            reading.notes.append(f"{len(kept)} slow ranges; the slowest {MAX_SLOW_RANGES} stored")
+        if len(ranges) > MAX_SLOW_RANGES:
+            reading.notes.append(f"{len(ranges)} slow ranges; the slowest {MAX_SLOW_RANGES} stored")
         if once:
             (first_byte, _), seconds, again_s = once[0]
             reading.notes.append(
@@ -371,22 +371,22 @@ class SliceReader:
 def join_ranges(ranges: Sequence[LbaRange]) -> list[LbaRange]:
     """Neighbours of one kind and detail as one range, with the longest time of them."""
     joined: list[LbaRange] = []
-    for each in sorted(ranges, key=lambda each: each.first_byte):
+    for lba_range in sorted(ranges, key=lambda each: each.first_byte):
         last = joined[-1] if joined else None
         if (
             last
-            and last.first_byte + last.size_bytes == each.first_byte
-            and (last.kind, last.detail) == (each.kind, each.detail)
+            and last.first_byte + last.size_bytes == lba_range.first_byte
+            and (last.kind, last.detail) == (lba_range.kind, lba_range.detail)
         ):
             joined[-1] = LbaRange(
-                each.kind,
+                lba_range.kind,
                 last.first_byte,
-                last.size_bytes + each.size_bytes,
-                max(last.seconds, each.seconds),
-                each.detail,
+                last.size_bytes + lba_range.size_bytes,
+                max(last.seconds, lba_range.seconds),
+                lba_range.detail,
             )
         else:
-            joined.append(each)
+            joined.append(lba_range)
     return joined
 
 

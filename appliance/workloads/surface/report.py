@@ -66,25 +66,25 @@ _LINES: tuple[tuple[str, str, Callable[[SliceRow], float]], ...] = (
 
 def make_block(workload: Workload) -> BlockView:
     """A speed profile per drive; all drives in a table; what is wrong with each."""
-    shown = [step for step in workload.steps if step.figures]
+    steps = [step for step in workload.steps if step.figures]
     return BlockView(
         planned=workload.planned,
         charts=(
-            *_draw_drives(shown, workload.index),
-            *(chart for step in shown for chart in _draw(step)),
+            *_draw_drives(steps, workload.index),
+            *(chart for step in steps for chart in _draw(step)),
         ),
         tables=(
             TableView(
                 heads=("Drive",),
                 columns=("slices read", *(title for _, title, _ in _COLUMNS)),
-                lines=tuple(_make_line(step) for step in shown),
-                note=" ".join(note for step in shown for note in explain(step)),
+                lines=tuple(_make_line(step) for step in steps),
+                note=" ".join(note for step in steps for note in explain(step)),
             ),
-            *(make_ranges(step.label, step.ranges) for step in shown if step.ranges),
+            *(make_ranges(step.label, step.ranges) for step in steps if step.ranges),
         ),
         folds=tuple(
             FoldView(summary=f"{step.label}: every slice", tables=(_make_slices(step),))
-            for step in shown
+            for step in steps
             if step.slices
         ),
     )
@@ -118,10 +118,10 @@ def tell_troubles(step: StepFigures, words: Mapping[str, str] = _TROUBLES) -> It
     """A sentence for each kind of trouble that was found; `words` say what each kind means."""
     for kind, what in words.items():
         # What is read twice may be found twice.
-        found = {(row.first_byte, row.size_bytes) for row in step.ranges if row.kind == kind}
-        if found:
-            size = format_bytes(sum(size_bytes for _, size_bytes in found))
-            where = f"{count(len(found), 'range')} of {size} in all"
+        places = {(row.first_byte, row.size_bytes) for row in step.ranges if row.kind == kind}
+        if places:
+            size = format_bytes(sum(size_bytes for _, size_bytes in places))
+            where = f"{count(len(places), 'range')} of {size} in all"
             yield Finding("remark", step.label, f"{step.step.kind}: {where}: {what}.")
 
 
@@ -278,7 +278,7 @@ def _read_values(step: StepFigures) -> Iterator[Values]:
 
 
 def _judge(workload: Workload) -> Iterable[Finding]:
-    told = []
+    entries = []
     for step in workload.steps:
         whole = find_whole(step)
         # What is wrong is reported for an unfinished scan, too.
@@ -289,9 +289,9 @@ def _judge(workload: Workload) -> Iterable[Finding]:
             mean = format_rate(whole.get("bw_bytes_s"))
             ways = "; a sample, with the ways to it" if whole.values.get("sampled_places") else ""
             text = f"{step.label}: {mean} MB/s (slices from {low} to {high}{ways})"
-            told.append((text, [whole]))
-    if told:
-        yield compare("surface", told)
+            entries.append((text, [whole]))
+    if entries:
+        yield compare("surface", entries)
 
 
 SECTION = Section(

@@ -77,9 +77,9 @@ def draw_chunks(within: Piece, *, sample: float, seed: str) -> tuple[Piece, ...]
     if sample >= 1:
         return (within,)
     blocks = within.size_bytes // ALIGNMENT_BYTES
-    wanted = max(round(blocks * sample), 1)
-    count = ceil(wanted / (CHUNK_BYTES // ALIGNMENT_BYTES))
-    length = wanted // count
+    sample_blocks = max(round(blocks * sample), 1)
+    count = ceil(sample_blocks / (CHUNK_BYTES // ALIGNMENT_BYTES))
+    length = sample_blocks // count
     # Python promises the same numbers for a seed from random() alone.
     numbers = random.Random(seed)
     chunks = []
@@ -148,10 +148,10 @@ class Tally:
         count = max(self.bytes // WINDOW_BYTES, 1)
         limits = [self.bytes * number // count for number in range(1, count + 1)]
         size, seconds, number = 0, 0.0, 0
-        for so_far, own, own_s in zip(
+        for so_far, piece_bytes, piece_s in zip(
             accumulate(self.sizes), self.sizes, self.seconds, strict=True
         ):
-            size, seconds = size + own, seconds + own_s
+            size, seconds = size + piece_bytes, seconds + piece_s
             if so_far >= limits[number]:
                 yield size, seconds
                 size, seconds, number = 0, 0.0, number + 1
@@ -203,10 +203,10 @@ def find_percentile(latencies: Mapping[int, int], share: float) -> float | None:
 
 def describe_sample(chunks: int, *, read_bytes: int, size_bytes: int) -> str:
     """What a sample says of the whole drive, and what it does not."""
-    shown = 100 * find_share_shown(chunks)
+    percent = 100 * find_share_shown(chunks)
     return (
         f"a sample: {100 * read_bytes / size_bytes:.1f} % of the drive was read, in {chunks}"
-        f" places; a bad one is met with 95 % probability if {shown:.2g} % of all such places are"
+        f" places; a bad one is met with 95 % probability if {percent:.2g} % of all such places are"
         " bad (1-(1-p)^n); defects lie together, so a few damaged places are easily missed; rates"
         " include the ways between the places"
     )

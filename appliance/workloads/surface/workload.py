@@ -82,17 +82,17 @@ class SurfaceWorkload(Workload):
         """Read one slice, or add all up. Raises StepFailedError."""
         if self._kept is None:
             self._kept = load_slices(bench.raw)
-        kept = {name: each for name, each in self._kept.items() if name in finished}
-        if any(each.size_bytes != bench.size_bytes for each in kept.values()):
+        slices = {name: record for name, record in self._kept.items() if name in finished}
+        if any(record.size_bytes != bench.size_bytes for record in slices.values()):
             raise StepFailedError(
                 f"{bench.device} had a different size when its first slices were read",
                 hint="start a new campaign for it",
             )
         if part == WHOLE:
-            return self._add_up(bench, kept)
-        if any(each.hopeless for each in kept.values()):
+            return self._add_up(bench, slices)
+        if any(record.hopeless for record in slices.values()):
             return PartResult((), keep=partial(sync_slices, bench.raw))
-        result, self._kept[part] = self._read_slice(bench, part, kept)
+        result, self._kept[part] = self._read_slice(bench, part, slices)
         return result
 
     @override
@@ -137,22 +137,22 @@ class SurfaceWorkload(Workload):
         total = sum(chunk.size_bytes for chunk in chunks)
         slice_number = number + 1
         if total < _FEW_BYTES:  # of them no bar is drawn, and what is counted not named
-            said = Phrase(
+            phrase = Phrase(
                 N_("surface: slice {number} of {count}, in bytes"),
                 number=slice_number,
                 count=SLICES,
             )
         else:
-            said = Phrase(
+            phrase = Phrase(
                 N_("surface: slice {number} of {count}"), number=slice_number, count=SLICES
             )
-        watch = ProgressMeter(bench.progress, said)
-        said = Phrase(
+        watch = ProgressMeter(bench.progress, phrase)
+        phrase = Phrase(
             N_("surface: slice {number} of {count}: narrowing down bad places"),
             number=slice_number,
             count=SLICES,
         )
-        narrowing = ProgressMeter(bench.progress, said)
+        narrowing = ProgressMeter(bench.progress, phrase)
 
         def tell(done: int) -> None:
             self._watch = watch
@@ -163,7 +163,7 @@ class SurfaceWorkload(Workload):
             narrowing.tell(0, 0)  # how many reads it takes is not known
 
         def tell_reread(place: int, places: int) -> None:
-            said = Phrase(
+            phrase = Phrase(
                 N_(
                     "surface: slice {number} of {count}: reading slow places again,"
                     " {place} of {places}"
@@ -173,7 +173,7 @@ class SurfaceWorkload(Workload):
                 place=place,
                 places=places,
             )
-            self._watch = ProgressMeter(bench.progress, said)
+            self._watch = ProgressMeter(bench.progress, phrase)
             self._watch.tell(0, 0)  # a full bar would look like the end
 
         reader = self._open(bench, kept)
@@ -239,8 +239,8 @@ class SurfaceWorkload(Workload):
         """The drive stays open from slice to slice."""
         if self._reader is None:
             drive = self._opened.enter_context(DirectDrive(Path(bench.device), poll=self._poll))
-            unreadable = sum(each.unreadable_bytes for each in kept.values())
-            spent_s = sum(each.narrowing_s for each in kept.values())
+            unreadable = sum(record.unreadable_bytes for record in kept.values())
+            spent_s = sum(record.narrowing_s for record in kept.values())
             self._reader = SliceReader(
                 drive,
                 allowed_bytes=self._plan.max_unreadable_bytes - unreadable,
@@ -258,19 +258,19 @@ class SurfaceWorkload(Workload):
 
         Without the device's bytes: they stand with the slices, and each may stand once only.
         """
-        read_bytes = sum(each.read_bytes for each in kept.values())
-        unreadable_bytes = sum(each.unreadable_bytes for each in kept.values())
-        cache = _judge(bench, read_bytes, sum(each.device_read_bytes for each in kept.values()))
+        read_bytes = sum(record.read_bytes for record in kept.values())
+        unreadable_bytes = sum(record.unreadable_bytes for record in kept.values())
+        cache = _judge(bench, read_bytes, sum(record.device_read_bytes for record in kept.values()))
         values: dict[str, float] = {
             "app_read_bytes": read_bytes,
             "unreadable_bytes": unreadable_bytes,
-            "slow_ranges": sum(each.slow_ranges for each in kept.values()),
+            "slow_ranges": sum(record.slow_ranges for record in kept.values()),
         }
-        seconds = sum(each.seconds for each in kept.values())
+        seconds = sum(record.seconds for record in kept.values())
         if seconds:
-            means = [each.mean_bytes_s for each in kept.values() if each.mean_bytes_s]
+            means = [record.mean_bytes_s for record in kept.values() if record.mean_bytes_s]
             values |= {
-                "bw_bytes_s": sum(each.rated_bytes for each in kept.values()) / seconds,
+                "bw_bytes_s": sum(record.rated_bytes for record in kept.values()) / seconds,
                 "min_slice_bytes_s": min(means),
                 "max_slice_bytes_s": max(means),
             }
@@ -281,7 +281,7 @@ class SurfaceWorkload(Workload):
                 values[metric] = latency_ns
         notes = []
         if self._plan.sample < 1:
-            chunks = sum(each.chunks for each in kept.values())
+            chunks = sum(record.chunks for record in kept.values())
             values["sampled_places"] = chunks
             notes.append(
                 describe_sample(chunks, read_bytes=read_bytes, size_bytes=bench.size_bytes)
@@ -289,7 +289,7 @@ class SurfaceWorkload(Workload):
         if len(kept) < SLICES:
             why = (
                 f"more than {format_size(self._plan.max_unreadable_bytes)} were unreadable by then"
-                if any(each.hopeless for each in kept.values())
+                if any(record.hopeless for record in kept.values())
                 else "what the stick kept of the others is missing"
             )
             notes.append(f"only {len(kept)} of {SLICES} slices are in these figures: {why}")

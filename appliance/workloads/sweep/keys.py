@@ -129,7 +129,9 @@ class SweepPlan(WorkloadPlan):
         """Without sizes of its own the sets go by the cache's size."""
         if self.set_sizes_bytes or not self.cache_size_bytes:
             return self
-        by_cache = (self.cache_size_bytes * each // 4 // _MIB * _MIB for each in (1, 2, 4, 8))
+        by_cache = (
+            self.cache_size_bytes * quarters // 4 // _MIB * _MIB for quarters in (1, 2, 4, 8)
+        )
         return replace(self, set_sizes_bytes=tuple(by_cache))
 
     @property
@@ -178,14 +180,14 @@ class SweepPlan(WorkloadPlan):
         # Each test takes its whole time. A warm-up is as many runs as it reads its set.
         warm_ups = len(self.set_sizes_bytes) if self.warm_up_reads else 0
         runs = parts + warm_ups * (self.warm_up_reads - 1)
-        taken_s = float((parts - warm_ups) * self.runtime_s)
+        tests_s = float((parts - warm_ups) * self.runtime_s)
         read_s = self.warm_up_reads * sum(self.set_sizes_bytes) / bytes_s
         return Expected(
             runs=runs,
             results=13 * runs,
             runs_fio=True,
-            least_s=taken_s,
-            usual_s=taken_s + read_s,
+            least_s=tests_s,
+            usual_s=tests_s + read_s,
         )
 
 

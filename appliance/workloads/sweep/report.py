@@ -77,12 +77,12 @@ def find_points(step: StepFigures) -> tuple[Point, ...]:
 
 def find_reads(step: StepFigures) -> Mapping[str, tuple[Figure, ...]]:
     """By the set's size, each time that a set was read whole before its tests, in their order."""
-    found: dict[str, list[Figure]] = {}
+    reads: dict[str, list[Figure]] = {}
     for figure in step.figures:
         this = figure.variant
         if isinstance(this, SweepVariant) and this.test == WARM_UP and this.access.isdecimal():
-            found.setdefault(this.size, []).append(figure)
-    return {size: tuple(found[size]) for size in sorted(found, key=size_key)}
+            reads.setdefault(this.size, []).append(figure)
+    return {size: tuple(reads[size]) for size in sorted(reads, key=size_key)}
 
 
 def find_metric(test: str) -> tuple[str, float, str]:
@@ -93,16 +93,20 @@ def find_metric(test: str) -> tuple[str, float, str]:
 def make_block(workload: Workload) -> BlockView:
     """A chart per test: a line per drive and way of access."""
     points = [(step, find_points(step)) for step in workload.steps]
-    tests = list(dict.fromkeys(point.test for _, own in points for point in own))
-    accesses = list(dict.fromkeys(point.access for _, own in points for point in own))
+    tests = list(dict.fromkeys(point.test for _, drive_points in points for point in drive_points))
+    accesses = list(
+        dict.fromkeys(point.access for _, drive_points in points for point in drive_points)
+    )
     charts = (
         _draw(points, test, accesses, name=f"sweep-{workload.index}-{number}")
         for number, test in enumerate(tests)
     )
-    arrays = [(step, own) for step, own in points if step.place == "array"]
+    arrays = [(step, drive_points) for step, drive_points in points if step.place == "array"]
     hits = (
-        _draw_hits(step, own, test, name=f"sweep-hits-{workload.index}-{step.step.id}-{number}")
-        for step, own in arrays
+        _draw_hits(
+            step, drive_points, test, name=f"sweep-hits-{workload.index}-{step.step.id}-{number}"
+        )
+        for step, drive_points in arrays
         for number, test in enumerate(tests)
     )
     return BlockView(
@@ -110,7 +114,11 @@ def make_block(workload: Workload) -> BlockView:
         charts=(*chain.from_iterable((*charts, *hits)), *_draw_warm_up(workload)),
         tables=(
             *(_make_table(points, test, accesses) for test in tests),
-            *(_pair(step, own, test) for step, own in arrays for test in _find_paired(own)),
+            *(
+                _pair(step, drive_points, test)
+                for step, drive_points in arrays
+                for test in _find_paired(drive_points)
+            ),
         ),
         folds=plain.make_folds(workload),
     )
@@ -126,7 +134,7 @@ def _draw(
     metric, factor, unit = find_metric(test)
     lines = []
     labels: dict[float, str] = {}
-    for step, own in points:
+    for step, drive_points in points:
         for access in accesses:
             style = f"line-{accesses.index(access) % 4}"
             if step.place in MEMBERS:
@@ -135,7 +143,7 @@ def _draw(
                 style = "reference"
             label = f"{step.label}, {access}" + _mark_reference(step)
             dots = []
-            for point in own:
+            for point in drive_points:
                 value = point.figure.get(metric)
                 if point.test == test and point.access == access and value is not None:
                     x = _find_x(point.size)
@@ -185,12 +193,17 @@ def _make_table(
 ) -> TableView:
     metric, _, unit = find_metric(test)
     show = format_number if metric == "iops" else format_rate
-    found = [(step, [point for point in own if point.test == test]) for step, own in points]
-    sizes = sorted({point.size for _, own in found for point in own}, key=size_key)
+    test_points = [
+        (step, [point for point in drive_points if point.test == test])
+        for step, drive_points in points
+    ]
+    sizes = sorted(
+        {point.size for _, drive_points in test_points for point in drive_points}, key=size_key
+    )
     lines = []
-    for step, own in found:
+    for step, drive_points in test_points:
         for access in accesses:
-            figures = {point.size: point.figure for point in own if point.access == access}
+            figures = {point.size: point.figure for point in drive_points if point.access == access}
             if figures:
                 lines.append(
                     LineView(
@@ -261,11 +274,11 @@ class Pair:
 
 def find_pairs(points: Sequence[Point], test: str) -> tuple[Pair, ...]:
     """Both ways of access, uniform, of each set size that has both."""
-    own = {(point.size, point.access): point for point in points if point.test == test}
+    by_access = {(point.size, point.access): point for point in points if point.test == test}
     return tuple(
-        Pair(size, own[size, RANDOM_MAP], own[size, NO_RANDOM_MAP])
+        Pair(size, by_access[size, RANDOM_MAP], by_access[size, NO_RANDOM_MAP])
         for size in dict.fromkeys(point.size for point in points)
-        if {(size, RANDOM_MAP), (size, NO_RANDOM_MAP)} <= own.keys()
+        if {(size, RANDOM_MAP), (size, NO_RANDOM_MAP)} <= by_access.keys()
     )
 
 
@@ -337,41 +350,43 @@ def _judge(workload: Workload) -> Iterable[Finding]:
     ]
     for test, access in dict.fromkeys((point.test, point.access) for _, point in points):
         metric, factor, unit = find_metric(test)
-        told = []
+        entries = []
         for label in dict.fromkeys(label for label, _ in points):
-            own = [
+            dots = [
                 (point.size, value / factor, point.figure)
                 for other, point in points
                 if (other, point.test, point.access) == (label, test, access)
                 and (value := point.figure.get(metric)) is not None
             ]
-            if len(own) >= 2:
-                (small, first, _), (large, last, _) = own[0], own[-1]
+            if len(dots) >= 2:
+                (small, first, _), (large, last, _) = dots[0], dots[-1]
                 text = (
                     f"{label}: {format_number(first)} {unit} on {small}, {format_number(last)} on"
-                    f" {large} (n = {len(own)})"
+                    f" {large} (n = {len(dots)})"
                 )
-                told.append((text, [figure for _, _, figure in own]))
-        if told:
-            yield compare(f"sweep, {test}, {access}", told)
+                entries.append((text, [figure for _, _, figure in dots]))
+        if entries:
+            yield compare(f"sweep, {test}, {access}", entries)
     yield from _judge_warm_up(workload)
 
 
 def _judge_warm_up(workload: Workload) -> Iterator[Finding]:
     """Of each drive: how the last read of each set was to the first one."""
     for step in workload.steps:
-        told = []
+        entries = []
         for size, figures in find_reads(step).items():
             first, last = figures[0].get("bw_bytes_s"), figures[-1].get("bw_bytes_s")
             if len(figures) < 2 or not first or not last or not all_tellable(figures):
                 continue
-            if any(each.drive_state.endswith(AFTER_INTERRUPTED) for each in figures[0].caches):
+            if any(cache.drive_state.endswith(AFTER_INTERRUPTED) for cache in figures[0].caches):
                 continue  # the first that is stored is not the first there was
             times = say_times(last / first)
             text = f"{size}: the last of {len(figures)} reads was {times} the first"
-            told.append((f"{text} ({format_rate(first)}, then {format_rate(last)} MB/s)", figures))
-        if told:
-            yield compare(f"sweep, warm-up, {step.label}", told)
+            entries.append(
+                (f"{text} ({format_rate(first)}, then {format_rate(last)} MB/s)", figures)
+            )
+        if entries:
+            yield compare(f"sweep, warm-up, {step.label}", entries)
 
 
 SECTION = Section(

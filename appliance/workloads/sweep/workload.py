@@ -77,15 +77,15 @@ class SweepWorkload(Workload):
     @property
     @override
     def parts(self) -> tuple[str, ...]:
-        found: list[str] = []
+        names: list[str] = []
         warmed: set[int] = set()
         for name, cell in self._cells.items():
             is_first = cell.test in READING_TESTS and cell.set_bytes not in warmed
             if is_first and self._plan.warm_up_reads:
                 warmed.add(cell.set_bytes)
-                found.append(str(_warm_up_of(cell.set_bytes)))
-            found.append(name)
-        return tuple(found)
+                names.append(str(_warm_up_of(cell.set_bytes)))
+            names.append(name)
+        return tuple(names)
 
     @override
     def prepare(self, bench: Bench) -> None:
@@ -178,18 +178,18 @@ class SweepWorkload(Workload):
 
     def _state(self, bench: Bench, cell: _Cell) -> str:
         """What is known of the drive, and what it or an array's cache may have learned."""
-        said = [bench.drive_state]
+        states = [bench.drive_state]
         if self._plan.warm_up_reads and cell.test in READING_TESTS:
             earlier = ", in an earlier attempt" * (cell.set_bytes not in self._warmed)
             times = "once" if self._plan.warm_up_reads == 1 else f"{self._plan.warm_up_reads} times"
-            said.append(f"warm-up: this set read {times}{earlier}")
+            states.append(f"warm-up: this set read {times}{earlier}")
         if bench.array is not None:
-            said.append(f"test {self._place_on_set(cell) + 1} on this set")
-        return "; ".join(said)
+            states.append(f"test {self._place_on_set(cell) + 1} on this set")
+        return "; ".join(states)
 
     def _place_on_set(self, cell: _Cell) -> int:
         """How many tests come before it on its set."""
-        same = [each for each in self._cells.values() if each.set_bytes == cell.set_bytes]
+        same = [other for other in self._cells.values() if other.set_bytes == cell.set_bytes]
         return same.index(cell)
 
     @override
@@ -207,8 +207,8 @@ class SweepWorkload(Workload):
         short = bench.folder is not None and (
             not target.exists() or target.stat().st_size < set_bytes
         )
-        wanted = reads and set_bytes not in laid_out
-        if bench.writable and (short or wanted):
+        is_new = reads and set_bytes not in laid_out
+        if bench.writable and (short or is_new):
             write_whole(bench, target, set_bytes, seed=self._plan.seed)
             keep(memory, json.dumps([*laid_out, set_bytes]))
 
@@ -231,19 +231,19 @@ def _variants(plan: SweepPlan, test: FioTest) -> list[tuple[Options, str]]:
     common: Options = (("time_based", "1"),)
     if test.startswith("seq-"):
         return [(common, "randommap")]
-    found: list[tuple[Options, str]] = []
+    variants: list[tuple[Options, str]] = []
     for distribution in plan.distribution:
         if distribution == "zipf":
             # fio keeps no map for a distribution (HOWTO, norandommap), so there is one way only.
             zipf = (("random_distribution", _ZIPF), ("norandommap", "1"))
-            found.append((common + zipf, "norandommap/zipf"))
+            variants.append((common + zipf, "norandommap/zipf"))
             continue
         for norandommap in plan.norandommap:
             if norandommap:
-                found.append(((*common, ("norandommap", "1")), "norandommap"))
+                variants.append(((*common, ("norandommap", "1")), "norandommap"))
             else:
-                found.append((common, "randommap"))
-    return found
+                variants.append((common, "randommap"))
+    return variants
 
 
 make_workload = SweepWorkload

@@ -76,14 +76,14 @@ class StretchResult:
         """One request more."""
         with self._lock:
             self.done_bytes += done_bytes
-            for each in ranges:
-                if each.kind == "unreadable":
-                    self.failed_bytes += each.size_bytes
-                elif each.kind == "unsteady":
-                    self.unsteady_bytes += each.size_bytes
+            for lba_range in ranges:
+                if lba_range.kind == "unreadable":
+                    self.failed_bytes += lba_range.size_bytes
+                elif lba_range.kind == "unsteady":
+                    self.unsteady_bytes += lba_range.size_bytes
                 else:
-                    self.wrong_bytes += each.size_bytes
-                self.ranges.append(each)
+                    self.wrong_bytes += lba_range.size_bytes
+                self.ranges.append(lba_range)
             if len(self.ranges) > 2 * MAX_RANGES:
                 self._shorten()
             if self.failed_bytes > HOPELESS_BYTES and not self.hopeless:
@@ -135,9 +135,9 @@ def write_stretch(
     `check_identity` raises.
     """
     start_s, checked_s = time.monotonic(), 0.0
-    left = iter(requests)
-    for first in left:
-        some = left if check_identity is None else _take_for(left, CHECK_EVERY_S)
+    remaining = iter(requests)
+    for first in remaining:
+        some = remaining if check_identity is None else _take_for(remaining, CHECK_EVERY_S)
         worker = partial(_make_writer, fd, pattern, found)
         _work(chain((first,), some), worker, found, tell)
         if found.hopeless:

@@ -71,8 +71,8 @@ class VerifyPlan(WorkloadPlan):
     @override
     def find_clashes(self, given: frozenset[str]) -> Iterator[Clash]:
         if self.power_cycle and ARRAY in self.on:
-            told = f"is for single drives; leave it out if on names {show_value(ARRAY)}"
-            yield Clash(("power_cycle", "on"), ("power_cycle",), told)
+            message = f"is for single drives; leave it out if on names {show_value(ARRAY)}"
+            yield Clash(("power_cycle", "on"), ("power_cycle",), message)
 
     @override
     def expect(self, parts: int, *, drive_bytes: int, bytes_s: float) -> Expected:

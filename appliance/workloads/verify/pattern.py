@@ -56,8 +56,8 @@ class Pattern:
 
     def find_generation(self, sector: bytes, address: int) -> int | None:
         """Which one of this run's a sector of `address` is; None where it is not one."""
-        magic, run_id, generation, said = _HEADER.unpack_from(sector)
-        is_own = magic == _MAGIC and run_id == self._run_id and said == address
+        magic, run_id, generation, origin = _HEADER.unpack_from(sector)
+        is_own = magic == _MAGIC and run_id == self._run_id and origin == address
         return int(generation) if is_own else None
 
     def diagnose(
@@ -76,41 +76,41 @@ class Pattern:
             return ()
         if moved := self._find_moved(expected, got, address):
             return (moved,)
-        found: list[_Finding] = []
+        findings: list[_Finding] = []
         for at in range(0, len(got), SECTOR_BYTES):
             want = bytes(expected[start + at : start + at + SECTOR_BYTES])
             sector = bytes(got[at : at + SECTOR_BYTES])
             if sector != want:
                 kind, delta, detail = self._explain(sector, want, address + at, is_cold=is_cold)
-                found.append(_Finding(address + at, kind, delta, detail))
-        return _merge_findings(found)
+                findings.append(_Finding(address + at, kind, delta, detail))
+        return _merge_findings(findings)
 
     def _find_moved(self, expected: bytearray, got: memoryview, address: int) -> LbaRange | None:
         """All of it from another chunk: of a drive that wraps, that is most of what it holds."""
-        magic, run_id, _, said = _HEADER.unpack_from(got)
-        same_place = (said - address) % CHUNK_BYTES == 0 and said != address
-        if magic != _MAGIC or run_id != self._run_id or not same_place or said >= 1 << 63:
+        magic, run_id, _, origin = _HEADER.unpack_from(got)
+        same_place = (origin - address) % CHUNK_BYTES == 0 and origin != address
+        if magic != _MAGIC or run_id != self._run_id or not same_place or origin >= 1 << 63:
             return None
         start = address % CHUNK_BYTES
         other = bytearray(expected)
-        stamp(other, said, len(got))
+        stamp(other, origin, len(got))
         if other[start : start + len(got)] != bytes(got):
             return None
-        return LbaRange("alias", address, len(got), detail=_explain_alias(said))
+        return LbaRange("alias", address, len(got), detail=_explain_alias(origin))
 
     def _explain(
         self, sector: bytes, want: bytes, address: int, *, is_cold: bool
     ) -> tuple[RangeKind, int, str]:
         gone: RangeKind = "lost" if is_cold else "mismatch"
-        magic, run_id, generation, said = _HEADER.unpack_from(sector)
+        magic, run_id, generation, origin = _HEADER.unpack_from(sector)
         if unwritten := _describe_unwritten(sector):
             return gone, 0, unwritten
         if magic != _MAGIC:
             return "mismatch", 0, "other bytes than were written"
         if run_id != self._run_id:
             return gone, 0, "what an earlier run wrote is there"
-        if said != address:
-            return "alias", said - address, ""
+        if origin != address:
+            return "alias", origin - address, ""
         if generation != _HEADER.unpack_from(want)[2]:
             return gone, 0, "what was there before the last write is there"
         differ = sum(a != b for a, b in zip(sector, want, strict=True))
@@ -231,41 +231,47 @@ def confirm_ranges(
     """
     if first == second:
         return list(ranges)
-    found: list[LbaRange] = []
-    for each in ranges:
-        for at in range(each.first_byte, each.first_byte + each.size_bytes, SECTOR_BYTES):
+    sectors: list[LbaRange] = []
+    for lba_range in ranges:
+        for at in range(
+            lba_range.first_byte, lba_range.first_byte + lba_range.size_bytes, SECTOR_BYTES
+        ):
             start = at - address
             again = second[start : start + SECTOR_BYTES]
             if first[start : start + SECTOR_BYTES] == again:
-                detail = each.detail
-                if each.kind == "alias":
-                    detail = _explain_alias(_belongs_to(each) + at - each.first_byte)
-                found.append(LbaRange(each.kind, at, SECTOR_BYTES, detail=detail))
+                detail = lba_range.detail
+                if lba_range.kind == "alias":
+                    detail = _explain_alias(_belongs_to(lba_range) + at - lba_range.first_byte)
+                sectors.append(LbaRange(lba_range.kind, at, SECTOR_BYTES, detail=detail))
             else:
-                found.append(LbaRange("unsteady", at, SECTOR_BYTES, detail=each.detail))
-    return join_ranges(found)
+                sectors.append(LbaRange("unsteady", at, SECTOR_BYTES, detail=lba_range.detail))
+    return join_ranges(sectors)
 
 
 def join_ranges(ranges: list[LbaRange]) -> list[LbaRange]:
     """Ranges that go on where another ends, with the same fault, are one; sorted by address."""
     joined: list[LbaRange] = []
-    for each in sorted(ranges, key=lambda found: found.first_byte):
+    for lba_range in sorted(ranges, key=lambda found: found.first_byte):
         last = joined[-1] if joined else None
-        if last and last.kind == each.kind and last.first_byte + last.size_bytes == each.first_byte:
+        if (
+            last
+            and last.kind == lba_range.kind
+            and last.first_byte + last.size_bytes == lba_range.first_byte
+        ):
             same = (
-                _belongs_to(each) - each.first_byte == _belongs_to(last) - last.first_byte
-                if each.kind == "alias"
-                else each.detail == last.detail
+                _belongs_to(lba_range) - lba_range.first_byte == _belongs_to(last) - last.first_byte
+                if lba_range.kind == "alias"
+                else lba_range.detail == last.detail
             )
             if same:
                 joined[-1] = LbaRange(
                     last.kind,
                     last.first_byte,
-                    last.size_bytes + each.size_bytes,
+                    last.size_bytes + lba_range.size_bytes,
                     detail=last.detail,
                 )
                 continue
-        joined.append(each)
+        joined.append(lba_range)
     return joined
 
 

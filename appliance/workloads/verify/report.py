@@ -64,7 +64,7 @@ _COLUMNS: tuple[tuple[str, Callable[[Figure], str]], ...] = (
 
 def make_block(workload: Workload) -> BlockView:
     """A line per drive and phase; what is wrong with each drive; every stretch behind a click."""
-    shown = [step for step in workload.steps if step.figures]
+    steps = [step for step in workload.steps if step.figures]
     return BlockView(
         planned=workload.planned,
         tables=(
@@ -73,13 +73,13 @@ def make_block(workload: Workload) -> BlockView:
                 columns=tuple(title for title, _ in _COLUMNS),
                 lines=tuple(
                     _make_line(step, figure)
-                    for step in shown
+                    for step in steps
                     for figure in step.figures
                     if figure.variant in PHASES
                 ),
-                note=" ".join(filter(None, map(explain, shown))),
+                note=" ".join(filter(None, map(explain, steps))),
             ),
-            *(make_ranges(step.label, step.ranges) for step in shown if step.ranges),
+            *(make_ranges(step.label, step.ranges) for step in steps if step.ranges),
         ),
         folds=plain.make_folds(workload),
     )
@@ -90,13 +90,13 @@ def explain(step: StepFigures) -> str:
     phases = {figure.variant: figure for figure in step.figures if figure.variant in PHASES}
     if _READ not in phases:
         return f"{step.label}: it was not read back to the end; nothing is known of the rest."
-    written = _sum(phases.get(_WRITTEN), "app_write_bytes")
+    total = _sum(phases.get(_WRITTEN), "app_write_bytes")
     notes = [
-        f"{step.label}, {PHASES[name]}: {format_bytes(written - looked_at)} were not read, too much"
+        f"{step.label}, {PHASES[name]}: {format_bytes(total - looked_at)} were not read, too much"
         " gave errors by then; nothing is known of them."
         for name in (_READ, _READ_COLD)
         if (phase := phases.get(name))
-        and (looked_at := _sum(phase, "app_read_bytes", "unreadable_bytes")) < written
+        and (looked_at := _sum(phase, "app_read_bytes", "unreadable_bytes")) < total
     ]
     if step.step.state != "done":
         notes.append(f"{step.label}: the step did not come to its end.")

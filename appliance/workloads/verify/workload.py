@@ -144,13 +144,13 @@ class VerifyWorkload(Workload):
 
     @override
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
-        stretches = {each: _parse(each) for each in finished}
-        written = {
-            each: this.stretch
-            for each, this in stretches.items()
+        stretches = {name: _parse(name) for name in finished}
+        writes = {
+            name: this.stretch
+            for name, this in stretches.items()
             if this.phase == WRITE and this.stretch is not None
         }
-        if not written.keys() <= self._memory.stretches.keys():
+        if not writes.keys() <= self._memory.stretches.keys():
             raise StepFailedError(
                 f"{bench.raw / _MEMORY} is gone or damaged: what was written is not known",
                 blame="other",
@@ -159,8 +159,8 @@ class VerifyWorkload(Workload):
         this = _parse(part)
         if this.stretch is None:
             return self._sum_up(this.phase)
-        if written and not self._is_known:
-            self._check_drive(bench, sorted(written.values()))
+        if writes and not self._is_known:
+            self._check_drive(bench, sorted(writes.values()))
         self._is_known = True
         if this.phase == WRITE:
             return self._write(bench, part, this.stretch)
@@ -187,11 +187,11 @@ class VerifyWorkload(Workload):
     @override
     def give_up_part(self, bench: Bench, part: str, *, is_silent: bool) -> Leftover:
         """What was found in the stretch under way."""
-        found, self._under_way = self._under_way, None
-        if found is None:
+        tally, self._under_way = self._under_way, None
+        if tally is None:
             return Leftover()
-        found.finish()
-        ranges = self._cut_old_losses(found)
+        tally.finish()
+        ranges = self._cut_old_losses(tally)
         if not ranges:
             return Leftover()
         state = CacheState(
@@ -201,25 +201,27 @@ class VerifyWorkload(Workload):
             drive_state=bench.drive_state,
         )
         results = {
-            "unreadable_bytes": found.failed_bytes,
-            "mismatch_bytes": found.wrong_bytes,
-            "unsteady_bytes": found.unsteady_bytes,
+            "unreadable_bytes": tally.failed_bytes,
+            "mismatch_bytes": tally.wrong_bytes,
+            "unsteady_bytes": tally.unsteady_bytes,
         }
         note = (
-            f"not done to its end: {format_size(found.failed_bytes)} of it gave errors until then"
-            f" and {format_size(found.wrong_bytes)} were wrong, {format_size(found.done_bytes)} did"
+            f"not done to its end: {format_size(tally.failed_bytes)} of it gave errors until then"
+            f" and {format_size(tally.wrong_bytes)} were wrong, {format_size(tally.done_bytes)} did"
             " not give errors; no rate of it is stored"
         )
         return Leftover(
             tuple(Result(part, metric, value, state) for metric, value in results.items() if value),
             ranges=tuple(ranges),
-            notes=(note, *_explain(found)),
+            notes=(note, *_explain(tally)),
         )
 
     def _cut_old_losses(self, found: StretchResult) -> list[LbaRange]:
         """What was wrong before the power-off was not lost by it."""
         bad = sorted(self._memory.bad)
-        return join_ranges([cut for each in found.ranges for cut in cut_old_losses(each, bad)])
+        return join_ranges(
+            [cut for lba_range in found.ranges for cut in cut_old_losses(lba_range, bad)]
+        )
 
     @override
     def write_last(self, bench: Bench) -> None:
@@ -258,13 +260,13 @@ class VerifyWorkload(Workload):
     def _write(self, bench: Bench, part: str, number: int) -> PartResult:
         before = bench.read_counters().write_bytes
         total = stretch_bytes(self._pieces, number)
-        found = self._under_way = StretchResult()
+        tally = self._under_way = StretchResult()
         with opened_direct(bench.device, os.O_RDWR) as fd:
             write_stretch(
                 fd,
                 self._pattern,
                 cut_stretch(self._pieces, number),
-                found,
+                tally,
                 tell=lambda done: bench.progress(_LABELS[WRITE], done, total),
                 check_identity=bench.check_identity,
             )
@@ -273,19 +275,19 @@ class VerifyWorkload(Workload):
             requested="bypass",
             proven_before=True,
             reason=f"{_DIRECT}, flushed",
-            app_write_bytes=found.done_bytes,
+            app_write_bytes=tally.done_bytes,
             device_write_bytes=device_bytes,
             drive_state=bench.drive_state,
         )
-        self._remember(part, found, state)
+        self._remember(part, tally, state)
         results = (
             *_figures(part, self._memory.stretches[part], state),
             Result(part, "device_write_bytes", device_bytes, state),
         )
         return PartResult(
             results,
-            ranges=tuple(found.ranges),
-            notes=_explain(found),
+            ranges=tuple(tally.ranges),
+            notes=_explain(tally),
             keep=self._memory.freeze(bench.raw),
         )
 
@@ -298,13 +300,13 @@ class VerifyWorkload(Workload):
         is_cold = phase == READ_COLD
         before = bench.read_counters().read_bytes
         total = stretch_bytes(self._pieces, number)
-        found = self._under_way = StretchResult()
+        tally = self._under_way = StretchResult()
         with opened_direct(bench.device, os.O_RDONLY) as fd:
             read_stretch(
                 fd,
                 self._pattern,
                 cut_stretch(self._pieces, number),
-                found,
+                tally,
                 last=self._last_blocks if is_cold else (),
                 is_cold=is_cold,
                 tell=lambda done: bench.progress(_LABELS[phase], done, total),
@@ -314,21 +316,21 @@ class VerifyWorkload(Workload):
             requested="bypass",
             proven_before=True,
             reason=_DIRECT,
-            app_read_bytes=found.done_bytes,
+            app_read_bytes=tally.done_bytes,
             device_read_bytes=device_bytes,
             drive_state=bench.drive_state,
         )
-        ranges = self._cut_old_losses(found)
+        ranges = self._cut_old_losses(tally)
         self._memory.hopeless.pop(phase, None)
-        if found.hopeless:
-            self._memory.hopeless[phase] = _Hopeless(part, found.hopeless)
+        if tally.hopeless:
+            self._memory.hopeless[phase] = _Hopeless(part, tally.hopeless)
         if not is_cold:
             self._memory.bad += [
-                (each.first_byte, each.first_byte + each.size_bytes)
-                for each in ranges
-                if each.kind != "unsteady"
+                (lba_range.first_byte, lba_range.first_byte + lba_range.size_bytes)
+                for lba_range in ranges
+                if lba_range.kind != "unsteady"
             ]
-        self._remember(part, found, state)
+        self._remember(part, tally, state)
         results = (
             *_figures(part, self._memory.stretches[part], state),
             Result(part, "device_read_bytes", device_bytes, state),
@@ -336,7 +338,7 @@ class VerifyWorkload(Workload):
         return PartResult(
             results,
             ranges=tuple(ranges),
-            notes=_explain(found),
+            notes=_explain(tally),
             keep=self._memory.freeze(bench.raw),
         )
 
@@ -361,12 +363,14 @@ class VerifyWorkload(Workload):
         if not stretches:
             return PartResult((), notes=("nothing was read",))
         total = _Stretch(
-            done_bytes=sum(each.done_bytes for each in stretches),
-            failed_bytes=sum(each.failed_bytes for each in stretches),
-            wrong_bytes=sum(each.wrong_bytes for each in stretches),
-            unsteady_bytes=sum(each.unsteady_bytes for each in stretches),
-            seconds=sum(each.seconds for each in stretches),
-            proof="proven" if all(each.proof == "proven" for each in stretches) else "unproven",
+            done_bytes=sum(stretch.done_bytes for stretch in stretches),
+            failed_bytes=sum(stretch.failed_bytes for stretch in stretches),
+            wrong_bytes=sum(stretch.wrong_bytes for stretch in stretches),
+            unsteady_bytes=sum(stretch.unsteady_bytes for stretch in stretches),
+            seconds=sum(stretch.seconds for stretch in stretches),
+            proof="proven"
+            if all(stretch.proof == "proven" for stretch in stretches)
+            else "unproven",
             drive_state=stretches[-1].drive_state,
         )
         state = CacheState(
@@ -409,13 +413,13 @@ def _explain(found: StretchResult) -> tuple[str, ...]:
 
 def _read_memory(raw: Path) -> _Memory | None:
     try:
-        kept = unseal((raw / _MEMORY).read_bytes())
+        values = unseal((raw / _MEMORY).read_bytes())
         return _Memory(
-            run_id=int(kept["run_id"]),
-            stretches={part: _Stretch(**stretch) for part, stretch in kept["stretches"].items()},
-            bad=[(int(first), int(end)) for first, end in kept["bad"]],
-            hopeless={phase: _Hopeless(**each) for phase, each in kept["hopeless"].items()},
-            doubted=bool(kept.get("doubted", False)),
+            run_id=int(values["run_id"]),
+            stretches={part: _Stretch(**stretch) for part, stretch in values["stretches"].items()},
+            bad=[(int(first), int(end)) for first, end in values["bad"]],
+            hopeless={phase: _Hopeless(**fields) for phase, fields in values["hopeless"].items()},
+            doubted=bool(values.get("doubted", False)),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
