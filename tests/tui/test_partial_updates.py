@@ -17,8 +17,9 @@ from textual.screen import Screen
 
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD
-from tests.tui.steps import drawn, page, press, settle
+from tests.tui.steps import app_of, drawn, page, press, settle, text_of
 from tui.app import KaltstartApp
+from tui.drives.page import DrivesPage
 from tui.widgets.line import Line
 
 _PIECE = re.compile(r"\x1b\[(\d+);(\d+)H|\x1b\[([\d;]*)m|\x1b\[[\d;?]*[A-Za-z]|(\n)|([^\x1b\n])")
@@ -169,3 +170,41 @@ async def test_a_line_that_needs_more_room_has_it_when_it_is_drawn(
         await pilot.pause()
         assert "two" in drawn(pilot)
         _compare(pilot, terminal, [])
+
+
+async def test_details_have_the_room_that_a_message_leaves_them(engine: FakeEngine) -> None:
+    engine.show_drives(HDD, SSHD)
+    for number in range(6):
+        engine.add_campaign(f"c{number}", state="done", boots={HDD: [10.0, 20.0, 30.0]})
+    async with KaltstartApp(engine.port()).run_test(size=(110, 30)) as pilot:
+        await settle(pilot)
+        assert "press d" not in text_of(pilot, "#details")
+        await press(pilot, "down")
+        app_of(pilot).say("\n".join(["line"] * 8))
+        await settle(pilot)
+        await press(pilot, "up")
+        assert text_of(pilot, "#details").endswith("press d")
+        app_of(pilot).say("")
+        await settle(pilot)
+        await press(pilot, "down", "up")
+        assert "press d" not in text_of(pilot, "#details")
+
+
+async def test_no_row_keeps_the_details_of_another_drive_though_the_page_fails(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.show_drives(*_DRIVES)
+    async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "down", "down")
+
+        def fail(_page: DrivesPage, _snapshot: object) -> None:
+            raise ValueError
+
+        monkeypatch.setattr(DrivesPage, "_show_next", fail)
+        engine.show_drives(
+            *(replace(HDD, path=f"/dev/sd{each}", serial=f"NEW-{each}") for each in "abc")
+        )
+        await settle(pilot)
+        await press(pilot, "home", "down")
+        assert "NEW-b" in text_of(pilot, "#details")
