@@ -17,7 +17,7 @@ from textual.screen import Screen
 
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD
-from tests.tui.steps import app_of, drawn, page, press, settle, text_of
+from tests.tui.steps import app_of, drawn, finish, page, press, settle, text_of
 from tui.app import KaltstartApp
 from tui.drives.page import DrivesPage
 from tui.widgets.line import Line
@@ -170,6 +170,23 @@ async def test_a_line_that_needs_more_room_has_it_when_it_is_drawn(
         await pilot.pause()
         assert "two" in drawn(pilot)
         _compare(pilot, terminal, [])
+
+
+async def test_a_list_is_as_wide_as_what_came_into_it_while_another_page_was_shown(
+    engine: FakeEngine,
+) -> None:
+    for number in range(7):
+        engine.add_campaign(f"c{number}", state="done", boots={HDD: [10.0, 20.0, 30.0]})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        await finish(pilot, "flow")
+        await press(pilot, "1")
+        engine.add_campaign("a longer name", state="done", boots={HDD: [10.0, 20.0, 30.0]})
+        await settle(pilot)
+        await press(pilot, "4")
+        await finish(pilot, "flow")
+        assert "  8  2026-11-21 03:20  done       a longer name" in drawn(pilot)
 
 
 async def test_details_have_the_room_that_a_message_leaves_them(engine: FakeEngine) -> None:
