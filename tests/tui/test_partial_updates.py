@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from textual._compositor import CompositorUpdate, LayoutUpdate
 from textual.app import App
+from textual.geometry import Size
 from textual.pilot import Pilot
 from textual.screen import Screen
 
@@ -225,3 +226,17 @@ async def test_no_row_keeps_the_details_of_another_drive_though_the_page_fails(
         await settle(pilot)
         await press(pilot, "home", "down")
         assert "NEW-b" in text_of(pilot, "#details")
+
+
+async def test_nothing_is_drawn_at_once_for_a_terminal_of_another_size(
+    engine: FakeEngine, written: tuple[_Terminal, list[CompositorUpdate]]
+) -> None:
+    _, updates = written
+    engine.show_drives(*_DRIVES)
+    async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        updates.clear()
+        pilot.app._size = Size(80, 24)  # some milliseconds before Textual lays the page out
+        page(pilot).query_one("#next", Line).show("other")
+        assert not page(pilot).draw_changes()
+        assert not updates
