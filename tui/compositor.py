@@ -12,6 +12,8 @@ from textual._compositor import ChopsUpdate, Compositor
 from textual.geometry import Region
 from textual.strip import Strip
 
+from tui.widgets.table import Table
+
 
 class PatchCompositor(Compositor):
     """Textual's own but for partial updates."""
@@ -25,7 +27,11 @@ class PatchCompositor(Compositor):
     def needs_layout(self) -> bool:
         """Whether a widget has asked for another place, which Textual gives it a little later."""
         # Textual tells nobody before the widget's own queue of messages is empty.
-        return any(widget._layout_required for widget in self.widgets)  # noqa: SLF001
+        return any(
+            widget._layout_required  # noqa: SLF001
+            or (isinstance(widget, Table) and widget.is_unmeasured)
+            for widget in self.widgets
+        )
 
     def collect_changes(self) -> None:
         """Take in what widgets have to redraw, without waiting for their messages."""

@@ -233,12 +233,14 @@ class Page(Screen[None]):
 
     @property
     def _needs_layout(self) -> bool:
-        return self._layout_required or self._scroll_required or self._patches.needs_layout
+        is_as_large = self._patches.size == self.app.size
+        is_due = self._layout_required or self._scroll_required or not is_as_large
+        return is_due or self._patches.needs_layout
 
     @override
     def _screen_resized(self, size: Size) -> None:
         """Textual lays out each page that a user turns to, also where nothing has changed."""
-        if self._needs_layout or size != self._patches.size:
+        if self._needs_layout:
             super()._screen_resized(size)
 
     def draw_all(self) -> None:

@@ -12,13 +12,15 @@ from typing import Any
 import pytest
 from textual._compositor import CompositorUpdate, LayoutUpdate
 from textual.app import App
+from textual.geometry import Size
 from textual.pilot import Pilot
 from textual.screen import Screen
 
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD
-from tests.tui.steps import drawn, page, press, settle
+from tests.tui.steps import app_of, drawn, finish, page, press, settle, text_of
 from tui.app import KaltstartApp
+from tui.drives.page import DrivesPage
 from tui.widgets.line import Line
 
 _PIECE = re.compile(r"\x1b\[(\d+);(\d+)H|\x1b\[([\d;]*)m|\x1b\[[\d;?]*[A-Za-z]|(\n)|([^\x1b\n])")
@@ -169,3 +171,72 @@ async def test_a_line_that_needs_more_room_has_it_when_it_is_drawn(
         await pilot.pause()
         assert "two" in drawn(pilot)
         _compare(pilot, terminal, [])
+
+
+async def test_a_list_is_as_wide_as_what_came_into_it_while_another_page_was_shown(
+    engine: FakeEngine,
+) -> None:
+    for number in range(7):
+        engine.add_campaign(f"c{number}", state="done", boots={HDD: [10.0, 20.0, 30.0]})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        await finish(pilot, "flow")
+        await press(pilot, "1")
+        engine.add_campaign("a longer name", state="done", boots={HDD: [10.0, 20.0, 30.0]})
+        await settle(pilot)
+        await press(pilot, "4")
+        await finish(pilot, "flow")
+        assert "  8  2026-11-21 03:20  done       a longer name" in drawn(pilot)
+
+
+async def test_details_have_the_room_that_a_message_leaves_them(engine: FakeEngine) -> None:
+    engine.show_drives(HDD, SSHD)
+    for number in range(6):
+        engine.add_campaign(f"c{number}", state="done", boots={HDD: [10.0, 20.0, 30.0]})
+    async with KaltstartApp(engine.port()).run_test(size=(110, 30)) as pilot:
+        await settle(pilot)
+        assert "press d" not in text_of(pilot, "#details")
+        await press(pilot, "down")
+        app_of(pilot).say("\n".join(["line"] * 8))
+        await settle(pilot)
+        await press(pilot, "up")
+        assert text_of(pilot, "#details").endswith("press d")
+        app_of(pilot).say("")
+        await settle(pilot)
+        await press(pilot, "down", "up")
+        assert "press d" not in text_of(pilot, "#details")
+
+
+async def test_no_row_keeps_the_details_of_another_drive_though_the_page_fails(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.show_drives(*_DRIVES)
+    async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "down", "down")
+
+        def fail(_page: DrivesPage, _snapshot: object) -> None:
+            raise ValueError
+
+        monkeypatch.setattr(DrivesPage, "_show_next", fail)
+        engine.show_drives(
+            *(replace(HDD, path=f"/dev/sd{each}", serial=f"NEW-{each}") for each in "abc")
+        )
+        await settle(pilot)
+        await press(pilot, "home", "down")
+        assert "NEW-b" in text_of(pilot, "#details")
+
+
+async def test_nothing_is_drawn_at_once_for_a_terminal_of_another_size(
+    engine: FakeEngine, written: tuple[_Terminal, list[CompositorUpdate]]
+) -> None:
+    _, updates = written
+    engine.show_drives(*_DRIVES)
+    async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        updates.clear()
+        pilot.app._size = Size(80, 24)  # some milliseconds before Textual lays the page out
+        page(pilot).query_one("#next", Line).show("other")
+        assert not page(pilot).draw_changes()
+        assert not updates

@@ -10,6 +10,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.geometry import Size
 
 from tui.charset import shorten
 from tui.drives.rows import Cells, draw_temperatures, lay_out
@@ -80,8 +81,8 @@ class DrivesPage(Page):
         super().__init__()
         self._listed: tuple[DriveRow, ...] = ()
         self._cells = Cells((), (), 1)
-        self._details: dict[int, Text] = {}
-        """By row: what the page says of a drive; of those that the cursor was or may soon be on."""
+        self._details: dict[tuple[int, Size], Text] = {}
+        """By row and room: what the page says of drives that the cursor was or may soon be on."""
         self._table_lines = 0
         self._unlisted_lines = 0
         self._inspecting = False
@@ -119,13 +120,14 @@ class DrivesPage(Page):
 
     @override
     def show(self, snapshot: Snapshot) -> None:
+        # First of all: whatever fails below, no row may have the details of the drive before it.
+        self._details.clear()
         self._clear_outdated(snapshot)
         self._show_unlisted(snapshot)
         self._fill(snapshot)
         self._show_next(snapshot)
         entitle(self.query_one("#about"), _("Details"))
         self.query_one("#dismantle", Choice).relabel(_("Dismantle the array"))
-        self._details.clear()
         self._show_details()
         self._news.set()
 
@@ -148,11 +150,11 @@ class DrivesPage(Page):
         self.watch(self.query_one(Table), "cursor_coordinate", self._follow_cursor, init=False)
 
     def _follow_cursor(self) -> None:
-        self._is_moving = self._is_moving or not self._is_filling
-        self.try_to_show(self._show_details)
-        self.show_keys()
         if not self._is_filling:
+            self._is_moving = True
+            self.try_to_show(self._show_details)
             self.call_after_refresh(self._look_ahead)
+        self.show_keys()
 
     def _look_ahead(self) -> None:
         """Prepare what the next key most likely leads to; its effect is drawn sooner then."""
@@ -163,7 +165,7 @@ class DrivesPage(Page):
     def _prepare(self, *rows: int) -> None:
         details = self.query_one("#details", Line)
         for row in rows:
-            if 0 <= row < len(self._listed) and row not in self._details:
+            if 0 <= row < len(self._listed):
                 details.prepare(self._find_details(row))
 
     def on_data_table_row_selected(self) -> None:
@@ -333,13 +335,15 @@ class DrivesPage(Page):
         self._cells, row_before = cells, table.cursor_row
         found = _find_again(before, drives) if before else None
         self._is_filling = True
-        table.clear(columns=True)
-        for title, columns in cells.columns:
-            table.add_column(title, width=columns + 1)
-        for row in cells.rows:
-            table.add_row(*row, height=cells.lines)
-        table.move_cursor(row=min(row_before, len(drives) - 1) if found is None else found)
-        self._is_filling = False
+        try:
+            table.clear(columns=True)
+            for title, columns in cells.columns:
+                table.add_column(title, width=columns + 1)
+            for row in cells.rows:
+                table.add_row(*row, height=cells.lines)
+            table.move_cursor(row=min(row_before, len(drives) - 1) if found is None else found)
+        finally:
+            self._is_filling = False
 
     def _list_columns(self) -> int:
         """Of the table with its frame."""
@@ -385,9 +389,11 @@ class DrivesPage(Page):
         details.show(self._find_details(self.query_one(Table).cursor_row))
 
     def _find_details(self, row: int) -> Text:
-        if row not in self._details:
-            self._details[row] = self._draw_details(self._listed[row])
-        return self._details[row]
+        # A message of several lines takes room from them.
+        place = row, self.query_one("#body").size
+        if place not in self._details:
+            self._details[place] = self._draw_details(self._listed[row])
+        return self._details[place]
 
     def _draw_details(self, drive: DriveRow) -> Text:
         snapshot = self.kaltstart.snapshot

@@ -28,6 +28,11 @@ class Table(DataTable[Text]):
         """Lines with the frame beside them, by line, left end and width of what is asked for."""
         self._cursor_lines = range(0)
 
+    @property
+    def is_unmeasured(self) -> bool:
+        """Whether Textual does not know yet how wide rows are: drawn, they would stay cut off."""
+        return self._require_update_dimensions
+
     def on_resize(self) -> None:
         """Redraw all of it.
 
