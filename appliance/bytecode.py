@@ -53,12 +53,12 @@ def write_modules(path: "Path", modules: Iterable[Module]) -> None:
     places: dict[str, _Place] = {}
     codes = []
     end = 0
-    for each in modules:
-        texts = marshal.dumps(dict(each.compiled), _FORMAT)
-        begin, middle = end, end + len(each.code)
+    for module in modules:
+        texts = marshal.dumps(dict(module.compiled), _FORMAT)
+        begin, middle = end, end + len(module.code)
         end = middle + len(texts)
-        places[each.name] = (each.source, each.is_package, begin, middle, end)
-        codes += [each.code, texts]
+        places[module.name] = (module.source, module.is_package, begin, middle, end)
+        codes += [module.code, texts]
     path.write_bytes(MAGIC_NUMBER + marshal.dumps(places, _FORMAT) + b"".join(codes))
 
 

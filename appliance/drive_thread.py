@@ -253,8 +253,8 @@ class DriveThread:
         if now_s - self._read_s >= _READ_EVERY_S:
             before, self._signs, self._read_s = self._signs, self._read_signs(), now_s
             # What works without the drive tells so. What only waits for it may tell as well.
-            told, self._has_told = self._has_told, False
-            if self._moved(before) or (told and not _any_under_way(self._signs)):
+            has_told, self._has_told = self._has_told, False
+            if self._moved(before) or (has_told and not _any_under_way(self._signs)):
                 self._heard_s = now_s
         return now_s - self._heard_s
 
@@ -288,7 +288,7 @@ class DriveThread:
             self.silence = Silence(
                 what=self._progress[0],
                 since_s=self._heard_s,
-                devices=frozenset(name for name, each in self._signs.items() if each.under_way),
+                devices=frozenset(name for name, device in self._signs.items() if device.under_way),
                 is_held=self._thread.is_alive,
             )
             # A job that has not begun begins nothing, and must not be hit where it is not expected.
@@ -378,11 +378,11 @@ class _Job:
 
 
 def _any_under_way(signs: Mapping[str, Signs]) -> bool:
-    return any(each.under_way for each in signs.values())
+    return any(device.under_way for device in signs.values())
 
 
 def _answers(signs: Mapping[str, Signs]) -> dict[str, tuple[int, ...]]:
-    return {name: each.answered for name, each in signs.items()}
+    return {name: device.answered for name, device in signs.items()}
 
 
 def _strike(thread: threading.Thread, error: type[BaseException] | None) -> None:

@@ -58,8 +58,8 @@ def list_phrases(content: object) -> Iterator[StoredPhrase]:
             # What JSON does not know is text there as well.
             yield StoredPhrase(str(content), content.words, json.dumps(content.fields, default=str))
         case Mapping():
-            for each in content.values():
-                yield from list_phrases(each)
+            for item in content.values():
+                yield from list_phrases(item)
         case list() | tuple():
-            for each in content:
-                yield from list_phrases(each)
+            for item in content:
+                yield from list_phrases(item)

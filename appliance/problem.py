@@ -41,10 +41,10 @@ class Problem:
 
 def show_path(path: KeyPath) -> str:
     """`boot.cycles: ` or `drive 2: serial: `, counting from 1 as people do."""
-    shown = ""
+    text = ""
     for part in path:
         if isinstance(part, int):
-            shown = f"{shown.removesuffix('.')} {part + 1}: "
+            text = f"{text.removesuffix('.')} {part + 1}: "
         else:
-            shown += f"{printable(part[:_LONGEST_KEY])}."
-    return f"{shown.removesuffix('.')}: " if shown.endswith(".") else shown
+            text += f"{printable(part[:_LONGEST_KEY])}."
+    return f"{text.removesuffix('.')}: " if text.endswith(".") else text

@@ -70,11 +70,11 @@ def parse_events(text: str, *, device: str) -> tuple[Read, ...]:
     """
     reads: list[Read] = []
     for line in text.splitlines():
-        found = _EVENT.search(line)
-        if not found or f"{found[2]}:{found[3]}" != device or not found[4].startswith("R"):
+        match = _EVENT.search(line)
+        if not match or f"{match[2]}:{match[3]}" != device or not match[4].startswith("R"):
             continue
-        read = Read(int(found[5]) * _SECTOR, int(found[6]) * _SECTOR)
-        if found[1] == "issue":
+        read = Read(int(match[5]) * _SECTOR, int(match[6]) * _SECTOR)
+        if match[1] == "issue":
             reads += [read] if read.length_bytes else []
         elif read in reads[-64:]:  # no queue of a drive that sends back is longer
             del reads[len(reads) - 1 - reads[::-1].index(read)]
@@ -108,12 +108,12 @@ def format_list(reads: Sequence[Read], *, about: str) -> str:
         raise RecordError("the boot has read nothing from the drive")
     if len(reads) > MAX_READS:
         raise RecordError(f"the boot has {len(reads)} reads; a list has at most {MAX_READS}")
-    if (most := max(each.length_bytes for each in reads)) > MAX_READ_BYTES:
+    if (most := max(read.length_bytes for read in reads)) > MAX_READ_BYTES:
         raise RecordError(f"a read has {most} bytes; a list's have at most {MAX_READ_BYTES}")
-    size_bytes = sum(each.length_bytes for each in reads)
+    size_bytes = sum(read.length_bytes for read in reads)
     note = " ".join(about.split())
     head = f"{_HEAD} version={LIST_VERSION} reads={len(reads)} bytes={size_bytes}\n# {note}\n"
-    return head + "".join(f"{each.offset_bytes},{each.length_bytes}\n" for each in reads)
+    return head + "".join(f"{read.offset_bytes},{read.length_bytes}\n" for read in reads)
 
 
 def check_head(line: str, reads: int, size_bytes: int) -> str:
@@ -123,11 +123,11 @@ def check_head(line: str, reads: int, size_bytes: int) -> str:
     """
     if not line.startswith(_HEAD):
         return ""
-    fields = dict(each.partition("=")[::2] for each in line[len(_HEAD) :].split())
+    fields = dict(word.partition("=")[::2] for word in line[len(_HEAD) :].split())
     if fields.get("version") != str(LIST_VERSION):
         return f"is of another version; this program knows version {LIST_VERSION}"
-    found = (str(reads), str(size_bytes))
-    if (fields.get("reads"), fields.get("bytes")) != found:
+    counts = (str(reads), str(size_bytes))
+    if (fields.get("reads"), fields.get("bytes")) != counts:
         return f"does not fit the reads that follow: they are {reads} with {size_bytes} bytes"
     return ""
 
@@ -154,9 +154,9 @@ def find_disk(named: str) -> str:
         whole = block.resolve().parent.name
         raise RecordError(f"{named} is a partition of /dev/{whole}; name the whole drive")
     if not (block / "device").exists():
-        parts = " ".join(f"/dev/{each.name}" for each in sorted(block.glob("slaves/*")))
-        told = f"; name what it is made of: {parts}" if parts else ""
-        raise RecordError(f"{named} is no drive of its own{told}")
+        parts = " ".join(f"/dev/{part.name}" for part in sorted(block.glob("slaves/*")))
+        hint = f"; name what it is made of: {parts}" if parts else ""
+        raise RecordError(f"{named} is no drive of its own{hint}")
     return path.name
 
 
@@ -164,7 +164,7 @@ def _find_lasting_name(disk: str) -> str:
     """A name that is the same after the restart: kernel names may be given in another order."""
     by_id = Path("/dev/disk/by-id")
     links = sorted(by_id.iterdir()) if by_id.is_dir() else []
-    return next((str(each) for each in links if each.resolve().name == disk), f"/dev/{disk}")
+    return next((str(link) for link in links if link.resolve().name == disk), f"/dev/{disk}")
 
 
 def format_unit(*, disk: str, target: str, more_s: int, processors: int) -> str:
@@ -182,9 +182,9 @@ def format_unit(*, disk: str, target: str, more_s: int, processors: int) -> str:
             f"echo {buffer_kb} > buffer_size_kb",
             "echo global > trace_clock",
             *(
-                f"echo 'rwbs ~ \"R*\"' > events/block/{each}/filter; "
-                f"echo 1 > events/block/{each}/enable"
-                for each in EVENTS
+                f"echo 'rwbs ~ \"R*\"' > events/block/{event}/filter; "
+                f"echo 1 > events/block/{event}/enable"
+                for event in EVENTS
             ),
             "echo 1 > tracing_on",
         )

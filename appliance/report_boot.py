@@ -120,19 +120,19 @@ def format_order(order: Order) -> str:
 
 def parse_order(text: str) -> Order:
     """What `format_order` made. Pure. Raises ReportError."""
-    found = re.fullmatch(
+    match = re.fullmatch(
         rf"{VERSION} ([0-9a-f]+) ([0-9A-F]{{4}}) ([0-9A-F]{{4}}|-) ([0-9a-f-]{{36}})", text
     )
-    if not found:
+    if not match:
         raise ReportError(f"this is no order of version {VERSION}: {text!r}")
-    back = None if found[3] == _NOBODY else int(found[3], 16)
-    return Order(found[1], int(found[2], 16), back, found[4])
+    back = None if match[3] == _NOBODY else int(match[3], 16)
+    return Order(match[1], int(match[2], 16), back, match[4])
 
 
 def format_report(report: BootReport) -> str:
     """Lines of `key=value`. Pure."""
     option, booted = (
-        "" if each is None else f"{each:04X}" for each in (report.option, report.booted)
+        "" if number is None else f"{number:04X}" for number in (report.option, report.booted)
     )
     started = "" if report.started_at_s is None else f"{report.started_at_s:.3f}"
     lines = [
@@ -318,8 +318,8 @@ def _find_disks(device: Path) -> set[str]:
         # That of an array has no `slaves` of its own (md126p2).
         device = device.parent
     below = device / "slaves"
-    slaves = [each.resolve() for each in below.iterdir()] if below.is_dir() else []
-    return {disk for each in slaves for disk in _find_disks(each)} or {device.name}
+    slaves = [link.resolve() for link in below.iterdir()] if below.is_dir() else []
+    return {disk for slave in slaves for disk in _find_disks(slave)} or {device.name}
 
 
 def _find_start_s() -> float | None:
@@ -357,11 +357,11 @@ def _is_key_pressed(within_s: int) -> bool:
             end_s = time.monotonic() + 1
             while (wait_s := end_s - time.monotonic()) > 0:
                 ready, _, _ = select.select(devices, [], [], wait_s)
-                if any(_has_key(each) for each in ready):
+                if any(_has_key(device) for device in ready):
                     return True
     finally:
-        for each in devices:
-            os.close(each)
+        for device in devices:
+            os.close(device)
     return False
 
 

@@ -122,17 +122,17 @@ def run(
 def _not_started(program: str, error: OSError) -> KaltstartError:
     if isinstance(error, FileNotFoundError):
         return StepFailedError(f"{program} is not installed", blame="other")
-    said = f"{program} cannot be started: {error.strerror}"
+    message = f"{program} cannot be started: {error.strerror}"
     if error.errno in _OF_THE_MEDIUM:
         return UnreadableProgramError(
-            said,
+            message,
             hint=(
                 "the stick, or the drive this system was started from, has an unreadable "
                 "place: switch off, check that it is plugged in firmly, switch on; if it "
                 "happens again, copy the content of KALTSTART and write a new stick"
             ),
         )
-    return StepFailedError(said, blame="other")
+    return StepFailedError(message, blame="other")
 
 
 def _communicate(

@@ -59,8 +59,8 @@ def format_size(size_bytes: float, *, decimals: int = 3) -> str:
     while round(number, decimals) >= 1024 and len(units) > 1:
         number /= 1024
         units.pop()
-    shown = f"{number:.{decimals}f}"
-    return f"{shown.rstrip('0').rstrip('.') if decimals else shown} {units[-1]}"
+    text = f"{number:.{decimals}f}"
+    return f"{text.rstrip('0').rstrip('.') if decimals else text} {units[-1]}"
 
 
 def format_exact_size(size_bytes: int) -> str:

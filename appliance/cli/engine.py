@@ -82,10 +82,12 @@ def check(options: argparse.Namespace) -> int:
     problems = problems_of(FAT / "policy.toml")
     for problem in problems:
         say(problem, to=sys.stderr)
-    found = find_drives()
-    plan = check_plan(text, name=name, host=read_host(), drives=found, stick=find_stick(found))
+    all_drives = find_drives()
+    plan = check_plan(
+        text, name=name, host=read_host(), drives=all_drives, stick=find_stick(all_drives)
+    )
     say(f"The plan is good: {describe_plan(plan)}")
-    for warning in check_room(plan, found).warnings:
+    for warning in check_room(plan, all_drives).warnings:
         say(warning, to=sys.stderr)
     if problems:
         print("The campaign would run, but no verdict would be made.", file=sys.stderr)
@@ -121,9 +123,9 @@ def ask(kind: str, payload: Mapping[str, object]) -> int:
         *(connection, number, "refused", "no one waited for it any longer", StickError.exit_code),
     )
     try:
-        for left in reversed(range(round(_ANSWER_S / _POLL_S))):
+        for remaining in reversed(range(round(_ANSWER_S / _POLL_S))):
             # With the last look: what is answered in the same moment keeps its answer.
-            if not left and kind in _BEGINNING and withdraw():
+            if not remaining and kind in _BEGINNING and withdraw():
                 break
             request = select_request(connection, number)
             if request is not None and request.state != "new":
@@ -185,15 +187,15 @@ def _wait(*, after: int) -> int:
     from appliance.store.tables.campaigns import select_unreported_campaign
     from appliance.units import printable
 
-    told = 0
+    seq = 0
     while True:
         with _reading() as connection:
             campaigns = [row for row in select_campaigns(connection) if row.id > after]
             if campaigns:
                 campaign = campaigns[-1]
-                for event in select_events(connection, campaign_id=campaign.id, after=told):
+                for event in select_events(connection, campaign_id=campaign.id, after=seq):
                     say(printable(f"{event.at} {event.event}: {event.detail}"))
-                    told = event.seq
+                    seq = event.seq
                 if campaign.state == "paused":
                     say(f"paused: {campaign.reason}", to=sys.stderr)
                     return _NOT_FINISHED
@@ -295,19 +297,19 @@ def _find_unfinished(connection: sqlite3.Connection, named: int | None = None) -
     if not unfinished:
         raise RefusedError("no campaign is running or paused")
     if named is None:
-        found = [row for row in unfinished if row.state != "paused"] or unfinished
+        campaigns = [row for row in unfinished if row.state != "paused"] or unfinished
     else:
-        found = [row for row in unfinished if row.id == named]
-    if len(found) == 1:
-        return found[0].id
-    told = ", ".join(f'{row.id} "{row.name}"' for row in reversed(unfinished))
+        campaigns = [row for row in unfinished if row.id == named]
+    if len(campaigns) == 1:
+        return campaigns[0].id
+    choices = ", ".join(f'{row.id} "{row.name}"' for row in reversed(unfinished))
     if named is not None:
         raise PlanError(
-            f"campaign {named} is neither running nor paused", hint=f"those that are: {told}"
+            f"campaign {named} is neither running nor paused", hint=f"those that are: {choices}"
         )
     raise PlanError(
-        f"{len(found)} campaigns are paused, and none of them is named",
-        hint=f"give the number of one: {told}",
+        f"{len(campaigns)} campaigns are paused, and none of them is named",
+        hint=f"give the number of one: {choices}",
     )
 
 
@@ -318,14 +320,14 @@ def _find_drive(connection: sqlite3.Connection, campaign_id: int, identity: str)
     """
     from appliance.store.read.overview import select_campaign_drives
 
-    found = select_campaign_drives(connection, campaign_id)
-    named = [row.drive_id for row in found if row.identity == identity]
+    rows = select_campaign_drives(connection, campaign_id)
+    named = [row.drive_id for row in rows if row.identity == identity]
     if len(named) != 1:
         raise PlanError(
             f"campaign {campaign_id} has {len(named)} drives {identity}: none of them is meant"
             if named
             else f"campaign {campaign_id} has no drive {identity}",
-            hint=f"its drives: {', '.join(row.identity for row in found)}",
+            hint=f"its drives: {', '.join(row.identity for row in rows)}",
         )
     return named[0]
 
@@ -345,35 +347,35 @@ def skip(options: argparse.Namespace) -> int:
         if options.drive is not None:
             drive_id = _find_drive(connection, campaign_id, options.drive)
             steps = tuple(step for step in steps if step.drive_id == drive_id)
-    found = [step for step in steps if step.state == "running"]
-    if options.drive is not None and not found:
+    targets = [step for step in steps if step.state == "running"]
+    if options.drive is not None and not targets:
         # The engine knows whether it may be skipped now: of a paused campaign it may.
-        found = [step for step in steps if step.state == "planned"][:1]
-    if not found and options.drive is not None:
+        targets = [step for step in steps if step.state == "planned"][:1]
+    if not targets and options.drive is not None:
         raise RefusedError(f"{options.drive} has no steps left: nothing was skipped")
-    if not found:
+    if not targets:
         raise RefusedError(
             "no step is running: nothing was skipped",
             hint="of a paused campaign name the drive with --drive: its next step is skipped",
         )
-    if len(found) > 1:
+    if len(targets) > 1:
         raise PlanError(
-            f"{len(found)} steps are running, and none of them is named",
-            hint=f"name one drive with --drive: {', '.join(step.device for step in found)}",
+            f"{len(targets)} steps are running, and none of them is named",
+            hint=f"name one drive with --drive: {', '.join(step.device for step in targets)}",
         )
-    return ask("skip-step", {"campaign_id": campaign_id, "step_id": found[0].id})
+    return ask("skip-step", {"campaign_id": campaign_id, "step_id": targets[0].id})
 
 
 def status(options: argparse.Namespace) -> int:
     """What the engine is doing now."""
     _need_stick()
-    found = _read_status()
+    state = _read_status()
     if options.json:
-        say_json(**found)
+        say_json(**state)
     else:
-        say(f"{found['phase']}: {found['message']}")
-        if found["next"]:
-            say(f"next: {found['next']}")
+        say(f"{state['phase']}: {state['message']}")
+        if state["next"]:
+            say(f"next: {state['next']}")
     return 0
 
 
@@ -393,9 +395,9 @@ def record_boot(options: argparse.Namespace) -> int:
     from appliance.service.record_boot import find_reads, write_list
 
     with _reading() as connection:
-        found = find_reads(connection, campaign_id=options.campaign, drive=options.drive)
-        write_list(found, name=options.to)
-    say(f"{options.to} is on KALTSTART: {found.about}.")
+        reads = find_reads(connection, campaign_id=options.campaign, drive=options.drive)
+        write_list(reads, name=options.to)
+    say(f"{options.to} is on KALTSTART: {reads.about}.")
     say(f'It is replayed by [boot] mode = "replay", trace = "{options.to}".')
     return 0
 

@@ -35,9 +35,9 @@ def make_parser(word: str = "") -> argparse.ArgumentParser:
 
     def add(name: str, command: _Command, text: str, **options: str) -> argparse.ArgumentParser:
         about = {"description": f"{text[0].upper()}{text[1:]}.", **options}
-        each = commands.add_parser(name, help=text, **about)  # type: ignore[arg-type]  # texts only
-        each.set_defaults(command=command)
-        return each
+        subparser = commands.add_parser(name, help=text, **about)  # type: ignore[arg-type]  # texts only
+        subparser.set_defaults(command=command)
+        return subparser
 
     _add_engine_commands(add)
     _add_stored_commands(add)

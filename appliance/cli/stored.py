@@ -292,14 +292,14 @@ def compare(options: argparse.Namespace) -> int:
     from appliance.report.ratios import compare_campaigns
     from appliance.store.read.campaign import select_campaign
 
-    asked = [_split_side(text) for text in (options.one, options.other)]
+    pairs = [_split_side(text) for text in (options.one, options.other)]
     with _reading(options) as connection:
 
         def read(number: int) -> "CampaignRows":
-            found = _find_campaign(connection, number)
-            return select_campaign(connection, campaign_id=found, with_activity=False)
+            campaign_id = _find_campaign(connection, number)
+            return select_campaign(connection, campaign_id=campaign_id, with_activity=False)
 
-        sides = [(read(number), drive) for number, drive in asked]
+        sides = [(read(number), drive) for number, drive in pairs]
         lines = tuple(compare_campaigns(*sides, although=options.although))
     for line in lines:
         say(printable(line))
@@ -318,7 +318,7 @@ def compare(options: argparse.Namespace) -> int:
 
 def _describe_campaign(rows: "CampaignRows") -> str:
     """`Campaign 3: incoming, 2026-11-23T09:00:00Z; S1 (SAMSUNG 870), S2 (WDC WD40)`."""
-    drives = ", ".join(f"{each.identity} ({each.model})" for each in rows.drives)
+    drives = ", ".join(f"{drive.identity} ({drive.model})" for drive in rows.drives)
     campaign = rows.campaign
     return f"Campaign {campaign.id}: {campaign.name}, {campaign.created_at}; {drives}"
 

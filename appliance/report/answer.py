@@ -68,10 +68,10 @@ def make_answer(
         return answer if answer.chart or boots is None else replace(answer, chart=boots)
     if any(series.boot_s for series in all_series):
         return _answer_by_boots(all_series, boots)
-    found = _find_workload_answer(workloads)
-    if found is None:
+    pair = _find_workload_answer(workloads)
+    if pair is None:
         return None
-    finding, workload = found
+    finding, workload = pair
     text, rest = _shorten(finding)
     is_gain = finding.kind == "gain"
     others = _find_also_gained(finding, workload) if is_gain else []
@@ -84,11 +84,11 @@ def split_findings(
     findings: Sequence[Finding],
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...], tuple[Finding, ...]]:
     """Results, more results, doubts: what was found out, and what speaks against it."""
-    told = [one for one in findings if one.kind in {"gain", "flat"}]
-    results = [one for one in told if not one.is_aside]
-    asides = [one for one in told if one.is_aside]
+    facts = [one for one in findings if one.kind in {"gain", "flat"}]
+    results = [one for one in facts if not one.is_aside]
+    asides = [one for one in facts if one.is_aside]
     # What failed or drifts, then what is not proven.
-    doubts = tuple(sorted((one for one in findings if one not in told), key=_is_of_proof))
+    doubts = tuple(sorted((one for one in findings if one not in facts), key=_is_of_proof))
     return tuple(results[:MOST_RESULTS]), (*results[MOST_RESULTS:], *asides), doubts
 
 
@@ -129,24 +129,24 @@ def _answer_by_boots(all_series: Sequence[Series], chart: ChartView | None) -> A
             (flat if is_compared else trained).append(series)
         else:
             open_.append(series)
-    said = _say_gains(gains)
+    sentences = _say_gains(gains)
     # A drive may have gained a little, and been shown to.
     seen = any(gain.low > 1.0 for one in flat if (gain := one.find_gain(all_series)) is not None)
     large = f" as large as {stats.TOLERANCE * 100:.0f} %" if seen else ""
     if flat and gains:
         names = _list([one.label for one in flat])
-        said.append(f"{names}: no gain{large}.")
+        sentences.append(f"{names}: no gain{large}.")
     elif flat:
-        said.append(f"No gain{large} from repeating: {_list_times(flat)}.")
+        sentences.append(f"No gain{large} from repeating: {_list_times(flat)}.")
     if trained:
         after = "After boots that were not timed" if trained[0].trained else "Settled"
-        said.append(f"{after}: {_list_times(trained)}.")
+        sentences.append(f"{after}: {_list_times(trained)}.")
     if open_:
-        said.append(f"Not decided{'' if said else ' yet'}: {_list_times(open_)}.")
+        sentences.append(f"Not decided{'' if sentences else ' yet'}: {_list_times(open_)}.")
     proof = _say_proofs(all_series)
     if gains and not any(one.role == "control" and len(one.boot_s) > 1 for one in all_series):
         proof = f"{proof} There is no control drive, so the machine itself may have changed."
-    return AnswerView(text=" ".join(said), proof=proof, is_gain=bool(gains), chart=chart)
+    return AnswerView(text=" ".join(sentences), proof=proof, is_gain=bool(gains), chart=chart)
 
 
 def _say_gains(gains: Sequence[tuple[Series, stats.Gain]]) -> list[str]:
@@ -189,8 +189,8 @@ def _say_proofs(all_series: Sequence[Series]) -> str:
         for (power, proof, _), number in series.count_proofs().items():
             counts[power, proof] += number
         if series.is_cooled:
-            counts.update(("cooled", each) for each in series.coolings)
-    told = [
+            counts.update(("cooled", proof) for proof in series.coolings)
+    sentences = [
         f"{name}: {', '.join(parts)}."
         for name, kind in (("Cold boots", "cold"), ("Made to forget", "cooled"))
         if (
@@ -202,21 +202,21 @@ def _say_proofs(all_series: Sequence[Series]) -> str:
         )
     ]
     if warm := counts["warm", "warm"]:
-        told.append(f"{count(warm, 'warm boot')}.")
+        sentences.append(f"{count(warm, 'warm boot')}.")
     if doubtful := counts["warm", "unproven"]:
-        told.append(f"{count(doubtful, 'boot')} asked for warm, unproven.")
-    return " ".join(told)
+        sentences.append(f"{count(doubtful, 'boot')} asked for warm, unproven.")
+    return " ".join(sentences)
 
 
 def _answer_by_verdicts(verdicts: VerdictsView) -> AnswerView:
     words = [sheet.word for sheet in verdicts.sheets]
-    told = [
+    counts = [
         f"{words.count(word)} {word}{_add_notes(verdicts, word)}"
         for word in ("accept", "accept with remarks", "reject", "no verdict")
         if word in words
     ]
     return AnswerView(
-        text=f"{count(len(words), 'drive')} judged: {', '.join(told)}.", proof="", is_gain=False
+        text=f"{count(len(words), 'drive')} judged: {', '.join(counts)}.", proof="", is_gain=False
     )
 
 
@@ -230,26 +230,28 @@ def _add_notes(verdicts: VerdictsView, word: str) -> str:
             "after a quick look" if quick == len(sheets) else f"{quick} after a quick look"
         )
     if word == "reject" and len(sheets) <= _MOST_NAMES:
-        notes.append(_list([each.wwn if each.serial == DASH else each.serial for each in sheets]))
+        notes.append(
+            _list([sheet.wwn if sheet.serial == DASH else sheet.serial for sheet in sheets])
+        )
     return f" ({'; '.join(notes)})" if notes else ""
 
 
 def _find_workload_answer(workloads: Sequence[Workload]) -> tuple[Finding, Workload] | None:
     """The first gain, or else the first plain comparison, and what it is about."""
-    own = [(workload, find_workload_findings((workload,))) for workload in workloads]
-    found = [
+    pairs = [(workload, find_workload_findings((workload,))) for workload in workloads]
+    candidates = [
         (finding, workload)
-        for workload, findings in own
+        for workload, findings in pairs
         for finding in findings
         if finding.kind in {"gain", "flat"} and not finding.is_aside
     ]
-    return min(found, key=lambda pair: _rank(*pair), default=None)
+    return min(candidates, key=lambda pair: _rank(*pair), default=None)
 
 
 def _find_also_gained(finding: Finding, workload: Workload) -> list[str]:
     """The other drives with a gain in the same workload."""
-    found = (one for one in find_workload_findings((workload,)) if one.kind == "gain")
-    return [name for name in dict.fromkeys(one.subject for one in found) if name != finding.subject]
+    gains = (one for one in find_workload_findings((workload,)) if one.kind == "gain")
+    return [name for name in dict.fromkeys(one.subject for one in gains) if name != finding.subject]
 
 
 def _rank(finding: Finding, workload: Workload) -> tuple[bool, int, bool]:

@@ -247,13 +247,15 @@ def find_ram_share(figures: Sequence[Figure]) -> float | None:
         return figures[0].ram_share
     # A figure that reads nothing, or only sums others up, has neither.
     reading = [f for f in figures if f.values.get("app_read_bytes") or "hit_ratio" in f.values]
-    asked = [figure.values.get("app_read_bytes", 0.0) for figure in reading]
+    app_bytes = [figure.values.get("app_read_bytes", 0.0) for figure in reading]
     shares = [figure.ram_share for figure in reading]
-    if not reading or not all(asked) or None in shares:
+    if not reading or not all(app_bytes) or None in shares:
         return None
     # Each for itself: what one read ahead does not make up for what RAM answered of another.
-    answered = sum(each * (share or 0.0) for each, share in zip(asked, shares, strict=True))
-    return answered / sum(asked)
+    answered = sum(
+        read_bytes * (share or 0.0) for read_bytes, share in zip(app_bytes, shares, strict=True)
+    )
+    return answered / sum(app_bytes)
 
 
 def format_rate(bytes_s: float | None) -> str:
@@ -319,14 +321,14 @@ def say_start(figures: Sequence[Figure]) -> str:
 
     `page cache began cold, proven; RAM answered 34 %`
     """
-    told = [
+    states = [
         "began cold" if cache.began_cold == "proven" else cache.page_cache
         for figure in figures
         for cache in figure.caches
     ]
     share = format_ram_share(figures)
     ram = "" if share == DASH else f"; RAM answered {share}"
-    return f"page cache {_list(told)}, proven{ram}"
+    return f"page cache {_list(states)}, proven{ram}"
 
 
 def format_ram_share(figures: Sequence[Figure]) -> str:

@@ -115,11 +115,11 @@ def read_settings(rows: CampaignRows, identity: str) -> Mapping[str, str]:
 
     `identity` that of no drive, an array's for instance: the machine's alone.
     """
-    found = {row.name: row for row in rows.conditions if row.drive_serial in {"", identity}}
+    by_name = {row.name: row for row in rows.conditions if row.drive_serial in {"", identity}}
     return {
-        label: _format(found[name])
+        label: _format(by_name[name])
         for name, label in _LABELS.items()
-        if name in found and name not in _OF_NO_FIGURE
+        if name in by_name and name not in _OF_NO_FIGURE
     }
 
 
@@ -170,31 +170,31 @@ def _find_memory_errors(rows: CampaignRows) -> tuple[Finding, ...]:
         memory_errors.count_growth(row.value for row in machine.get(name, ()))
         for name in (memory_errors.CORRECTED, memory_errors.UNCORRECTED)
     ]
-    said = memory_errors.describe_growth(*grown)
-    if not said:
+    growth = memory_errors.describe_growth(*grown)
+    if not growth:
         return ()
     blamed = (
         "What was read back wrong may be its fault; test it."
         if grown[1]
         else "A corrected error turns no byte, but good memory has next to none; test it."
     )
-    return (Finding("remark", _MACHINE_SUBJECT, f"{said}. {blamed}"),)
+    return (Finding("remark", _MACHINE_SUBJECT, f"{growth}. {blamed}"),)
 
 
 def _say_changes(changed: _History) -> str:
-    said = [f"{_LABELS.get(name, name)} {_show(history)}" for name, history in changed.items()]
+    texts = [f"{_LABELS.get(name, name)} {_show(history)}" for name, history in changed.items()]
     return (
-        f"changed during the campaign: {'; '.join(said)}. Figures from before and after were"
+        f"changed during the campaign: {'; '.join(texts)}. Figures from before and after were"
         " measured under different conditions."
     )
 
 
 def _group(conditions: Sequence[ConditionRow], serial: str) -> dict[str, list[ConditionRow]]:
-    found: dict[str, list[ConditionRow]] = {}
+    groups: dict[str, list[ConditionRow]] = {}
     for row in conditions:
         if row.drive_serial == serial:
-            found.setdefault(row.name, []).append(row)
-    return found
+            groups.setdefault(row.name, []).append(row)
+    return groups
 
 
 def _show(history: Sequence[ConditionRow]) -> str:

@@ -85,16 +85,16 @@ def list_units(rows: CampaignRows) -> list[Record]:
     return [
         {
             "campaign_id": rows.campaign.id,
-            "drive_serial": each.drive_serial,
-            "cycle": each.cycle,
-            "charted": each.charted,
+            "drive_serial": start_up.drive_serial,
+            "cycle": start_up.cycle,
+            "charted": start_up.charted,
             "unit": unit.unit,
             "began_s": unit.began_s,
             "ready_s": unit.ready_s,
             "chain": unit.chain,
         }
-        for each in rows.start_ups
-        for unit in parse_units(each.units)
+        for start_up in rows.start_ups
+        for unit in parse_units(start_up.units)
     ]
 
 
@@ -154,7 +154,7 @@ def _list_series(rows: CampaignRows) -> list[Record]:
     """What the boots of each drive add up to (`findings.RULES`); None is what they do not show."""
     booted = {boot.drive_id for boot in rows.boots}
     drives = [drive for drive in rows.drives if drive.id in booted]
-    all_series = [each for drive in drives for each in make_series(drive, rows.boots)]
+    all_series = [series for drive in drives for series in make_series(drive, rows.boots)]
     by_id = {drive.id: drive for drive in drives}
     records: list[Record] = []
     for series in all_series:

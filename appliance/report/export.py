@@ -96,10 +96,10 @@ def export_campaign(
         **_render_details(rows),
         **_render_verdicts(rows, view),
     }
-    drawn = {
+    pictures = {
         f"bootcharts/{name}": _copy(source)
-        for found in (charts, plots)
-        for name, source in found.values()
+        for files in (charts, plots)
+        for name, source in files.values()
     }
     with _explained(reports, is_stick=with_all):
         _remove_unfinished(reports, is_ours=with_all)
@@ -115,8 +115,8 @@ def export_campaign(
         try:
             _write(place, {name: writer})
         except (OSError, sqlite3.Error) as error:
-            shown = place.relative_to(reports.parent) / name
-            note(f"{shown} is missing or older than the report: {_explain(error)}")
+            path = place.relative_to(reports.parent) / name
+            note(f"{path} is missing or older than the report: {_explain(error)}")
             return False
         return True
 
@@ -126,7 +126,7 @@ def export_campaign(
         temporary.unlink(missing_ok=True)
         extract_campaign(connection, campaign_id, path, scratch=temporary)
 
-    for name, writer in drawn.items():
+    for name, writer in pictures.items():
         write(folder, name, writer)
     recorded = [write(folder, name, writer) for name, writer in recordings.items()]
     if all(recorded):
@@ -221,11 +221,11 @@ def _write_samples(connection: sqlite3.Connection, rows: CampaignRows) -> dict[s
         with path.open("w", encoding="utf-8", newline="") as out:
             write_rows(out, stream(connection, rows.campaign.id, damaged=rows.damaged))
 
-    found = (
+    files = (
         ("array_dirty.csv", stream_dirty, rows.workloads.dirty),
         ("temperatures.csv", stream_temperatures, rows.workloads.warmth),
     )
-    return {name: partial(stream_to, stream=stream) for name, stream, any_rows in found if any_rows}
+    return {name: partial(stream_to, stream=stream) for name, stream, any_rows in files if any_rows}
 
 
 def _find_charts(
@@ -237,7 +237,7 @@ def _find_charts(
     """
     drives = {drive.id: drive for drive in rows.drives}
     suffix = "-units" if of_units else ""
-    found: dict[int, tuple[str, Path]] = {}
+    charts: dict[int, tuple[str, Path]] = {}
     for boot in rows.boots:
         drive = drives.get(boot.drive_id)
         sources = [
@@ -250,8 +250,8 @@ def _find_charts(
             named = "-".join(slug(text) for text in (drive.label, drive.identity) if text)
             name = f"{drive.slot}-{named}-cycle-{boot.cycle:03}{suffix}.svg"
             # A boot that was tried again may have left more than one: the last one counted.
-            found[boot.id] = (name, sources[-1])
-    return found
+            charts[boot.id] = (name, sources[-1])
+    return charts
 
 
 def _read_recordings(rows: CampaignRows, paths: dict[int, Path]) -> dict[int, Bootchart]:
@@ -259,7 +259,7 @@ def _read_recordings(rows: CampaignRows, paths: dict[int, Path]) -> dict[int, Bo
 
     One that cannot be read is still a file of the report.
     """
-    found: dict[int, Bootchart] = {}
+    recordings: dict[int, Bootchart] = {}
     for drive in rows.drives:
         boots = sorted(
             (boot.cycle, boot.id)
@@ -269,8 +269,8 @@ def _read_recordings(rows: CampaignRows, paths: dict[int, Path]) -> dict[int, Bo
         for _, boot in dict.fromkeys((*boots[:1], *boots[-1:])):
             with suppress(OSError, UnicodeDecodeError, BootchartError):
                 if paths[boot].stat().st_size <= MAX_BYTES:
-                    found[boot] = parse_bootchart(paths[boot].read_text(encoding="utf-8"))
-    return found
+                    recordings[boot] = parse_bootchart(paths[boot].read_text(encoding="utf-8"))
+    return recordings
 
 
 def _find_raw_steps(rows: CampaignRows, *, raw: Path) -> frozenset[int]:
@@ -283,7 +283,7 @@ def _find_raw_steps(rows: CampaignRows, *, raw: Path) -> frozenset[int]:
 
 def _render_details(rows: CampaignRows) -> dict[str, str]:
     """Files that only a campaign has which has such rows."""
-    found: dict[str, Sequence[AnyRow]] = {
+    tables: dict[str, Sequence[AnyRow]] = {
         "tickets.csv": rows.workloads.tickets,
         "slices.csv": rows.workloads.slices,
         "ranges.csv": rows.workloads.ranges,
@@ -291,7 +291,7 @@ def _render_details(rows: CampaignRows) -> dict[str, str]:
         "conditions.csv": rows.conditions,
         "health.csv": rows.health,
     }
-    files = {name: render_rows(each) for name, each in found.items() if each}
+    files = {name: render_rows(table) for name, table in tables.items() if table}
     return files | ({"steps.csv": render_steps(rows)} if rows.workloads.steps else {})
 
 

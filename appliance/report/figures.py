@@ -84,9 +84,9 @@ class Figure:
     @property
     def ram_share(self) -> float | None:
         """Of the bytes read, how much RAM answered, 0 to 1; None where it is not known."""
-        asked, served = (self.values.get(f"{who}_read_bytes") for who in ("app", "device"))
-        if asked and served is not None:
-            return None if may_hide_ram(asked, served) else max(0.0, 1.0 - served / asked)
+        app_bytes, served = (self.values.get(f"{who}_read_bytes") for who in ("app", "device"))
+        if app_bytes and served is not None:
+            return None if may_hide_ram(app_bytes, served) else max(0.0, 1.0 - served / app_bytes)
         return self.values.get("hit_ratio")
 
     @property
@@ -262,11 +262,11 @@ def make_figures(results: Iterable[ResultRow]) -> tuple[Figure, ...]:
     return tuple(
         Figure(
             variant=variant,
-            values=_values(variant, found),
-            caches=tuple(dict.fromkeys(_make_cache(row) for row in found)),
-            valid=all(row.valid for row in found),
+            values=_values(variant, rows),
+            caches=tuple(dict.fromkeys(_make_cache(row) for row in rows)),
+            valid=all(row.valid for row in rows),
         )
-        for variant, found in variants.items()
+        for variant, rows in variants.items()
     )
 
 
@@ -332,7 +332,7 @@ def _is_of_cache(step: StepRow, row: ResultRow) -> bool:
 def _split[Row: (ResultRow, TicketRow, ActivityRow, DirtyRow, SliceRow, RangeRow, ThrottlingRow)](
     rows: Sequence[Row],
 ) -> dict[int, list[Row]]:
-    found: dict[int, list[Row]] = {}
+    by_step: dict[int, list[Row]] = {}
     for row in rows:
-        found.setdefault(row.step_id, []).append(row)
-    return found
+        by_step.setdefault(row.step_id, []).append(row)
+    return by_step

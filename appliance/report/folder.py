@@ -101,12 +101,12 @@ def choose_folder(connection: sqlite3.Connection, reports: Path, campaign: Campa
     base = f"{campaign.id}-{slug(campaign.name)}"
     most = sum(1 for _ in reports.glob(f"{base}*", case_sensitive=False)) + 2
     folders = [reports / base, *(reports / f"{base}-{number}" for number in range(2, most + 1))]
-    own = (
+    matches = (
         folder
         for folder in folders
         if folder.exists() and _is_report_of(connection, folder, campaign)
     )
-    return next(own, None) or next(folder for folder in folders if not folder.exists())
+    return next(matches, None) or next(folder for folder in folders if not folder.exists())
 
 
 def _is_report_of(connection: sqlite3.Connection, folder: Path, campaign: CampaignRow) -> bool:
@@ -139,8 +139,8 @@ def _read_campaign(path: Path, _mtime_ns: int, size_bytes: int) -> _Whose:
         begin = file.read(_END_BYTES).decode("ascii")
         file.seek(max(0, size_bytes - _END_BYTES))
         return _find_in_ends(begin, file.read().decode("ascii"))
-    found = json.loads(path.read_text(encoding="utf-8"))
-    return _name_campaign(found["campaign"], found.get("events", ())[-1:])
+    results = json.loads(path.read_text(encoding="utf-8"))
+    return _name_campaign(results["campaign"], results.get("events", ())[-1:])
 
 
 def _find_in_ends(begin: str, end: str) -> _Whose:

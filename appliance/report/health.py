@@ -88,16 +88,16 @@ def _make_drive(drive: DriveRow, readings: Sequence[HealthRow]) -> DriveHealthVi
     before, after = by_moment.get("before"), by_moment.get("after")
     deltas = compare(before.counters if before else {}, after.counters if after else {})
     news = [
-        f"{_name(each)} {_show(each.before, each.unit)} → {_show(each.after, each.unit)}"
-        for each in deltas
-        if each.change and not each.doubt and each.name not in _USE
+        f"{_name(delta)} {_show(delta.before, delta.unit)} → {_show(delta.after, delta.unit)}"
+        for delta in deltas
+        if delta.change and not delta.doubt and delta.name not in _USE
     ]
     return DriveHealthView(
         label=label_drive(drive),
         before=_say(before),
         after=_say(after),
         news=", ".join(news),
-        counters=tuple(_make_counter(each) for each in deltas),
+        counters=tuple(_make_counter(delta) for delta in deltas),
     )
 
 

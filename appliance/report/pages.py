@@ -73,10 +73,10 @@ def _make_printable(value: object) -> object:
 
 def _keep_whole(text: str, names: Iterable[str]) -> Markup:
     """The text with each of `names` in one piece: a line ends before it, at none of its hyphens."""
-    wanted = sorted({printable(name) for name in names if name}, key=len, reverse=True)
-    if not wanted:
+    words = sorted({printable(name) for name in names if name}, key=len, reverse=True)
+    if not words:
         return Markup.escape(printable(text))
-    parts = re.split(f"({'|'.join(map(re.escape, wanted))})", printable(text))
+    parts = re.split(f"({'|'.join(map(re.escape, words))})", printable(text))
     pieces = (
         Markup('<span class="whole">{}</span>').format(part) if is_name else Markup.escape(part)
         for part, is_name in zip(parts, cycle((False, True)), strict=False)

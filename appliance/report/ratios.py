@@ -153,59 +153,63 @@ class Beside:
 def compare_sides(one: Side, other: Side, *, although: Collection[str] = ()) -> tuple[Beside, ...]:
     """All that both measured, in the order of the first."""
     if one.label == other.label and one.campaign_id != other.campaign_id:
-        one, other = (_name_campaign(each) for each in (one, other))
+        one, other = (_name_campaign(side) for side in (one, other))
     return tuple(_compare(first, second, although) for first, second in _match(one, other))
 
 
 def _name_campaign(side: Side) -> Side:
     """With the campaign in each reason, where the drive's name stands for both sides."""
     samples = (
-        replace(each, missing=f"in campaign {side.campaign_id} {each.missing}")
-        if each.missing
-        else each
-        for each in side.samples
+        replace(series, missing=f"in campaign {side.campaign_id} {series.missing}")
+        if series.missing
+        else series
+        for series in side.samples
     )
     return replace(side, samples=tuple(samples))
 
 
 def _match(one: Side, other: Side) -> Iterator[tuple[Samples, Samples]]:
     """Of several series of one subject the one whose conditions are alike, or most alike."""
-    left = list(other.samples)
+    remaining = list(other.samples)
     for samples in one.samples:
         alike = [
-            each for each in left if (each.subject, each.unit) == (samples.subject, samples.unit)
+            candidate
+            for candidate in remaining
+            if (candidate.subject, candidate.unit) == (samples.subject, samples.unit)
         ]
         if alike:
-            found = min(alike, key=lambda each: len(find_differences(samples, each)))
-            left.remove(found)
-            yield samples, found
+            match = min(alike, key=lambda each: len(find_differences(samples, each)))
+            remaining.remove(match)
+            yield samples, match
 
 
 def find_differences(one: Samples, other: Samples) -> tuple[Difference, ...]:
     """The conditions in which both were not taken alike."""
     keys = dict.fromkeys((*one.conditions, *other.conditions))
-    found = [
+    differences = [
         Difference(_find_allowance(key), f"{key} {mine or 'not set'} against {theirs or 'not set'}")
         for key in keys
         if (mine := one.conditions.get(key, "")) != (theirs := other.conditions.get(key, ""))
     ]
-    tested = {each.conditions.get(TESTED, ALONE) for each in (one, other)} - {ALONE}
-    if tested and not any(each.text.startswith(f"{TESTED} ") for each in found):
+    tested = {samples.conditions.get(TESTED, ALONE) for samples in (one, other)} - {ALONE}
+    if tested and not any(difference.text.startswith(f"{TESTED} ") for difference in differences):
         # Beside as many, but how much each had of what they share is unknown.
-        found.append(Difference(_find_allowance(TESTED), f"both {TESTED} {tested.pop()}"))
-    if any(each.conditions.get(PAGE_CACHE, "").endswith(NOT_PROVEN) for each in (one, other)):
-        found.append(Difference("cache", "the state of the page cache is not proven"))
+        differences.append(Difference(_find_allowance(TESTED), f"both {TESTED} {tested.pop()}"))
+    if any(samples.conditions.get(PAGE_CACHE, "").endswith(NOT_PROVEN) for samples in (one, other)):
+        differences.append(Difference("cache", "the state of the page cache is not proven"))
     shares = (one.ram_share, other.ram_share)
     if None in shares and shares != (None, None):
-        found.append(Difference("cache", "how much RAM answered is known of one of both only"))
+        differences.append(
+            Difference("cache", "how much RAM answered is known of one of both only")
+        )
     elif None not in shares and abs((shares[0] or 0.0) - (shares[1] or 0.0)) > _RAM_APART:
-        told = " against ".join(format_share(share) for share in shares)
-        found.append(Difference("cache", f"RAM answered {told}"))
-    sizes = [each.file_bytes for each in (one, other) if each.file_bytes]
+        text = " against ".join(format_share(share) for share in shares)
+        differences.append(Difference("cache", f"RAM answered {text}"))
+    sizes = [samples.file_bytes for samples in (one, other) if samples.file_bytes]
     if len(sizes) == 2 and max(sizes) > min(sizes) * (1.0 + _FILES_APART):
-        told = " against ".join(format_bytes(each) for each in sizes)
-        found.append(Difference("size", f"a file of {told}"))
-    return tuple(found)
+        text = " against ".join(format_bytes(size) for size in sizes)
+        differences.append(Difference("size", f"a file of {text}"))
+    return tuple(differences)
 
 
 def _find_allowance(key: str) -> str:
@@ -225,11 +229,11 @@ def _compare(
     if missing:
         return Beside(one, other, why_not=f"not compared: {missing}.")
     differences = find_differences(one, other)
-    refused = [each for each in differences if each.allowance not in although]
+    refused = [difference for difference in differences if difference.allowance not in although]
     if refused:
-        words = ", ".join(dict.fromkeys(each.allowance for each in refused))
-        told = "; ".join(each.text for each in refused)
-        return Beside(one, other, why_not=f"not compared for the sake of {words}: {told}.")
+        words = ", ".join(dict.fromkeys(difference.allowance for difference in refused))
+        reasons = "; ".join(difference.text for difference in refused)
+        return Beside(one, other, why_not=f"not compared for the sake of {words}: {reasons}.")
     confidence = find_confidence(picked_from)
     if one.places is None:
         ratio = find_ratio(one.values, other.values, confidence=confidence)
@@ -268,14 +272,16 @@ def say_beside(beside: Beside) -> str:
         *([f"the fastest and the slowest of {beside.picked_from}"] * (beside.picked_from > 2)),
         beside.counted,
         *_say_state(one, other),
-        *(f"although {each.text}" for each in beside.differences),
+        *(f"although {difference.text}" for difference in beside.differences),
     ]
     return f"{say_ratio(ratio)} ({'; '.join(details)}).{_say_more(beside, ratio)}"
 
 
 def _say_apart(beside: Beside, ratio: Ratio) -> str:
     """Where the two medians differ by a factor that the interval excludes: values lie in groups."""
-    one, other = (stats.find_median(each.values) or 1.0 for each in (beside.one, beside.other))
+    one, other = (
+        stats.find_median(samples.values) or 1.0 for samples in (beside.one, beside.other)
+    )
     quotient = other / one if beside.one.unit == "s" else one / other
     if beside.one.places or not ratio.interval or not ratio.is_seen:
         return ""
@@ -359,19 +365,19 @@ def _say_median(samples: Samples) -> str:
     value = stats.find_median(samples.values) or 0.0
     if samples.unit == "s":
         return f"{format_seconds(value)} s"
-    shown = format_rate(value) if samples.unit == "MB/s" else format_number(value)
-    return f"{shown} {samples.unit}"
+    number = format_rate(value) if samples.unit == "MB/s" else format_number(value)
+    return f"{number} {samples.unit}"
 
 
 def _say_state(one: Samples, other: Samples) -> Iterator[str]:
     """The two facts about the caches, of both. Of a boot the power says it."""
     key = COLD_START if COLD_START in one.conditions else PAGE_CACHE
-    if (told := one.conditions.get(key)) and told == other.conditions.get(key):
-        yield f"{key} {told}"
+    if (text := one.conditions.get(key)) and text == other.conditions.get(key):
+        yield f"{key} {text}"
     shares = [share for share in (one.ram_share, other.ram_share) if share is not None]
     if len(shares) == 2:
-        told = " and ".join(dict.fromkeys(format_share(share) for share in shares))
-        yield f"RAM answered {told}"
+        text = " and ".join(dict.fromkeys(format_share(share) for share in shares))
+        yield f"RAM answered {text}"
 
 
 def compare_campaigns(
@@ -384,10 +390,10 @@ def compare_campaigns(
     """
     for first, second in _pair(_pick(*one), _pick(*other)):
         yield f"{_name(first)} against {_name(second)}:"
-        told = compare_sides(first, second, although=although)
-        for each in told:
-            yield f"  {each.subject}: {say_beside(each)}"
-        if not told:
+        besides = compare_sides(first, second, although=although)
+        for beside in besides:
+            yield f"  {beside.subject}: {say_beside(beside)}"
+        if not besides:
             yield "  nothing that both measured."
         elif others := _say_others(first, second):
             yield f"  measured under other conditions: {others}."
@@ -405,15 +411,15 @@ def _name(side: Side) -> str:
 
 def _pick(rows: CampaignRows, drive: str) -> tuple[Side, ...]:
     sides = read_sides(rows)
-    wanted = tuple(each for each in sides if drive in {"", each.identity})
-    if not wanted:
-        there = ", ".join(printable(each.identity) for each in sides) or "none"
+    matches = tuple(side for side in sides if drive in {"", side.identity})
+    if not matches:
+        there = ", ".join(printable(side.identity) for side in sides) or "none"
         raise PlanError(
             f"campaign {rows.campaign.id} has no figures"
             + (f" of drive {printable(drive)}" if drive else ""),
             hint=f"it has figures of: {there}",
         )
-    return wanted
+    return matches
 
 
 def _pair(ones: Sequence[Side], others: Sequence[Side]) -> list[tuple[Side, Side]]:
@@ -428,7 +434,7 @@ def _pair(ones: Sequence[Side], others: Sequence[Side]) -> list[tuple[Side, Side
             hint="name one drive of each campaign as CAMPAIGN:DRIVE; there are: "
             + ", ".join(
                 dict.fromkeys(
-                    f"{each.campaign_id}:{printable(each.identity)}" for each in (*ones, *others)
+                    f"{side.campaign_id}:{printable(side.identity)}" for side in (*ones, *others)
                 )
             ),
         )
@@ -440,51 +446,51 @@ def find_besides(sides: Sequence[Side]) -> tuple[tuple[Side, Side, Beside], ...]
 
     Of many only the slowest that was measured as another one was.
     """
-    subjects = dict.fromkeys(each.subject for side in sides for each in side.samples)
-    found: list[tuple[Side, Side, Beside]] = []
+    subjects = dict.fromkeys(samples.subject for side in sides for samples in side.samples)
+    besides: list[tuple[Side, Side, Beside]] = []
     for subject in subjects:
-        own = [
+        entries = [
             (side, samples)
             for side in sides
             for samples in side.samples
             if samples.subject == subject and samples.values
         ]
-        own.sort(key=lambda each: _find_speed(each[1]), reverse=True)
-        picked = 1 if len(own) > MANY else None
-        pairs = ((each, _list_alike(own, each)) for each in reversed(own))
+        entries.sort(key=lambda each: _find_speed(each[1]), reverse=True)
+        picked = 1 if len(entries) > MANY else None
+        pairs = ((entry, _list_alike(entries, entry)) for entry in reversed(entries))
         apart = islice((pair for pair in pairs if pair[1][0] is not pair[0]), picked)
         for (side, samples), alike in reversed([*apart]):
             best_side, best = alike[0]
             beside = _compare(best, samples, (), picked_from=len(alike) if picked else 2)
             if side is not best_side and beside.ratio is not None:
-                found.append((best_side, side, beside))
-    return tuple(found)
+                besides.append((best_side, side, beside))
+    return tuple(besides)
 
 
 def _list_alike(
     own: Sequence[tuple[Side, Samples]], one: tuple[Side, Samples]
 ) -> list[tuple[Side, Samples]]:
     """Those of `own` that were measured as `one` was, in their order; `one` is among them."""
-    return [each for each in own if each is one or not find_differences(each[1], one[1])]
+    return [pair for pair in own if pair is one or not find_differences(pair[1], one[1])]
 
 
 def find_ratio_findings(sides: Sequence[Side]) -> tuple[Finding, ...]:
     """What enough values show of the drives side by side; what has too few, in one line."""
     besides = find_besides(sides)
-    found = [
-        Finding("flat", f"{best.label} against {side.label}, {each.subject}", say_beside(each))
-        for best, side, each in besides
-        if each.has_interval
+    findings = [
+        Finding("flat", f"{best.label} against {side.label}, {beside.subject}", say_beside(beside))
+        for best, side, beside in besides
+        if beside.has_interval
     ]
     few: dict[bool, dict[str, None]] = {}
-    for _, _, each in besides:
-        if not each.has_interval:
-            few.setdefault(each.is_single, {})[_name_few(each)] = None
+    for _, _, beside in besides:
+        if not beside.has_interval:
+            few.setdefault(beside.is_single, {})[_name_few(beside)] = None
     for is_single, subjects in few.items():
         why = "one value each, so no interval" if is_single else "too few values for an interval"
         text = f"{why}: {'; '.join(subjects)}. Their tables have the figures."
-        found.append(Finding("flat", "Drives side by side", text, is_aside=True))
-    return tuple(found)
+        findings.append(Finding("flat", "Drives side by side", text, is_aside=True))
+    return tuple(findings)
 
 
 def _name_few(beside: Beside) -> str:
@@ -503,13 +509,13 @@ def _find_speed(samples: Samples) -> float:
 
 def pair_earlier(sides: Sequence[Side], earlier: Sequence[Side]) -> tuple[tuple[Side, Side], ...]:
     """Each drive with itself in an earlier campaign, where it is surely there."""
-    known = {each.token: each for each in reversed(earlier)}
+    known = {side.token: side for side in reversed(earlier)}
     return tuple((side, known[side.token]) for side in sides if side.token and side.token in known)
 
 
 def find_earlier_findings(sides: Sequence[Side], earlier: Sequence[Side]) -> tuple[Finding, ...]:
     """Each drive against itself in an earlier campaign; what could not be compared in one line."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for side, before in pair_earlier(sides, earlier):
         name = f"{side.label} against itself in campaign {before.campaign_id}"
         refused: list[str] = []
@@ -525,13 +531,13 @@ def find_earlier_findings(sides: Sequence[Side], earlier: Sequence[Side]) -> tup
             has_changed = beside.ratio.is_seen and abs(beside.ratio.value - 1.0) > stats.TOLERANCE
             kind = "remark" if has_changed else "flat"
             worst = "remark" if has_changed else worst
-            found.append(Finding(kind, f"{name}, {beside.subject}", say_beside(beside)))
+            findings.append(Finding(kind, f"{name}, {beside.subject}", say_beside(beside)))
         if points:
             text = f"{count(len(points), 'point')}, {_say_range(points)}; {_ONE_VALUE}."
-            found.append(Finding("flat", f"{name}, sweep", text))
+            findings.append(Finding("flat", f"{name}, sweep", text))
         if refused:
-            found.append(Finding("flat", name, f"{'; '.join(refused)}."))
+            findings.append(Finding("flat", name, f"{'; '.join(refused)}."))
         if others := _say_others(side, before):
             # Beside what it may explain.
-            found.append(Finding(worst, name, f"measured under other conditions: {others}."))
-    return tuple(found)
+            findings.append(Finding(worst, name, f"measured under other conditions: {others}."))
+    return tuple(findings)

@@ -74,8 +74,8 @@ def find_section(kind: str) -> Section:
     """That of a kind, or plain tables."""
     if kind not in KINDS:
         return Section(title=kind)
-    found: Section = load(kind, "report")
-    return found
+    section: Section = load(kind, "report")
+    return section
 
 
 def name_kind(kind: str) -> str:
@@ -109,8 +109,8 @@ def compare(subject: str, told: Sequence[tuple[str, Sequence[Figure]]]) -> Findi
     states = [_say_cache(figures) for _, figures in told]
     if len(set(states)) == 1:
         return Finding("flat", subject, f"{', '.join(text for text, _ in told)}; {states[0]}.")
-    each = (f"{text}, {state}" for (text, _), state in zip(told, states, strict=True))
-    return Finding("flat", subject, f"{'; '.join(each)}.")
+    parts = (f"{text}, {state}" for (text, _), state in zip(told, states, strict=True))
+    return Finding("flat", subject, f"{'; '.join(parts)}.")
 
 
 def _say_cache(figures: Sequence[Figure]) -> str:

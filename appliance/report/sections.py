@@ -18,11 +18,11 @@ def make_sections(workloads: tuple[Workload, ...]) -> tuple[SectionView, ...]:
     """A section per kind, known kinds first, in it a block per [[workload]]."""
     sections = []
     for kind in dict.fromkeys((*KINDS, *(workload.kind for workload in workloads))):
-        own = [each for each in workloads if each.kind == kind]
+        group = [workload for workload in workloads if workload.kind == kind]
         section = find_section(kind)
         blocks = tuple(
             _with_activity(block, workload)
-            for workload, block in zip(own, section.make_blocks(own), strict=True)
+            for workload, block in zip(group, section.make_blocks(group), strict=True)
             if any(step.figures for step in workload.steps)
         )
         if blocks:

@@ -73,7 +73,7 @@ class Series:
     @property
     def is_cooled(self) -> bool:
         """Whether the drive was to forget before each boot, proven or not."""
-        return any(each != "none" for each in self.coolings)
+        return any(proof != "none" for proof in self.coolings)
 
     @property
     def course(self) -> stats.Course:
@@ -139,8 +139,8 @@ class Series:
         known, margin = self.interval_s, KNOWN_TO * median
         if known and known.high - median <= margin and median - known.low <= margin:
             return 0
-        wanted = stats.count_for_median(deviation, share=KNOWN_TO)
-        return max(1, wanted - len(self.settled_boot_s))
+        total = stats.count_for_median(deviation, share=KNOWN_TO)
+        return max(1, total - len(self.settled_boot_s))
 
     def count_proofs(self) -> Counter[tuple[str, str, str]]:
         """How many boots have what was asked for, its proof and its reason."""
@@ -166,9 +166,9 @@ def find_controls(all_series: Sequence[Series], power: str) -> list[Series]:
 
 def make_series(drive: DriveRow, boots: Sequence[BootRow]) -> tuple[Series, ...]:
     """The series of `drive` out of all boots of its campaign: one of its cold, one of its warm."""
-    own = [boot for boot in boots if boot.drive_id == drive.id]
-    timed = sorted((boot for boot in own if boot.is_timed), key=lambda boot: boot.cycle)
-    trained = sum(bool(boot.trained) and boot.has_sample for boot in own)
+    drive_boots = [boot for boot in boots if boot.drive_id == drive.id]
+    timed = sorted((boot for boot in drive_boots if boot.is_timed), key=lambda boot: boot.cycle)
+    trained = sum(bool(boot.trained) and boot.has_sample for boot in drive_boots)
     powers = sorted({boot.power for boot in timed}) or [""]
     label = label_booted(drive)
     return tuple(

@@ -81,7 +81,7 @@ def read_sides(rows: CampaignRows) -> tuple[Side, ...]:
     identities = {drive.id: drive.identity for drive in rows.drives}
     tokens = {drive.identity: drive.token for drive in rows.drives}
     tokens[ARRAY] = _join_members(rows.drives)
-    found: dict[str, tuple[str, list[Samples]]] = {}
+    by_identity: dict[str, tuple[str, list[Samples]]] = {}
     for drive in rows.drives:
         for series in make_series(drive, rows.boots):
             if not series.boot_s:
@@ -91,29 +91,31 @@ def read_sides(rows: CampaignRows) -> tuple[Side, ...]:
             is_array = drive.role == "backing"
             identity = ARRAY if is_array else drive.identity
             label = ARRAY if is_array else label_booted(drive)
-            found.setdefault(identity, (label, []))[1].append(samples)
+            by_identity.setdefault(identity, (label, []))[1].append(samples)
     sizes = {drive.id: format_drive_size(drive.size_bytes) for drive in rows.drives}
     for workload in group_workloads(rows):
         for step in workload.steps:
             identity = identities.get(step.step.drive_id or 0, step.step.device)
             label = step.label.removesuffix(f" ({step.place})")
-            own = found.setdefault(identity, (label, []))[1]
+            drive_samples = by_identity.setdefault(identity, (label, []))[1]
             drive_size = sizes.get(step.step.drive_id or 0, "")
-            own += _read_step(workload, step, rows.campaign.plan_toml, drive_size=drive_size)
+            drive_samples += _read_step(
+                workload, step, rows.campaign.plan_toml, drive_size=drive_size
+            )
     return tuple(
         Side(
             rows.campaign.id,
             identity,
             label,
             _pool(
-                replace(each, conditions={**each.conditions, IMAGE: image})
-                for each in samples
-                if each.values or each.missing
+                replace(run, conditions={**run.conditions, IMAGE: image})
+                for run in samples
+                if run.values or run.missing
             ),
             tokens.get(identity, ""),
             read_settings(rows, identity),
         )
-        for identity, (label, samples) in found.items()
+        for identity, (label, samples) in by_identity.items()
         if samples
     )
 
@@ -128,25 +130,25 @@ def _join_members(drives: Sequence[DriveRow]) -> str:
 
 def _find_images(rows: CampaignRows) -> str:
     """The version that the campaign was started with."""
-    said = (str(event["detail"]) for event in rows.events if event["event"] == "campaign-start")
-    versions = (detail.removeprefix(_PRODUCT) for detail in said if detail.startswith(_PRODUCT))
+    details = (str(event["detail"]) for event in rows.events if event["event"] == "campaign-start")
+    versions = (detail.removeprefix(_PRODUCT) for detail in details if detail.startswith(_PRODUCT))
     return ", ".join(dict.fromkeys(versions)) or "unknown"
 
 
 def _pool(samples: Iterator[Samples]) -> tuple[Samples, ...]:
     """Runs of the same test under the same conditions are one series."""
     pooled: dict[tuple[object, ...], Samples] = {}
-    for each in samples:
-        key = (each.subject, each.unit, tuple(sorted(each.conditions.items())))
+    for run in samples:
+        key = (run.subject, run.unit, tuple(sorted(run.conditions.items())))
         before = pooled.get(key)
         if before is None:
-            pooled[key] = each
+            pooled[key] = run
             continue
-        shares = [share for share in (before.ram_share, each.ram_share) if share is not None]
+        shares = [share for share in (before.ram_share, run.ram_share) if share is not None]
         pooled[key] = replace(
             before,
-            values=before.values + each.values,
-            places=_join_places(before.places, each.places),
+            values=before.values + run.values,
+            places=_join_places(before.places, run.places),
             ram_share=max(shares) if len(shares) == 2 else None,
         )
     return tuple(pooled.values())
@@ -157,7 +159,7 @@ def _join_places(one: Places | None, other: Places | None) -> Places | None:
 
 
 def _read_boots(rows: CampaignRows, series: Series) -> Samples:
-    lists = {each.list_sha256 for each in rows.replays if each.drive_id == series.drive_id}
+    lists = {replay.list_sha256 for replay in rows.replays if replay.drive_id == series.drive_id}
     conditions = {
         **_read_boot_table(rows.campaign.plan_toml),
         **({"list of reads": ", ".join(sorted(lists))} if lists else {}),
@@ -195,21 +197,21 @@ def _read_step(
     workload: Workload, step: StepFigures, plan_toml: str, *, drive_size: str
 ) -> Iterator[Samples]:
     keys = read_keys(plan_toml)
-    asked = keys[workload.index] if workload.index < len(keys) else {}
-    conditions = {str(key): str(value) for key, value in asked.items() if key != "kind"}
+    table = keys[workload.index] if workload.index < len(keys) else {}
+    conditions = {str(key): str(value) for key, value in table.items() if key != "kind"}
     if find_section(workload.kind).is_of_drive:
         conditions[DRIVE_SIZE] = drive_size
-    for each in read_values(step):
+    for row in read_values(step):
         yield Samples(
-            subject=f"{name_kind(workload.kind)}, {each.name}",
-            unit=each.unit,
-            values=tuple(each.values),
+            subject=f"{name_kind(workload.kind)}, {row.name}",
+            unit=row.unit,
+            values=tuple(row.values),
             conditions=conditions
-            | {PAGE_CACHE: _describe_start(each.figures)}
-            | {TESTED: describe_beside(each.figures).removeprefix(f"{TESTED} ") or ALONE},
-            ram_share=find_ram_share(each.figures),
-            places=each.places,
-            file_bytes=each.file_bytes,
+            | {PAGE_CACHE: _describe_start(row.figures)}
+            | {TESTED: describe_beside(row.figures).removeprefix(f"{TESTED} ") or ALONE},
+            ram_share=find_ram_share(row.figures),
+            places=row.places,
+            file_bytes=row.file_bytes,
         )
 
 

@@ -57,5 +57,5 @@ def _make_step(number: int, step: StepFigures, *, raw_steps: Collection[int]) ->
 
 def _sum(step: StepFigures, metric: str) -> str:
     """Invalid figures count here: their bytes were served all the same."""
-    found = [figure.values[metric] for figure in step.figures if metric in figure.values]
-    return format_bytes(sum(found)) if found else DASH
+    values = [figure.values[metric] for figure in step.figures if metric in figure.values]
+    return format_bytes(sum(values)) if values else DASH

@@ -49,10 +49,10 @@ def make_charts(workload: Workload) -> tuple[ChartView, ...]:
         return ()
     lines = []
     for step in workload.steps:
-        written = find_writing(step)
-        if len(written) >= _LEAST_INTERVALS:
+        intervals = find_writing(step)
+        if len(intervals) >= _LEAST_INTERVALS:
             legend = LegendView(step.label, step.color)
-            lines.append(Line(legend, _place(step.label, thin(written))))
+            lines.append(Line(legend, _place(step.label, thin(intervals))))
     svg = draw_lines(
         lines,
         name=f"sustained-{workload.index}",
@@ -71,9 +71,11 @@ def make_charts(workload: Workload) -> tuple[ChartView, ...]:
 
 def find_writing(step: StepFigures) -> tuple[Interval, ...]:
     """The intervals in which the drive mostly wrote; none where they come to next to nothing."""
-    own = [row for row in step.activity if row.device == step.step.device]
-    found = tuple(one for one in make_intervals(own) if one.write_bytes > max(0, one.read_bytes))
-    return found if sum(one.write_bytes for one in found) >= _LEAST_BYTES else ()
+    rows = [row for row in step.activity if row.device == step.step.device]
+    intervals = tuple(
+        one for one in make_intervals(rows) if one.write_bytes > max(0, one.read_bytes)
+    )
+    return intervals if sum(one.write_bytes for one in intervals) >= _LEAST_BYTES else ()
 
 
 def _writes_otherwise(figure: Figure) -> bool:
@@ -95,8 +97,8 @@ def find_drop(step: StepFigures) -> Drop | None:
     """
     if any(map(_writes_otherwise, step.figures)):
         return None
-    written = _find_busy(step)
-    pieces = _cut(written)
+    intervals = _find_busy(step)
+    pieces = _cut(intervals)
     rates = [piece.write_bytes_s for piece in pieces]
     places = [
         place
@@ -109,7 +111,7 @@ def find_drop(step: StepFigures) -> Drop | None:
     place = max(places, key=lambda place: _separate(rates[:place], rates[place:]))
     fast, slow = (stats.find_median(part) or 0.0 for part in (rates[:place], rates[place:]))
     # The piece behind may hold a last fast interval.
-    before = [one for one in written if one.end_s <= pieces[place].end_s]
+    before = [one for one in intervals if one.end_s <= pieces[place].end_s]
     after_bytes = _count_fast(before, at_least=sqrt(fast * slow))
     return Drop(after_bytes, fast, slow, is_brief=place < _EVEN_PIECES)
 

@@ -148,7 +148,7 @@ def _make_sheet(
     location: str,
 ) -> SheetView:
     before, after = (
-        next((each for each in health if each.moment == moment), None)
+        next((reading for reading in health if reading.moment == moment), None)
         for moment in ("before", "after")
     )
     bus = BUSES.get(drive.transport, drive.transport)
@@ -173,11 +173,11 @@ def _make_sheet(
         label=drive.label,
         location=location,
         reasons=_list_reasons(limits) if row else _explain_none(problems, judged=judged),
-        limits=tuple(_view_limit(each) for each in limits if each.outcome != "not measured"),
+        limits=tuple(_view_limit(limit) for limit in limits if limit.outcome != "not measured"),
         unmeasured=_group_unmeasured(limits),
         counters=tuple(
-            _view_counter(each)
-            for each in compare(before.counters if before else {}, after.counters if after else {})
+            _view_counter(delta)
+            for delta in compare(before.counters if before else {}, after.counters if after else {})
         ),
         said_before=_say(before),
         said_after=_say(after),
@@ -195,10 +195,10 @@ def _find_sign(row: VerdictRow | None) -> tuple[str, str]:
 
 def _list_reasons(limits: Sequence[LimitRow]) -> tuple[tuple[str, str], ...]:
     return tuple(
-        (outcome, _explain(each))
+        (outcome, _explain(limit))
         for outcome in ("reject", "remark")
-        for each in limits
-        if each.outcome == outcome
+        for limit in limits
+        if limit.outcome == outcome
     )
 
 
@@ -209,10 +209,10 @@ def _explain(limit: LimitRow) -> str:
 
 def _group_unmeasured(limits: Sequence[LimitRow]) -> tuple[tuple[str, str], ...]:
     groups: dict[str, list[str]] = {}
-    for each in limits:
-        if each.outcome == "not measured":
-            why = each.detail or "the campaign had no such step"
-            title = f"{title_of(each.name)} {show_sizes(each.measured)}".rstrip()
+    for limit in limits:
+        if limit.outcome == "not measured":
+            why = limit.detail or "the campaign had no such step"
+            title = f"{title_of(limit.name)} {show_sizes(limit.measured)}".rstrip()
             groups.setdefault(why, []).append(title)
     return tuple((why, ", ".join(titles)) for why, titles in groups.items())
 

@@ -120,10 +120,10 @@ class ReportView:
 
 
 def _find_damage(damaged: Sequence[Damaged]) -> list[Finding]:
-    found = [Finding("remark", row.what, DAMAGED) for row in damaged[:_MAX_DAMAGED]]
+    findings = [Finding("remark", row.what, DAMAGED) for row in damaged[:_MAX_DAMAGED]]
     if len(damaged) > _MAX_DAMAGED:
-        found.append(Finding("remark", f"{len(damaged) - _MAX_DAMAGED} more rows", DAMAGED))
-    return found
+        findings.append(Finding("remark", f"{len(damaged) - _MAX_DAMAGED} more rows", DAMAGED))
+    return findings
 
 
 def make_report(
@@ -148,16 +148,16 @@ def make_report(
     drives = tuple(
         (drive, view_drive(drive, rows.drives)) for drive in rows.drives if _has_column(drive, rows)
     )
-    all_series = tuple(each for drive, _ in drives for each in make_series(drive, rows.boots))
+    all_series = tuple(series for drive, _ in drives for series in make_series(drive, rows.boots))
     summaries = tuple(summarise(series, all_series) for series in all_series)
     beside = _compare_drives(rows, earlier)
     cycles = max((boot.cycle for boot in rows.boots), default=0)
     timed, charted = (
         tuple(
-            (view, view_boots(drive, rows.boots, charted=wanted, charts=charts, plots=plots))
+            (view, view_boots(drive, rows.boots, charted=flag, charts=charts, plots=plots))
             for drive, view in drives
         )
-        for wanted in (0, 1)
+        for flag in (0, 1)
     )
     colors = {drive.id: view.color for drive, view in drives}
     verdicts = make_verdicts(rows)
@@ -273,7 +273,7 @@ def _chart_recordings(
     recordings: Mapping[int, Bootchart],
 ) -> tuple[tuple[DriveView, tuple[ChartView, ...]], ...]:
     """Per drive the first above the last charted boot; a drive with one of them has it alone."""
-    found = []
+    charts = []
     for drive, view in drives:
         boots = [
             (f"charted boot {boot.cycle}, {boot.power}", recordings[boot.id])
@@ -282,17 +282,17 @@ def _chart_recordings(
         ]
         if boots:
             pair = boots[:1] if len(boots) == 1 else [boots[0], boots[-1]]
-            found.append((view, draw_recordings(pair, color=view.color, name=str(drive.slot))))
-    return tuple(found)
+            charts.append((view, draw_recordings(pair, color=view.color, name=str(drive.slot))))
+    return tuple(charts)
 
 
 def _view_replays(
     rows: CampaignRows, drives: Sequence[tuple[DriveRow, DriveView]]
 ) -> tuple[ReplayView, ...]:
     return tuple(
-        view_replays(view, own)
+        view_replays(view, drive_replays)
         for drive, view in drives
-        if (own := [each for each in rows.replays if each.drive_id == drive.id])
+        if (drive_replays := [replay for replay in rows.replays if replay.drive_id == drive.id])
     )
 
 
@@ -353,7 +353,7 @@ def _describe_progress(boots: Sequence[BootRow]) -> str:
     done = sum(boot.state == "done" and not boot.trained for boot in boots)
     planned = sum(not boot.trained for boot in boots)
     ended = ((state, sum(boot.state == state for boot in boots)) for state in ("failed", "skipped"))
-    said = [f"{count} {state}" for state, count in ended if count]
+    parts = [f"{count} {state}" for state, count in ended if count]
     if trained := sum(boot.state == "done" and bool(boot.trained) for boot in boots):
-        said.insert(0, f"{trained} of {len(boots) - planned} before them made and not timed")
-    return ", ".join([f"{done} of {planned} boots measured", *said])
+        parts.insert(0, f"{trained} of {len(boots) - planned} before them made and not timed")
+    return ", ".join([f"{done} of {planned} boots measured", *parts])

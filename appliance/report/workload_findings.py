@@ -47,20 +47,20 @@ def find_workload_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]
 
     Drives that did the same share one sentence, so that many drives stay readable.
     """
-    found = list(find_order_findings(workloads))
+    findings = list(find_order_findings(workloads))
     for workload in workloads:
         judge = find_section(workload.kind).judge
         covered = find_covered(workload)
-        told = judge(workload) if judge else ()
-        found += [finding for finding in told if finding.subject not in covered]
-        found += _judge_writing(workload)
-    found += find_array_findings(workloads)
-    found.sort(key=lambda finding: finding.kind != "gain")
+        section_findings = judge(workload) if judge else ()
+        findings += [finding for finding in section_findings if finding.subject not in covered]
+        findings += _judge_writing(workload)
+    findings += find_array_findings(workloads)
+    findings.sort(key=lambda finding: finding.kind != "gain")
     for workload in workloads:
-        found += _judge_states(workload)
-        found += _judge_throttling(workload)
-        found += _judge_proofs(workload)
-    return tuple(found)
+        findings += _judge_states(workload)
+        findings += _judge_throttling(workload)
+        findings += _judge_proofs(workload)
+    return tuple(findings)
 
 
 def find_of_kind(rows: CampaignRows, kind: str) -> tuple[Finding, ...]:

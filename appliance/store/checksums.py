@@ -414,14 +414,14 @@ def find_damaged(
     key: int | None = None,
 ) -> tuple[Damaged, ...]:
     """The rows (of one campaign, or the one with that number) that are not what was stored."""
-    wanted = "s.checksum IS NOT NULL" + ("" if key is None else f" AND s.rowid = {key:d}")
+    condition = "s.checksum IS NOT NULL" + ("" if key is None else f" AND s.rowid = {key:d}")
     return tuple(
         Damaged(table, row[0], row[2], row[4], row[3], is_known=row[1] == KNOWN)
         for table in tables
         for row in _select(
             connection,
             table,
-            wanted
+            condition
             + ("" if campaign_id is None else f" AND {SEALED[table].campaign} = {campaign_id:d}"),
         )
         if not _agrees(row)

@@ -240,8 +240,8 @@ def settle(path: Path, *, make_scratch: Callable[[], str]) -> Path:
         if journal.read_bytes()[-len(_OF_SEVERAL) :] == _OF_SEVERAL:
             return path
         scratch = Path(make_scratch())
-        for each in (path, journal):
-            shutil.copyfile(each, scratch / each.name)
+        for file in (path, journal):
+            shutil.copyfile(file, scratch / file.name)
         with closing(_connect(f"{(scratch / path.name).as_uri()}?mode=rw")) as copy:
             read_header(copy)
         return scratch / path.name

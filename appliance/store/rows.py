@@ -96,8 +96,8 @@ def as_record[T: DataclassInstance](row: T, **beside: Cell) -> Record:
 @cache
 def _list_fields(make: "type[DataclassInstance]") -> tuple[tuple[str, str], ...]:
     # What a row belongs to, by keyword only, comes before what was measured.
-    found = sorted(fields(make), key=lambda field: not field.kw_only)
-    return tuple((_name_column(field.name), field.name) for field in found)
+    members = sorted(fields(make), key=lambda field: not field.kw_only)
+    return tuple((_name_column(field.name), field.name) for field in members)
 
 
 def _name_field(column: str) -> str:

@@ -37,7 +37,7 @@ def find_exact_version(connection: sqlite3.Connection) -> int | None:
     """
     present = select_schema(connection)
     versions = range(1, len(VERSIONS) + 1)
-    return next((each for each in versions if find_own_schema(each) == present), None)
+    return next((version for version in versions if find_own_schema(version) == present), None)
 
 
 @cache

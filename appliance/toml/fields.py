@@ -81,13 +81,13 @@ def _refuse() -> NoReturn:
 def whole(least: int, most: int, *, of: str = "", words: str = "") -> Allowed:
     """A whole number, of seconds for instance."""
     what = f"a whole number of {of}" if of else "a whole number"
-    found = number(least, most, words=words or f"{what} from {least} to {most}")
+    base = number(least, most, words=words or f"{what} from {least} to {most}")
 
     def parse(value: object, path: KeyPath, walk: Walk) -> int:
-        found.parse(value, path, walk)
+        base.parse(value, path, walk)
         return value if isinstance(value, int) else _refuse()
 
-    return replace(found, parse=parse, schema={**found.schema, "type": "integer"}, is_whole=True)
+    return replace(base, parse=parse, schema={**base.schema, "type": "integer"}, is_whole=True)
 
 
 def number(least: float, most: float, *, of: str = "", words: str = "") -> Allowed:
@@ -127,14 +127,16 @@ def size(
         is_out = size_bytes < lowest or (highest is not None and size_bytes > highest)
         return _refuse() if is_odd or is_out else size_bytes
 
-    shown = [f'"{each}"' if isinstance(each, str) else str(each) for each in (least, most)]
+    ends = [f'"{end}"' if isinstance(end, str) else str(end) for end in (least, most)]
     steps = f" in steps of {step}" if unit > 1 else ""
-    told = f'from {shown[0]} to {shown[1]}{steps} such as "{example}"'
-    told = f"a power of two {told}" if power_of_two else f"a size {told}, or a number of bytes"
+    phrase = f'from {ends[0]} to {ends[1]}{steps} such as "{example}"'
+    phrase = (
+        f"a power of two {phrase}" if power_of_two else f"a size {phrase}, or a number of bytes"
+    )
     bounds = {"minimum": lowest} if highest is None else {"minimum": lowest, "maximum": highest}
     steps_of = {"multipleOf": unit} if unit > 1 else {}
     return Allowed(
-        words=words or told,
+        words=words or phrase,
         parse=parse,
         schema={"anyOf": [_SIZE_TEXT, {"type": "integer", **bounds, **steps_of}]},
         shape="size",
@@ -179,15 +181,15 @@ def flag() -> Allowed:
 def text(words: str, *, least: int = 1, most: int | None = None, pattern: str = "") -> Allowed:
     """A text of so many characters, with `pattern` in it."""
     # The $ of JSON schema is the very end; Python's may be before a line's.
-    wanted = re.compile(re.sub(r"\$$", r"\\Z", pattern))
+    regex = re.compile(re.sub(r"\$$", r"\\Z", pattern))
 
     def parse(value: object, _path: KeyPath, _walk: Walk) -> str:
         if not isinstance(value, str) or not least <= len(value) <= (most or len(value)):
             _refuse()
-        return value if wanted.search(value) else _refuse()
+        return value if regex.search(value) else _refuse()
 
     limits = {"minLength": least, "maxLength": most, "pattern": pattern}
-    schema = {"type": "string", **{name: each for name, each in limits.items() if each}}
+    schema = {"type": "string", **{name: limit for name, limit in limits.items() if limit}}
     return Allowed(words=words, parse=parse, schema=schema)
 
 
@@ -203,7 +205,7 @@ def scalar() -> Allowed:
     return Allowed(
         words="a text, a number, true or false",
         parse=parse,
-        schema={"anyOf": [{"type": each} for each in kinds]},
+        schema={"anyOf": [{"type": kind} for kind in kinds]},
     )
 
 
@@ -228,8 +230,8 @@ def several(element: Allowed, words: str, *, most: int, least: int = 1) -> Allow
         if not isinstance(value, list):
             _refuse()
         read = value[: most + _MOST_MORE]
-        found = tuple(element.read(each, (*path, at), walk) for at, each in enumerate(read))
-        return found if least <= len(value) <= most else _refuse()
+        elements = tuple(element.read(item, (*path, at), walk) for at, item in enumerate(read))
+        return elements if least <= len(value) <= most else _refuse()
 
     limits = {"minItems": least, "maxItems": most} if least else {"maxItems": most}
     return Allowed(
@@ -249,13 +251,13 @@ def each_once(element: Allowed, words: str, *, most: int = 0, or_one: bool = Fal
         if or_one and isinstance(value, str):
             return (element.parse(value, path, walk),)
         before = len(walk.problems)
-        found: tuple[Any, ...] = alike.parse(value, path, walk)
-        again = [each for at, each in enumerate(found) if each in found[:at]]
+        elements: tuple[Any, ...] = alike.parse(value, path, walk)
+        again = [item for at, item in enumerate(elements) if item in elements[:at]]
         if again and len(walk.problems) == before:
             is_size = element.shape == "size"
-            shown = f'"{show_size(again[0])}"' if is_size else show_value(again[0])
-            walk.report(path, f"names {shown} twice")
-        return found
+            name = f'"{show_size(again[0])}"' if is_size else show_value(again[0])
+            walk.report(path, f"names {name} twice")
+        return elements
 
     schema = {**alike.schema, "uniqueItems": True}
     return replace(
@@ -272,8 +274,8 @@ def pairs(
         if not isinstance(value, dict) or not 1 <= len(value) <= (most or len(value)):
             _refuse()
         return tuple(
-            (name, element.read(each, (*path, name), walk))
-            for name, each in value.items()
+            (name, element.read(item, (*path, name), walk))
+            for name, item in value.items()
             if names is None or is_named(name, (*path, name), walk, names)
         )
 
@@ -410,19 +412,21 @@ class Table[T]:
     @property
     def defaults(self) -> Mapping[str, Any]:
         """Those that have one, as TOML has them."""
-        return {name: each.default for name, each in self.keys.items() if each.default is not None}
+        return {
+            name: entry.default for name, entry in self.keys.items() if entry.default is not None
+        }
 
     @property
     def schema(self) -> Schema:
         """In JSON schema's words."""
-        required = [name for name, each in self.keys.items() if each.is_required]
-        needed = [{"required": [each]} for each in self.needs_one]
+        required = [name for name, entry in self.keys.items() if entry.is_required]
+        needed = [{"required": [name]} for name in self.needs_one]
         return {
             "title": self.name,
             "description": self.says,
             "type": "object",
             "additionalProperties": False,
-            "properties": {name: each.schema for name, each in self.keys.items()},
+            "properties": {name: entry.schema for name, entry in self.keys.items()},
             **({"required": required} if required else {}),
             **({"anyOf": needed} if needed else {}),
         }
@@ -440,18 +444,19 @@ def table_of[T](kind: type[T]) -> Table[T]:
     one must be there, and `LACKING` what is said where none is; `complete` is called where some
     fields follow from others.
     """
-    declared = [each for each in fields(kind) if _MARK in each.metadata]  # type: ignore[arg-type]
+    declared = [field for field in fields(kind) if _MARK in field.metadata]  # type: ignore[arg-type]
     needed: tuple[str, ...] = getattr(kind, "NEEDS_ONE", ())
 
     def build(values: Mapping[str, Any]) -> T:
-        built = kind(**{each.name: values[_name_of(each)] for each in declared})
+        built = kind(**{field.name: values[_name_of(field)] for field in declared})
         complete = getattr(built, "complete", None)
         return complete() if complete else built
 
     return Table(
         name=f"{kind.__name__.removesuffix('Plan').removeprefix('Planned')}Table",
         keys={
-            _name_of(each): replace(each.metadata[_MARK], name=_name_of(each)) for each in declared
+            _name_of(field): replace(field.metadata[_MARK], name=_name_of(field))
+            for field in declared
         },
         build=build,
         says=" ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split()),
@@ -482,19 +487,19 @@ def read_table[T](
     """What is in `data`; every mistake is reported."""
     values: dict[str, Any] = {}
     broken: set[str] = set()
-    for name, each in table.keys.items():
+    for name, entry in table.keys.items():
         before = len(walk.problems)
-        values[name] = each.held
+        values[name] = entry.held
         if name in data:
-            value = each.allowed.read(data[name], (*path, name), walk)
-            values[name] = each.held if len(walk.problems) > before else value
-        elif each.is_required:
-            walk.report((*path, name), f"is missing; must be {each.allowed.words}")
+            value = entry.allowed.read(data[name], (*path, name), walk)
+            values[name] = entry.held if len(walk.problems) > before else value
+        elif entry.is_required:
+            walk.report((*path, name), f"is missing; must be {entry.allowed.words}")
         if len(walk.problems) > before:
             broken.add(name)
     if table.needs_one and not data.keys() & set(table.needs_one):
         walk.report(path, table.lacking)
-    for name in (each for each in data if each not in table.keys):
+    for name in (name for name in data if name not in table.keys):
         walk.report((*path, name), walk.explain_unknown(table, name))
         broken.add(name)
     reading = Reading(path, table.build(values), frozenset(data), frozenset(broken), values)
@@ -539,12 +544,12 @@ def table_by(by: str, tables: Mapping[str, Table[Any]], words: str) -> Allowed:
             return read_table(tables[kind], value, path=path, walk=walk).value
         return None
 
-    places = {kind: f"#/$defs/{each.name}" for kind, each in tables.items()}
+    places = {kind: f"#/$defs/{table.name}" for kind, table in tables.items()}
     return Allowed(
         words=words,
         parse=parse,
         schema={
-            "oneOf": [{"$ref": each} for each in places.values()],
+            "oneOf": [{"$ref": place} for place in places.values()],
             "discriminator": {"propertyName": by, "mapping": places},
         },
     )

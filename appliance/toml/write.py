@@ -51,16 +51,16 @@ def decode(raw: bytes, *, name: str, kind: str) -> str:
     """`raw` as text. Raises PlanError when it is too big or not UTF-8."""
     if len(raw) > MAX_BYTES:
         raise make_error(name, f"is bigger than 64 KiB; that is no {kind}")
-    told = "is not UTF-8 text; save the file with the encoding UTF-8"
+    problem = "is not UTF-8 text; save the file with the encoding UTF-8"
     # UTF-16 without a mark at its begin decodes, into letters with zeros between them.
     first_bad = raw.find(0)
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise make_error(name, told, line=line) from error
+        raise make_error(name, problem, line=line) from error
     if first_bad >= 0:
-        raise make_error(name, told, line=raw.count(b"\n", 0, first_bad) + 1)
+        raise make_error(name, problem, line=raw.count(b"\n", 0, first_bad) + 1)
     return text
 
 
@@ -84,9 +84,9 @@ def parse(text: str, *, name: str, kind: str) -> dict[str, Any]:
             line = text.count("\n", 0, long_number.start()) + 1
             raise make_error(name, "a number has too many digits", line=line) from error
         message = str(error)
-        found = re.search(r" ?\((?:at line (\d+), column \d+|at end of document)\)$", message)
-        line = int((found and found[1]) or text.rstrip().count("\n") + 1)
-        what = message[: found.start()] if found else message
+        match = re.search(r" ?\((?:at line (\d+), column \d+|at end of document)\)$", message)
+        line = int((match and match[1]) or text.rstrip().count("\n") + 1)
+        what = message[: match.start()] if match else message
         what = _DECLARED_TWICE.sub("the table is given twice", what)
         what = printable(_PLAIN_WORDS.get(what, what))
         raise make_error(name, f"is not TOML: {what}", line=line) from error
@@ -109,6 +109,8 @@ def tell_problems(name: str, problems: Sequence[Problem]) -> PlanError:
 def locate(problems: Iterable[Problem], *, text: str, name: str) -> list[Problem]:
     """Each with its line, in the order of these in `text`."""
     lines = find_lines(text.removeprefix("\ufeff"))
-    located = [replace(each, line=line_of(each.path, lines), file=name) for each in problems]
+    located = [
+        replace(problem, line=line_of(problem.path, lines), file=name) for problem in problems
+    ]
     # Stable: of one line, what is wrong with its shape comes first.
     return sorted(located, key=attrgetter("line"))

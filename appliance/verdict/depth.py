@@ -29,9 +29,9 @@ class Coverage:
 def find_deepest(steps: Iterable[Coverage]) -> Coverage:
     """The step that looked deepest: two that each read a half may have read the same one."""
     deepest = Coverage()
-    for each in steps:
-        if _rank(each) > _rank(deepest):
-            deepest = each
+    for coverage in steps:
+        if _rank(coverage) > _rank(deepest):
+            deepest = coverage
     return deepest
 
 
@@ -40,8 +40,8 @@ def sum_doubtful(rows: Sequence[FigureRow], whole: Variant) -> float:
 
     Of its parts where these are stored, else of the reading as a whole.
     """
-    own = [row for row in rows if row.metric == "app_read_bytes" and row.variant.whole == whole]
-    parts = [row for row in own if row.variant != whole] or own
+    reads = [row for row in rows if row.metric == "app_read_bytes" and row.variant.whole == whole]
+    parts = [row for row in reads if row.variant != whole] or reads
     return sum(row.value for row in parts if not row.valid or row.page_cache_proof != "proven")
 
 

@@ -82,13 +82,13 @@ def gather_evidence(connection: sqlite3.Connection, campaign_id: int) -> tuple[E
     health = select_health(connection, campaign_id)
     damaged = find_damaged(connection, campaign_id=campaign_id, tables=EVIDENCE)
     lost = select_lost(connection, campaign_id)
-    found = []
+    evidence = []
     for drive in select_judged_drives(connection, campaign_id):
-        own = [row.what for row in damaged if row.drive_id in {drive.drive_id, ALL_DRIVES}]
-        if own or lost:
-            found.append(_make_damaged(drive, (*own, *lost)))
+        damage = [row.what for row in damaged if row.drive_id in {drive.drive_id, ALL_DRIVES}]
+        if damage or lost:
+            evidence.append(_make_damaged(drive, (*damage, *lost)))
             continue
-        found.append(
+        evidence.append(
             _gather_drive(
                 connection,
                 campaign_id,
@@ -97,7 +97,7 @@ def gather_evidence(connection: sqlite3.Connection, campaign_id: int) -> tuple[E
                 health=[row for row in health if row.drive_id == drive.drive_id],
             )
         )
-    return tuple(found)
+    return tuple(evidence)
 
 
 def _make_damaged(drive: JudgedDriveRow, damaged: tuple[str, ...]) -> Evidence:
@@ -163,9 +163,9 @@ def _read_context(
     """As it was noted at each start of the campaign."""
     links = select_condition_values(connection, campaign_id, drive.drive_id, "link")
     virtual = select_condition_values(connection, campaign_id, None, "virtual_machine")
-    found = [find_carried(drive.transport, link) for link in links]
-    known = [each for each in found if each is not None]
-    is_known = bool(known) and len(known) == len(found)
+    rates = [find_carried(drive.transport, link) for link in links]
+    known = [rate for rate in rates if rate is not None]
+    is_known = bool(known) and len(known) == len(rates)
     return TimingContext(
         is_virtual="yes" in virtual,
         link=", then ".join(links),
@@ -175,17 +175,17 @@ def _read_context(
 
 def _gather_link(connection: sqlite3.Connection, campaign_id: int, drive: JudgedDriveRow) -> Figure:
     """Whether its link was slower than both its ends could, at any start of the campaign."""
-    found: list[Figure] = []
+    figures: list[Figure] = []
     for state in select_condition_states(connection, campaign_id, drive.drive_id):
         now = find_carried(drive.transport, state.get("link", ""))
         ends = (state.get("link_max", ""), state.get("link_port_max", ""))
         able = find_common(drive.transport, ends)
         if now is not None and able is not None:
             detail = f"{now.name}; drive and port can do {able.name}"
-            found.append(Figure(float(now.bytes_s < able.bytes_s), detail))
-    if not found:
+            figures.append(Figure(float(now.bytes_s < able.bytes_s), detail))
+    if not figures:
         return Figure(None, "what its link, the drive and the port can is not all known")
-    return max(reversed(found), key=lambda each: each.value or 0.0)
+    return max(reversed(figures), key=lambda each: each.value or 0.0)
 
 
 def _gather_temperature(celsius: float | None, health: Sequence[HealthRow]) -> Figure:
@@ -208,18 +208,20 @@ def _count_failed(steps: Sequence[StepRow]) -> dict[str, Figure]:
     ran = [step for step in ended if step.state != "failed" or step.blame != "none"]
     if not ran:
         return {}
-    said: dict[str, list[str]] = {"drive": [], "other": []}
+    reasons: dict[str, list[str]] = {"drive": [], "other": []}
     for step in ran:
         if step.state == "failed":
             # Of a word that the stick has spoilt it is not known whose fault it is.
-            said[step.blame if step.blame in said else "other"].append(
+            reasons[step.blame if step.blame in reasons else "other"].append(
                 f"{step.kind}: {step.reason}"
             )
         elif step.state == "skipped":
-            said["other"].append(_describe_skipped(step))
+            reasons["other"].append(_describe_skipped(step))
     return {
         "failed_steps": Figure(
-            float(len(said["drive"])), "; ".join(said["drive"]), excuse="; ".join(said["other"])
+            float(len(reasons["drive"])),
+            "; ".join(reasons["drive"]),
+            excuse="; ".join(reasons["other"]),
         )
     }
 
@@ -232,20 +234,20 @@ def _gather_steps(
     context: TimingContext,
 ) -> tuple[dict[str, Figure], list[Coverage]]:
     """Figures by the limits' names, and how much of the surface each step looked at."""
-    found: dict[str, list[Figure]] = {}
+    by_limit: dict[str, list[Figure]] = {}
     coverages: list[Coverage] = []
     throttled = select_throttling(connection, campaign_id)
     for step in steps:
         rows = select_figures(connection, step.id)
         match step.kind:
             case "fio":
-                taken = take(rows, _FIO)
+                figures = take(rows, _FIO)
             case "surface":
-                taken, looked = gather_surface.gather_surface(connection, drive, step, rows)
+                figures, looked = gather_surface.gather_surface(connection, drive, step, rows)
                 coverages.append(looked)
             case "verify":
                 corrected, uncorrected = _count_memory_errors(connection, campaign_id)
-                taken, looked = gather_verify.gather_verify(
+                figures, looked = gather_verify.gather_verify(
                     connection,
                     drive,
                     step,
@@ -255,31 +257,31 @@ def _gather_steps(
                 )
                 coverages.append(looked)
             case "selftest":
-                taken = {"self_test": _gather_selftest(step, rows)}
+                figures = {"self_test": _gather_selftest(step, rows)}
             case _:
                 continue
         if step.state == "skipped":
             planned = _name_planned(connection, campaign_id, step)
-            taken = excuse_skipped(taken, planned, excuse=_describe_skipped(step))
-        taken = bound_figures(
-            taken,
+            figures = excuse_skipped(figures, planned, excuse=_describe_skipped(step))
+        figures = bound_figures(
+            figures,
             context,
-            busy_shares=_find_busy_shares(connection, step, taken),
+            busy_shares=_find_busy_shares(connection, step, figures),
             under_way=_find_under_way(connection, campaign_id, step),
         )
         besides = [row.beside for row in rows]
         beside = max(besides, default=0)
-        taken |= _set_aside_beside(taken, step, beside)
-        sentences = [each.sentence for each in throttled if each.step_id == step.id]
-        taken |= _add_throttling(taken, "; ".join(filter(None, sentences)))
-        for name, figure in taken.items():
+        figures |= _set_aside_beside(figures, step, beside)
+        sentences = [row.sentence for row in throttled if row.step_id == step.id]
+        figures |= _add_throttling(figures, "; ".join(filter(None, sentences)))
+        for name, figure in figures.items():
             origin: frozenset[int | str] = frozenset({step.workload_index})
             if name in _RATES.get(step.kind, ()):
                 # One that was alone for most of the time is no measure for one that was not.
                 mostly = stats.find_median(besides) or 0.0
                 origin |= {f"beside {beside}", f"mostly beside {mostly:.0f}"}
-            found.setdefault(name, []).append(replace(figure, origin=origin))
-    return {name: find_worst(LIMITS[name], each) for name, each in found.items()}, coverages
+            by_limit.setdefault(name, []).append(replace(figure, origin=origin))
+    return {name: find_worst(LIMITS[name], group) for name, group in by_limit.items()}, coverages
 
 
 def _count_memory_errors(connection: sqlite3.Connection, campaign_id: int) -> tuple[int, int]:
@@ -293,10 +295,10 @@ def _count_memory_errors(connection: sqlite3.Connection, campaign_id: int) -> tu
 
 def _describe_unread(coverages: Sequence[Coverage]) -> str:
     """For Evidence.surface_unread."""
-    unread = dict.fromkeys(each.unread for each in coverages)
+    unread = dict.fromkeys(coverage.unread for coverage in coverages)
     if "" in unread:
         return ""
-    return ", ".join(each for each in unread if each != SURFACE_UNREAD) or SURFACE_UNREAD
+    return ", ".join(text for text in unread if text != SURFACE_UNREAD) or SURFACE_UNREAD
 
 
 def _set_aside_beside(taken: Mapping[str, Figure], step: StepRow, beside: int) -> dict[str, Figure]:
@@ -321,12 +323,12 @@ def _find_busy_shares(
 ) -> dict[str, float]:
     """By the limits' names, in which share of the time behind it a processor was at its limit."""
     loads = [
-        (parse_variant(step.kind, each.part), each) for each in select_loads(connection, step.id)
+        (parse_variant(step.kind, load.part), load) for load in select_loads(connection, step.id)
     ]
     return {
-        name: sum(load.full_s for load in own) / sum(load.seconds for load in own)
+        name: sum(load.full_s for load in group) / sum(load.seconds for load in group)
         for name in names
-        if (own := [load for part, load in loads if load.seconds > 0 and _is_behind(part, name)])
+        if (group := [load for part, load in loads if load.seconds > 0 and _is_behind(part, name)])
     }
 
 
@@ -377,7 +379,7 @@ def _find_fio_plan(
     except PlanError:
         return None  # of another version of this program
     workloads = plan.workloads[step.workload_index : step.workload_index + 1]
-    return next((each for each in workloads if isinstance(each, FioPlan)), None)
+    return next((workload for workload in workloads if isinstance(workload, FioPlan)), None)
 
 
 def _gather_selftest(step: StepRow, rows: Sequence[FigureRow]) -> Figure:
@@ -399,7 +401,7 @@ def _gather_boots(boots: BootCounts) -> dict[str, Figure]:
         "boot_median_s": Figure(
             stats.find_median(settled),
             _describe_boots(len(settled), len(boots.boot_s)),
-            frozenset({boots.power, *(f"cooling {each}" for each in boots.coolings - {"none"})})
+            frozenset({boots.power, *(f"cooling {proof}" for proof in boots.coolings - {"none"})})
             if settled
             else frozenset(),
             excuse=skipped,

@@ -27,14 +27,14 @@ def find_worst(kind: LimitKind, figures: Sequence[Figure]) -> Figure:
     taken, and the detail says what is missing. One that is held against no limit counts only where
     there is no other.
     """
-    origin = frozenset().union(*(each.origin for each in figures))
-    excuse = "; ".join(dict.fromkeys(each.excuse for each in figures if each.excuse))
-    missing = [each.detail for each in figures if each.value is None]
-    measured = [each for each in figures if each.value is not None]
-    known = [each for each in measured if each.is_held] or measured
+    origin = frozenset().union(*(figure.origin for figure in figures))
+    excuse = "; ".join(dict.fromkeys(figure.excuse for figure in figures if figure.excuse))
+    missing = [figure.detail for figure in figures if figure.value is None]
+    measured = [figure for figure in figures if figure.value is not None]
+    known = [figure for figure in measured if figure.is_held] or measured
     if not known:
-        said = "; ".join(dict.fromkeys(filter(None, missing)))
-        return Figure(None, said, origin, excuse=excuse)
+        detail = "; ".join(dict.fromkeys(filter(None, missing)))
+        return Figure(None, detail, origin, excuse=excuse)
     worse = max if kind.direction == "most" else min
     worst = worse(known, key=lambda each: each.value or 0.0)
     notes = [worst.detail, f"the worst of {len(known)} steps" if len(known) > 1 else "", *missing]
@@ -44,7 +44,7 @@ def find_worst(kind: LimitKind, figures: Sequence[Figure]) -> Figure:
         origin=origin,
         excuse=excuse,
         # One step that speaks of the whole drive is enough.
-        in_part=worst.in_part if all(each.in_part for each in known) else "",
+        in_part=worst.in_part if all(figure.in_part for figure in known) else "",
     )
 
 
@@ -76,29 +76,29 @@ def set_aside(taken: Mapping[str, Figure], names: Iterable[str], *, why: str) ->
 
 def take(rows: Sequence[FigureRow], sources: Mapping[str, FigureSource]) -> dict[str, Figure]:
     """Figures by their limits' names: only what is the drive's and counts."""
-    taken = {}
+    figures = {}
     for name, (variant, metric, unit) in sources.items():
-        own = [row for row in rows if (row.variant, row.metric) == (variant, metric)]
-        if not own:
+        matches = [row for row in rows if (row.variant, row.metric) == (variant, metric)]
+        if not matches:
             # Of a buffered write there is a rate, with the flush at its end, and no latency.
             is_latency = metric.startswith("lat_") and "write" in str(variant)
             if is_latency and any(row.variant == variant for row in rows):
-                taken[name] = Figure(
+                figures[name] = Figure(
                     None, "RAM took the writes: only past the page cache it is its own"
                 )
             continue
-        good = [row for row in own if row.valid and row.page_cache in _PAST_THE_CACHE]
+        good = [row for row in matches if row.valid and row.page_cache in _PAST_THE_CACHE]
         proven = [row for row in good if row.page_cache_proof == "proven"]
         if proven:
             worst = max if LIMITS[name].direction == "most" else min
-            taken[name] = Figure(worst(row.value for row in proven) / unit)
+            figures[name] = Figure(worst(row.value for row in proven) / unit)
         elif good:
-            taken[name] = Figure(None, f"that it met a {good[0].page_cache} cache is not proven")
-        elif any(not row.valid for row in own):
-            taken[name] = Figure(None, "the figure does not count: something went wrong under it")
+            figures[name] = Figure(None, f"that it met a {good[0].page_cache} cache is not proven")
+        elif any(not row.valid for row in matches):
+            figures[name] = Figure(None, "the figure does not count: something went wrong under it")
         else:
-            taken[name] = Figure(None, f"measured with a {own[0].page_cache} page cache only")
-    return taken
+            figures[name] = Figure(None, f"measured with a {matches[0].page_cache} page cache only")
+    return figures
 
 
 def sum_metric(rows: Iterable[FigureRow], variant: Variant, metric: str) -> float | None:

@@ -19,15 +19,16 @@ def read_health(rows: Sequence[HealthRow]) -> tuple[dict[str, Figure], tuple[Dou
     last = after or before
     if last is None:
         missing = Figure(None, "its health was not read")
-        return {each.name: missing for each in _health_limits()}, ()
+        return {kind.name: missing for kind in _health_limits()}, ()
     deltas = {
-        each.name: each
-        for each in compare(before.counters if before else {}, after.counters if after else {})
+        delta.name: delta
+        for delta in compare(before.counters if before else {}, after.counters if after else {})
     }
     doubts = tuple(
-        Doubt(each.name, value, "" if each.unit == "1" else each.unit, each.doubt)
-        for each in deltas.values()
-        if each.doubt and (value := each.before if each.after is None else each.after) is not None
+        Doubt(delta.name, value, "" if delta.unit == "1" else delta.unit, delta.doubt)
+        for delta in deltas.values()
+        if delta.doubt
+        and (value := delta.before if delta.after is None else delta.after) is not None
     )
     why = last.reason or "the drive does not say"
     figures = {
@@ -39,16 +40,16 @@ def read_health(rows: Sequence[HealthRow]) -> tuple[dict[str, Figure], tuple[Dou
         figures["hours_set_back"] = _read_set_back(after, before)
     warnings = figures["critical_warning"]
     if warnings.value:
-        said = "; ".join(filter(None, (describe_warnings(warnings.value), warnings.detail)))
-        figures["critical_warning"] = replace(warnings, detail=said)
+        detail = "; ".join(filter(None, (describe_warnings(warnings.value), warnings.detail)))
+        figures["critical_warning"] = replace(warnings, detail=detail)
     figures["self_assessment"] = _read_assessment(before, after, why=why)
     return figures, doubts
 
 
 def find_unread_health(rows: Sequence[HealthRow]) -> str:
     """For Evidence.health_unread: empty where the drive has said anything of its health."""
-    told = any(row.passed is not None or row.counters for row in rows)
-    return "" if told else HEALTH_UNREAD
+    has_health = any(row.passed is not None or row.counters for row in rows)
+    return "" if has_health else HEALTH_UNREAD
 
 
 def _read_assessment(before: HealthRow | None, after: HealthRow | None, *, why: str) -> Figure:
@@ -67,13 +68,13 @@ def _read_set_back(*readings: HealthRow | None) -> Figure:
         farm = row.counters.get("farm_power_on_hours") if row else None
         smart = row.counters.get("power_on_hours") if row else None
         if farm is not None and smart is not None:
-            said = describe_hours(farm.value, smart.value)
-            return Figure(max(0.0, farm.value - smart.value), said)
+            detail = describe_hours(farm.value, smart.value)
+            return Figure(max(0.0, farm.value - smart.value), detail)
     return Figure(None, "the drive does not say both counts")
 
 
 def _health_limits() -> list[LimitKind]:
-    return [each for each in LIMITS.values() if each.counter or each.name == "self_assessment"]
+    return [kind for kind in LIMITS.values() if kind.counter or kind.name == "self_assessment"]
 
 
 def _read_counter(kind: LimitKind, delta: Delta | None, *, why: str) -> Figure:

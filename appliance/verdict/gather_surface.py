@@ -44,9 +44,9 @@ def gather_surface(
     slices = select_slices(connection, step.id)
     # The ranges also have those of a slice that was not read to its end.
     in_ranges = select_range_bytes(connection, step.id).get("unreadable", 0)
-    unreadable = float(max(sum(each.unreadable_bytes for each in slices), in_ranges))
-    looked_bytes = sum(each.read_bytes + each.unreadable_bytes for each in slices)
-    reached_bytes = sum(each.end_byte - each.first_byte for each in slices)
+    unreadable = float(max(sum(piece.unreadable_bytes for piece in slices), in_ranges))
+    looked_bytes = sum(piece.read_bytes + piece.unreadable_bytes for piece in slices)
+    reached_bytes = sum(piece.end_byte - piece.first_byte for piece in slices)
     share = 100 * looked_bytes / drive.size_bytes if drive.size_bytes else 0.0
     detail = f"{_show_share(share)} % of the drive was read"
     is_whole = (
@@ -58,23 +58,23 @@ def gather_surface(
         why = step.reason or ("it was abandoned" if step.state == "done" else step.state)
         detail = f"the scan did not finish: {why}; {detail}"
     # What was found counts, however little was looked at; finding nothing needs the whole scan.
-    found = {
+    scan_figures = {
         "surface_unreadable_bytes": Figure(unreadable if is_whole or unreadable else None, detail)
     }
     slow = float(count_ranges(connection, step.id, "slow"))
     slow = max(slow, sum_metric(rows, _WHOLE, "slow_ranges") or 0.0)
-    found["surface_slow_ranges"] = Figure(slow if is_whole or slow else None, detail)
-    speeds = {each.slice: each.mean_bytes_s for each in slices if each.mean_bytes_s > 0}
+    scan_figures["surface_slow_ranges"] = Figure(slow if is_whole or slow else None, detail)
+    speeds = {piece.slice: piece.mean_bytes_s for piece in slices if piece.mean_bytes_s > 0}
     if is_whole and speeds:
         mean = sum(speeds.values()) / len(speeds)
         slowest = min(speeds, key=lambda number: speeds[number])
-        first_byte = next(each.first_byte for each in slices if each.slice == slowest)
-        found["surface_slowest_slice_percent"] = Figure(
+        first_byte = next(piece.first_byte for piece in slices if piece.slice == slowest)
+        scan_figures["surface_slowest_slice_percent"] = Figure(
             round(100 * speeds[slowest] / mean, 1),
             f"slice {slowest}, from byte {first_byte}: "
             f"{speeds[slowest] / MB:.1f} MB/s of {mean / MB:.1f} MB/s",
         )
-    figures = take(rows, _SURFACE) | found
+    figures = take(rows, _SURFACE) | scan_figures
     places = sum_metric(rows, _WHOLE, "sampled_places")
     if places is not None:
         figures |= set_aside(figures, RATES, why=_SAMPLE_RATES)
@@ -96,10 +96,10 @@ def _describe_sample(places: int, *, has_found: bool) -> str:
     """How small it is; where nothing was found, also what that shows of the rest."""
     if has_found:
         return f"a sample of {places} places"
-    shown = 100 * find_share_shown(places)
+    percent = 100 * find_share_shown(places)
     return (
         f"a sample of {places} places: it meets a bad one with 95 % probability "
-        f"if {shown:.1f} % of all such places are bad"
+        f"if {percent:.1f} % of all such places are bad"
     )
 
 

@@ -46,15 +46,15 @@ def gather_verify(
     `is_memory_at_fault`: whether it failed to correct one of them.
     """
     ranges = select_range_bytes(connection, step.id)
-    written = sum_metric(rows, _WRITE, "app_write_bytes")
-    is_warm = _is_complete(rows, _READ, written)
-    is_cold = _is_complete(rows, _READ_COLD, written)
+    write_bytes = sum_metric(rows, _WRITE, "app_write_bytes")
+    is_warm = _is_complete(rows, _READ, write_bytes)
+    is_cold = _is_complete(rows, _READ_COLD, write_bytes)
     if step.state != "done":
         detail = f"it did not finish: {step.reason or step.state}"
     elif not is_warm:
         detail = "not all that was written was read back"
     else:
-        detail = f"{format_size(written or 0)} were written and read back"
+        detail = f"{format_size(write_bytes or 0)} were written and read back"
     is_done = step.state == "done" and is_warm
 
     def find(*kinds: str, metric: str = "") -> Figure:
@@ -84,7 +84,9 @@ def gather_verify(
         "verify_alias_bytes": find("alias"),
         "verify_lost_bytes": Figure(lost if can_tell or lost else None, power),
     }
-    return figures, _find_coverage(drive, rows, written_bytes=(written or 0.0) if is_done else 0.0)
+    return figures, _find_coverage(
+        drive, rows, written_bytes=(write_bytes or 0.0) if is_done else 0.0
+    )
 
 
 def _doubt_memory(wrong: Figure, memory: str, *, is_excused: bool) -> Figure:
@@ -95,8 +97,8 @@ def _doubt_memory(wrong: Figure, memory: str, *, is_excused: bool) -> Figure:
     """
     if not wrong.value or not is_excused:
         return replace(wrong, detail=f"{wrong.detail}; {memory}")
-    said = f"{memory}: test it, and verify again"
-    excuse = "; ".join(filter(None, (wrong.excuse, said)))
+    advice = f"{memory}: test it, and verify again"
+    excuse = "; ".join(filter(None, (wrong.excuse, advice)))
     return replace(wrong, set_aside="the drive is not shown to have done it", excuse=excuse)
 
 
@@ -125,11 +127,11 @@ def _is_complete(rows: Sequence[FigureRow], phase: VerifyVariant, written: float
 def _describe_power_off(connection: sqlite3.Connection, step: StepRow) -> tuple[str, bool]:
     """What is known of the power-off, and whether the drive is known to have lost its power."""
     offs = select_power_offs(connection, step.id)
-    proofs = {each.cold_proof for each in offs}
+    proofs = {off.cold_proof for off in offs}
     if not offs:
         return "it was not read back after a power-off", False
     if proofs == {"proven"}:
         return "read back after a power-off that the drive has counted", True
-    reason = next((each.cold_reason for each in offs if each.cold_proof != "proven"), "")
-    said = f"that the drive lost its power is not proven: {reason or 'the machine did not say'}"
-    return said, False
+    reason = next((off.cold_reason for off in offs if off.cold_proof != "proven"), "")
+    doubt = f"that the drive lost its power is not proven: {reason or 'the machine did not say'}"
+    return doubt, False

@@ -56,7 +56,7 @@ def _judge_drive(policy: Policy, drive: Evidence, compared: Sequence[Figure]) ->
     limits = policy.limits_of(drive_class)
     measured, held = _hold_all(limits, drive, compared)
     limited = {LIMITS[name].counter for name, limit in limits.items() if limit != Limit()}
-    doubts = [_remark_doubt(each) for each in drive.doubts if each.counter in limited]
+    doubts = [_remark_doubt(doubt) for doubt in drive.doubts if doubt.counter in limited]
     rows = [*_say_class(drive, drive_class), *_find_gaps(drive, held), *held, *doubts]
     return Judged(
         evidence=drive,
@@ -71,7 +71,7 @@ def _hold_all(
     limits: Mapping[str, Limit], drive: Evidence, compared: Sequence[Figure]
 ) -> tuple[bool, list[LimitRow]]:
     """Whether anything was measured that concerns the drive, and a row per limit."""
-    doubted = {each.counter for each in drive.doubts}
+    doubted = {doubt.counter for doubt in drive.doubts}
     measured = False
     rows = []
     for name, kind in LIMITS.items():
@@ -118,7 +118,7 @@ def _find_verdict(outcomes: Sequence[Outcome], *, measured: bool) -> Verdict | N
 def _hold(kind: LimitKind, limit: Limit, figure: Figure) -> LimitRow:
     """One figure against its limit, as far as its bound lets that be strict."""
     relaxed = _relax(limit, figure.bound, direction=kind.direction)
-    said = (
+    notes = (
         figure.detail,
         figure.set_aside,
         _say_bound(kind, limit, relaxed, figure.bound),
@@ -130,20 +130,22 @@ def _hold(kind: LimitKind, limit: Limit, figure: Figure) -> LimitRow:
         _find_outcome(kind, relaxed, figure),
         "" if figure.value is None else show_figure(figure.value, kind.unit),
         show_limit(kind, relaxed),
-        "; ".join(filter(None, said)),
+        "; ".join(filter(None, notes)),
     )
 
 
 def _say_bound(kind: LimitKind, limit: Limit, relaxed: Limit, bound: Bound | None) -> str:
     pairs = ((limit.remark, relaxed.remark), (limit.reject, relaxed.reject))
-    changed = [(own, now) for own, now in pairs if None not in (own, now) and own != now]
+    changed = [
+        (before, now) for before, now in pairs if None not in (before, now) and before != now
+    ]
     if bound is None or not changed:
         return ""
-    now, own = (
-        " and ".join(dict.fromkeys(show_figure(each or 0.0, kind.unit) for each in values))
-        for values in zip(*((now, own) for own, now in changed), strict=True)
+    now, before = (
+        " and ".join(dict.fromkeys(show_figure(value or 0.0, kind.unit) for value in values))
+        for values in zip(*((now, before) for before, now in changed), strict=True)
     )
-    return f"held against {show_sizes(now)} instead of {show_sizes(own)}: {bound.reason}"
+    return f"held against {show_sizes(now)} instead of {show_sizes(before)}: {bound.reason}"
 
 
 def _find_outcome(kind: LimitKind, limit: Limit, figure: Figure) -> Outcome:
@@ -186,10 +188,10 @@ def show_limit(kind: LimitKind, limit: Limit) -> str:
     parts = []
     for name, value in (("remark", limit.remark), ("reject", limit.reject)):
         if value is not None:
-            shown = (
+            text = (
                 "if failed" if kind.unit == "check" else f"{side} {show_figure(value, kind.unit)}"
             )
-            parts.append(f"{name} {shown}")
+            parts.append(f"{name} {text}")
     if limit.unmeasured:
         parts.append(f"{limit.unmeasured} if not measured")
     return ", ".join(parts)
@@ -210,11 +212,11 @@ def _say_class(drive: Evidence, drive_class: DriveClass | None) -> list[LimitRow
 
 def _find_gaps(drive: Evidence, rows: Sequence[LimitRow]) -> list[LimitRow]:
     """A remark on what was not looked at, if no limit has one: no policy accepts without it."""
-    said = {row.name for row in rows if row.outcome in {"remark", "reject"}}
+    names = {row.name for row in rows if row.outcome in {"remark", "reject"}}
     gaps = [
         unread
         for name, unread in ((_SURFACE, drive.surface_unread), (_HEALTH, drive.health_unread))
-        if unread and name not in said
+        if unread and name not in names
     ]
     if not gaps:
         return []
@@ -255,7 +257,7 @@ def _remark_doubt(doubt: Doubt) -> LimitRow:
 
 
 def _worst_first(rows: Sequence[LimitRow]) -> list[LimitRow]:
-    return [row for wanted in ("reject", "remark") for row in rows if row.outcome == wanted]
+    return [row for outcome in ("reject", "remark") for row in rows if row.outcome == outcome]
 
 
 def _explain(row: LimitRow) -> str:

@@ -124,9 +124,9 @@ _ALL: tuple[LimitKind, ...] = (
     _speed("fio_seq_read", "fio: sequential read"),
     _speed("fio_seq_write", "fio: sequential write"),
     *(
-        each
+        kind
         for test, title in (("rand_read", "random read"), ("rand_write", "random write"))
-        for each in (
+        for kind in (
             LimitKind(
                 f"fio_{test}_iops", f"fio: {title}", "1/s", "least", is_compared=True, is_timed=True
             ),
@@ -139,7 +139,7 @@ _ALL: tuple[LimitKind, ...] = (
     LimitKind("worse_than_model_percent", "worse than others of its model", "%", is_evidence=False),
 )
 
-LIMITS: Mapping[str, LimitKind] = MappingProxyType({each.name: each for each in _ALL})
+LIMITS: Mapping[str, LimitKind] = MappingProxyType({kind.name: kind for kind in _ALL})
 """By their names, in the order in which they are judged and shown."""
 
 

@@ -44,10 +44,10 @@ class _Group:
     @property
     def middle(self) -> float:
         """What a drive is compared with: the median; of two, the better one."""
-        found = list(self.values.values())
-        if len(found) == 2:
-            return min(found) if self.kind.direction == "most" else max(found)
-        return stats.find_median(found) or 0.0
+        values = list(self.values.values())
+        if len(values) == 2:
+            return min(values) if self.kind.direction == "most" else max(values)
+        return stats.find_median(values) or 0.0
 
 
 def compare_models(drives: Sequence[Evidence]) -> dict[int, tuple[Figure, ...]]:
@@ -60,7 +60,7 @@ def compare_models(drives: Sequence[Evidence]) -> dict[int, tuple[Figure, ...]]:
     compared = sum(len(group.values) for group in groups)
     distances = [_find_distance(group, compared=compared) for group in groups]
     models = [drive.model for drive in drives]
-    found = {}
+    by_drive = {}
     for drive in drives:
         is_lone = not drive.model.strip() or models.count(drive.model) < 2
         figures = tuple(
@@ -68,8 +68,8 @@ def compare_models(drives: Sequence[Evidence]) -> dict[int, tuple[Figure, ...]]:
             for group, distance in zip(groups, distances, strict=True)
             if drive.drive_id in group.values
         )
-        found[drive.drive_id] = figures or (Figure(None, _LONE if is_lone else _APART),)
-    return found
+        by_drive[drive.drive_id] = figures or (Figure(None, _LONE if is_lone else _APART),)
+    return by_drive
 
 
 def _find_groups(drives: Sequence[Evidence]) -> list[_Group]:
@@ -83,12 +83,12 @@ def _find_groups(drives: Sequence[Evidence]) -> list[_Group]:
     groups = [
         _Group(
             LIMITS[str(key[0])],
-            values={drive.drive_id: value for drive, value in found},
-            identities={drive.drive_id: drive.identity for drive, _ in found},
-            is_link_known=all(drive.link for drive, _ in found),
+            values={drive.drive_id: value for drive, value in members},
+            identities={drive.drive_id: drive.identity for drive, _ in members},
+            is_link_known=all(drive.link for drive, _ in members),
         )
-        for key, found in alike.items()
-        if len(found) > 1
+        for key, members in alike.items()
+        if len(members) > 1
     ]
     return [group for group in groups if group.middle > 0]
 
@@ -131,13 +131,13 @@ def _describe(drive_id: int, group: _Group, *, is_behind: bool) -> str:
     def show(value: float) -> str:
         return show_figure(round(value, 1), kind.unit)
 
-    said = f"{kind.title}: {show(values[drive_id])}"
+    text = f"{kind.title}: {show(values[drive_id])}"
     if len(values) > 2:
-        said += f", the median of {len(values)} of its model is {show(group.middle)}"
+        text += f", the median of {len(values)} of its model is {show(group.middle)}"
     else:
         other, value = next(item for item in values.items() if item[0] != drive_id)
         word = "slower" if is_behind else "no slower"
         name = printable(group.identities[other])
-        said += f", {word} than {name} of its model with {show(value)}"
-        said += "; of two, either may be the unusual one" if is_behind else ""
-    return said if group.is_link_known else f"{said}; the speed of their links is not known"
+        text += f", {word} than {name} of its model with {show(value)}"
+        text += "; of two, either may be the unusual one" if is_behind else ""
+    return text if group.is_link_known else f"{text}; the speed of their links is not known"

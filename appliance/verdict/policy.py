@@ -81,7 +81,7 @@ _AMOUNT = number(0, 1e18, words="a number from 0")
 
 
 def _table(name: str, *keys: Key, build: Any) -> Table[Any]:  # noqa: ANN401 - a function
-    return Table(name=name, keys={each.name: each for each in keys}, build=build)
+    return Table(name=name, keys={key.name: key for key in keys}, build=build)
 
 
 def _make_check(values: Mapping[str, Any]) -> Limit:
@@ -99,7 +99,7 @@ def _limit_table(unit: str) -> Table[Limit]:
     unmeasured = Key(name="unmeasured", allowed=_CONSEQUENCE, held="")
     if unit == "check":
         return _table(unit, Key(name="failed", allowed=_CONSEQUENCE), unmeasured, build=_make_check)
-    amounts = [Key(name=each, allowed=_AMOUNTS.get(unit, _AMOUNT)) for each in ("remark", "reject")]
+    amounts = [Key(name=name, allowed=_AMOUNTS.get(unit, _AMOUNT)) for name in ("remark", "reject")]
     return _table(unit, *amounts, unmeasured, build=lambda values: Limit(**values))
 
 
@@ -114,7 +114,7 @@ def _limit_key(kind: LimitKind) -> Key:
 _LIMITS = _table(
     _ALL,
     *map(_limit_key, LIMITS.values()),
-    build=lambda values: {name: each for name, each in values.items() if each is not None},
+    build=lambda values: {name: limit for name, limit in values.items() if limit is not None},
 )
 _POLICY = _table(
     "",
@@ -125,13 +125,13 @@ _POLICY = _table(
     ),
     Key(name="policy", allowed=one_table(table_of(_Head), "one [policy] table"), held=_Head()),
     *(
-        Key(name=each, allowed=one_table(_LIMITS, f"one [{each}] table"), held={})
-        for each in (_ALL, *CLASSES)
+        Key(name=table, allowed=one_table(_LIMITS, f"one [{table}] table"), held={})
+        for table in (_ALL, *CLASSES)
     ),
     build=lambda values: PolicyTables(
         name=values["policy"].name,
         hybrid_models=values["policy"].hybrid_models,
-        tables={each: values[each] for each in (_ALL, *CLASSES)},
+        tables={table: values[table] for table in (_ALL, *CLASSES)},
     ),
 )
 
@@ -154,11 +154,11 @@ def _find_contradictions(data: Mapping[str, Any], walk: Walk) -> Iterator[Proble
             continue
         if (remark > reject) if kind.direction == "most" else (remark < reject):
             side = "at most" if kind.direction == "most" else "at least"
-            written = data[table][name]
+            entry = data[table][name]
             yield Problem(
                 path,
-                f"remark = {show_value(written['remark'])} is never reached: must be {side} "
-                f"reject = {show_value(written['reject'])}",
+                f"remark = {show_value(entry['remark'])} is never reached: must be {side} "
+                f"reject = {show_value(entry['reject'])}",
             )
 
 
@@ -169,5 +169,5 @@ def _explain_unknown(table: Table[Any], name: str) -> str:
     if table is _POLICY and name in LIMITS:
         return f"{here}; it belongs under [{_ALL}] or a class such as [hdd]"
     is_short = len(table.keys) <= _MANY
-    shown = ", ".join(table.keys) if is_short else "those in policy.example.toml"
-    return f"{here}; known are {shown}"
+    names = ", ".join(table.keys) if is_short else "those in policy.example.toml"
+    return f"{here}; known are {names}"

@@ -59,8 +59,8 @@ class Policy:
     def _is_hybrid_model(self, name: str) -> bool:
         # SCSI and USB put the vendor's name before it.
         names = {name, name.partition(" ")[2]} - {""}
-        patterns = [each.upper() for each in self.hybrid_models]
-        return any(fnmatchcase(each, pattern) for each in names for pattern in patterns)
+        patterns = [pattern.upper() for pattern in self.hybrid_models]
+        return any(fnmatchcase(model, pattern) for model in names for pattern in patterns)
 
     def limits_of(self, drive_class: DriveClass | None) -> Mapping[str, Limit]:
         """The limits of a class, or those that all classes share."""
@@ -84,8 +84,8 @@ def read_policy(path: Path) -> str:
     except FileNotFoundError:
         # Its limits are wanted: a drive must not be accepted by others.
         if misnamed := find_misnamed(path):
-            told = f"its name must be {path.name}; it was not read"
-            raise make_error(misnamed, told) from None
+            problem = f"its name must be {path.name}; it was not read"
+            raise make_error(misnamed, problem) from None
         return ""
     except OSError as error:
         raise make_error(path.name, f"cannot be read: {error.strerror}") from error
@@ -99,9 +99,9 @@ def read_policy(path: Path) -> str:
 def parse_policy(text: str, *, name: str = "policy.toml") -> Policy:
     """The policy in `text`; an empty text is the built-in one. Raises PlanError."""
     defaults = _parse_tables(DEFAULTS.read_text(encoding="utf-8"), name=DEFAULTS.name)
-    own = _parse_tables(text, name=name) if text else PolicyTables("", None, {})
+    overrides = _parse_tables(text, name=name) if text else PolicyTables("", None, {})
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    layers = (defaults, own)
+    layers = (defaults, overrides)
 
     def merge(*tables: str) -> dict[str, Limit]:
         merged: dict[str, Limit] = {}
@@ -110,13 +110,13 @@ def parse_policy(text: str, *, name: str = "policy.toml") -> Policy:
                 merged |= layer.tables.get(table, {})
         return merged
 
-    models = defaults.hybrid_models if own.hybrid_models is None else own.hybrid_models
+    models = defaults.hybrid_models if overrides.hybrid_models is None else overrides.hybrid_models
     return Policy(
-        name=own.name or defaults.name,
+        name=overrides.name or defaults.name,
         origin=f"{name} {digest}" if text else BUILT_IN,
         text=text,
         hybrid_models=models or (),
-        limits={each: merge("all", each) for each in CLASSES},
+        limits={drive_class: merge("all", drive_class) for drive_class in CLASSES},
         shared=merge("all"),
     )
 

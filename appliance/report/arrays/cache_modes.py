@@ -54,11 +54,11 @@ def find_warm_ups(step: StepFigures) -> tuple[WarmUp, ...]:
     return tuple(
         WarmUp(
             mode=mode,
-            hit_ratios=tuple(found),
-            rounds=int(sums[mode].values.get("warm_up_rounds", len(found))),
+            hit_ratios=tuple(ratios),
+            rounds=int(sums[mode].values.get("warm_up_rounds", len(ratios))),
             settled=sums[mode].valid,
         )
-        for mode, found in rounds.items()
+        for mode, ratios in rounds.items()
         if mode in sums
     )
 
@@ -105,13 +105,13 @@ def _compare(tests: list[Test]) -> TableView:
     modes = list(dict.fromkeys(test.mode for test in tests))
     lines = []
     for name in dict.fromkeys(test.name for test in tests):
-        own = {test.mode: test for test in tests if test.name == name}
-        figures = [figure for test in own.values() for figure in test.window]
-        unit = "IOPS" if next(iter(own.values())).random else "MB/s"
+        by_mode = {test.mode: test for test in tests if test.name == name}
+        figures = [figure for test in by_mode.values() for figure in test.window]
+        unit = "IOPS" if next(iter(by_mode.values())).random else "MB/s"
         lines.append(
             LineView(
                 heads=(f"{name}, {unit}",),
-                values=tuple(_show(own.get(mode)) for mode in modes),
+                values=tuple(_show(by_mode.get(mode)) for mode in modes),
                 cache=view_caches(figures),
             )
         )

@@ -102,14 +102,14 @@ def find_comparisons(workload: Workload) -> tuple[Comparison, ...]:
     steps = {place: step for place in PLACES if (step := workload.find_step(place)) is not None}
     if "array" not in steps or len(steps) < 2:
         return ()
-    found: dict[tuple[str, str, bool], dict[str, Measured]] = {}
+    rows: dict[tuple[str, str, bool], dict[str, Measured]] = {}
     for place, step in steps.items():
         for name, unit, headline, value, figures in read_rows(step):
             if value is not None:
-                found.setdefault((name, unit, headline), {})[place] = Measured(value, figures)
+                rows.setdefault((name, unit, headline), {})[place] = Measured(value, figures)
     return tuple(
         Comparison(name=name, unit=unit, places=places, headline=headline)
-        for (name, unit, headline), places in found.items()
+        for (name, unit, headline), places in rows.items()
         if "array" in places and len(places) > 1
     )
 
@@ -150,16 +150,16 @@ def _make_cell(one: Comparison, place: str) -> CompareCell:
     caches = [cache for figure in measured.figures for cache in figure.caches]
     states = ", ".join(dict.fromkeys(cache.page_cache for cache in caches))
     if all(cache.proof == "proven" for cache in caches):
-        told = f"{states}, proven"
+        state = f"{states}, proven"
     elif measured.is_tellable:
-        told = say_start(measured.figures).removeprefix("page cache ")
+        state = say_start(measured.figures).removeprefix("page cache ")
     else:
-        told = f"{states}, not proven"
+        state = f"{states}, not proven"
     dirty = any(figure.dirty_bytes for figure in measured.figures)
     array = describe_array(measured.figures)
     return CompareCell(
         value=one.format(place),
-        state=told + (f"; {array}" if array else ""),
+        state=state + (f"; {array}" if array else ""),
         doubt="" if measured.is_tellable and not dirty else "dirty" if dirty else "unproven",
     )
 

@@ -57,14 +57,14 @@ def find_order_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]:
 
 def find_array_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]:
     """What the array's cache answered, what was not clean, and last what can be lost."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for workload in workloads:
         for step in workload.steps:
             if step.place == ARRAY:
-                found += _judge_pairs(step)
-                found += _judge_warm_up(step)
-                found += _judge_cleanness(workload, step)
-    return (*found, *_judge_price(workloads))
+                findings += _judge_pairs(step)
+                findings += _judge_warm_up(step)
+                findings += _judge_cleanness(workload, step)
+    return (*findings, *_judge_price(workloads))
 
 
 def find_covered(workload: Workload) -> frozenset[str]:
@@ -162,7 +162,7 @@ def _judge_pairs(step: StepFigures) -> Iterable[Finding]:
             find_hit_ratio(step, pair.once.figure.name),
             find_hit_ratio(step, pair.repeated.figure.name),
         )
-        told = (
+        clause = (
             f"; the cache drive answered {format_share(hits[0])} and {format_share(hits[1])}"
             if None not in hits
             else ""
@@ -172,7 +172,7 @@ def _judge_pairs(step: StepFigures) -> Iterable[Finding]:
             f"{step.label}, sweep, {test} on {pair.size}",
             f"{format_number(once)} IOPS with each block asked for once (randommap),"
             f" {format_number(again)} IOPS with blocks asked for again by chance (norandommap):"
-            f" {format_times(pair.ratio)}{told}.",
+            f" {format_times(pair.ratio)}{clause}.",
         )
 
 

@@ -115,18 +115,18 @@ def find_peak(steps: Sequence[StepFigures]) -> float | None:
 
     Only writeback makes anything dirty, so in a step that compares modes it is writeback's.
     """
-    found: list[float] = []
+    amounts: list[float] = []
     for step in steps:
         if "writeback" in find_step_modes(step):
-            found += [row.dirty_bytes for row in step.dirty]
+            amounts += [row.dirty_bytes for row in step.dirty]
         for figure in (*step.figures, *step.cache_figures):
             if "writeback" in {one.array_mode for one in figure.caches}:
-                found += [
+                amounts += [
                     figure.dirty_bytes,
                     figure.values.get("dirty_start_bytes", 0.0),
                     figure.values.get("dirty_end_bytes", 0.0),
                 ]
-    return max(found, default=None)
+    return max(amounts, default=None)
 
 
 def find_step_modes(step: StepFigures) -> set[str]:

@@ -77,14 +77,14 @@ def make_marks(workload: Workload) -> tuple[str, ...]:
     """Which figures were not taken on a clean array: no chart may hide that."""
     marks = []
     for step in workload.steps:
-        found = [
+        labels = [
             f"{figure.name} ({format_bytes(figure.dirty_bytes)})"
             for figure in step.figures
             if figure.dirty_bytes and is_measured(figure)
         ]
-        if found:
-            more = len(found) - _MAX_MARKS
-            names = ", ".join(found[:_MAX_MARKS]) + (f" and {more} more" if more > 0 else "")
+        if labels:
+            more = len(labels) - _MAX_MARKS
+            names = ", ".join(labels[:_MAX_MARKS]) + (f" and {more} more" if more > 0 else "")
             marks.append(
                 f"The {step.label} was not clean when these began: {names}. Writing back went on"
                 " beside them and is in their figures."
@@ -112,13 +112,13 @@ def _draw_panels(step: StepFigures) -> list[ChartView]:
     if not ends:
         return []
     order = {name: number for number, name in enumerate((ARRAY, *step.devices))}
-    found = dict.fromkeys(row.device for row in step.activity)
+    devices = dict.fromkeys(row.device for row in step.activity)
     panels: list[ChartView] = []
-    for number, device in enumerate(sorted(found, key=lambda name: order.get(name, len(order)))):
+    for number, device in enumerate(sorted(devices, key=lambda name: order.get(name, len(order)))):
         label, color = step.devices.get(device, (device, step.color))
         intervals = make_intervals([row for row in step.activity if row.device == device])
-        drawn = thin(intervals)
-        lines = make_lines("", color, drawn)
+        curve = thin(intervals)
+        lines = make_lines("", color, curve)
         svg = draw_lines(
             lines,
             name=f"panel-{step.step.id}-{number}",
@@ -128,7 +128,7 @@ def _draw_panels(step: StepFigures) -> list[ChartView]:
             dots=False,
             panel_end=max(ends),
         )
-        note = explain(label, intervals, drawn)
+        note = explain(label, intervals, curve)
         panels += make_chart(f"{label}: read and write rate", svg, lines, note=note, wide=True)
     return [*panels, *_draw_dirty(step, end_s=max(ends))]
 
@@ -139,13 +139,13 @@ def _draw_dirty(step: StepFigures, *, end_s: float) -> list[ChartView]:
         return []
     # Thinned by the largest of each stretch: a mean would hide what could have been lost.
     width = -(-len(step.dirty) // MAX_POINTS)
-    kept = [
+    peaks = [
         max(step.dirty[start : start + width], key=lambda row: row.dirty_bytes)
         for start in range(0, len(step.dirty), width)
     ]
     line = Line(
         LegendView("dirty", 7),
-        tuple((row.t_s, row.dirty_bytes / (1 << 20), "") for row in kept),
+        tuple((row.t_s, row.dirty_bytes / (1 << 20), "") for row in peaks),
     )
     svg = draw_lines(
         [line],
@@ -153,7 +153,7 @@ def _draw_dirty(step: StepFigures, *, end_s: float) -> list[ChartView]:
         title=f"Bytes that were only in the cache of {step.label}, over time",
         x_title="seconds since the step began",
         y_title="MiB",
-        dots=len(kept) == 1,
+        dots=len(peaks) == 1,
         panel_end=end_s,
     )
     note = (

@@ -65,7 +65,7 @@ def draw_recordings(
     Each is (what it is called, what was recorded). All have the same axes.
     """
     end_s = max(recording.seconds for _, recording in boots)
-    found = []
+    charts = []
     for graph, (y_title, find) in enumerate(_GRAPHS):
         curves = [_thin(find(recording), recording.seconds, end_s) for _, recording in boots]
         highest = max((y for curve in curves for _, y in curve), default=0.0)
@@ -81,8 +81,8 @@ def draw_recordings(
                 highest=highest,
             )
             title = f"{label}: {recording.seconds:.1f} s sampled"
-            found.append(ChartView(title=title, svg=svg, legend=()))
-    return tuple(chart for chart in found if chart.svg)
+            charts.append(ChartView(title=title, svg=svg, legend=()))
+    return tuple(chart for chart in charts if chart.svg)
 
 
 _GRAPHS: tuple[tuple[str, Callable[[Bootchart], tuple[Bar, ...]]], ...] = (

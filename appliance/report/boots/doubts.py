@@ -52,23 +52,23 @@ def find_doubts(rows: CampaignRows) -> tuple[Finding, ...]:
 
     Of the campaign one about the clock.
     """
-    found = []
+    findings = []
     for drive in rows.drives:
         label = label_booted(drive)
-        own = sorted(
+        drive_boots = sorted(
             (boot for boot in rows.boots if boot.drive_id == drive.id),
             key=lambda boot: (boot.charted, boot.cycle),
         )
-        odd = [boot for boot in own if _say_wake(boot)]
+        odd = [boot for boot in drive_boots if _say_wake(boot)]
         for sign, why in _WHY.items():
             if boots := [boot for boot in odd if sign in _say_wake(boot)]:
-                found.append(Finding("remark", label, f"{_list(boots)}: {why}"))
-        found += [
+                findings.append(Finding("remark", label, f"{_list(boots)}: {why}"))
+        findings += [
             Finding("remark", label, f"{_name(boot)}: the kernel reported {boot.kernel_errors}.")
-            for boot in own
+            for boot in drive_boots
             if boot.kernel_errors
         ]
-    return (*found, *_find_clock_set_back(rows))
+    return (*findings, *_find_clock_set_back(rows))
 
 
 def _find_clock_set_back(rows: CampaignRows) -> Iterator[Finding]:

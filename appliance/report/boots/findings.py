@@ -70,14 +70,14 @@ def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[
 
     Where no boots were `timed`, their absence is not worth a sentence.
     """
-    found = [judge_learning(series, all_series) for series in all_series if timed]
+    findings = [judge_learning(series, all_series) for series in all_series if timed]
     # What the stick was made to find comes first.
-    found.sort(key=lambda finding: finding.kind != "gain")
-    found += [finding for series in all_series for finding in _judge_drift(series, all_series)]
-    found += _compare_powers(all_series)
-    found += _judge_coldness(all_series)
-    found += [_judge_cooling(series) for series in all_series if series.is_cooled]
-    found += [
+    findings.sort(key=lambda finding: finding.kind != "gain")
+    findings += [finding for series in all_series for finding in _judge_drift(series, all_series)]
+    findings += _compare_powers(all_series)
+    findings += _judge_coldness(all_series)
+    findings += [_judge_cooling(series) for series in all_series if series.is_cooled]
+    findings += [
         Finding(
             "remark",
             series.drive_label or series.label,
@@ -86,7 +86,7 @@ def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[
         for series in all_series
         if series.given_up
     ]
-    found += [
+    findings += [
         Finding(
             "flat",
             series.drive_label or series.label,
@@ -97,7 +97,7 @@ def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[
         for series in all_series
         if series.trained
     ]
-    found += [
+    findings += [
         Finding(
             "remark",
             series.label,
@@ -107,7 +107,7 @@ def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[
         for series in all_series
         if series.failed
     ]
-    found += [
+    findings += [
         Finding(
             "remark",
             series.label,
@@ -118,12 +118,12 @@ def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[
         if series.skipped
     ]
     # What concerns the drive is reported once, not for its cold and again for its warm boots.
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(findings))
 
 
 def _judge_cooling(series: Series) -> Finding:
     """Whether the drive had forgotten before each boot."""
-    unproven = sum(each != "proven" for each in series.coolings)
+    unproven = sum(proof != "proven" for proof in series.coolings)
     if not unproven:
         text = (
             f"before each of {_count(len(series.coolings), 'boot')} it was made to forget what a"
@@ -161,15 +161,15 @@ def _compare_power(cold: Series, warm: Series) -> Finding:
     counts = f"{len(warm.settled_boot_s)} and {len(cold.settled_boot_s)} settled boots"
     times = f"{say_boot_s(warm.settled_s)} s against {say_boot_s(cold.settled_s)} s, {counts}"
     if not ratio.is_seen:
-        said = f"no difference larger than {_percent(ratio.hidden or 0.0)} between warm and cold"
-        return Finding("flat", label, f"{said} boots ({times}): its RAM adds nothing that is seen.")
-    shown = ratio if ratio.value > 1.0 else ratio.inverse
-    low, high = (shown.interval.low, shown.interval.high) if shown.interval else (0.0, 0.0)
+        text = f"no difference larger than {_percent(ratio.hidden or 0.0)} between warm and cold"
+        return Finding("flat", label, f"{text} boots ({times}): its RAM adds nothing that is seen.")
+    factor = ratio if ratio.value > 1.0 else ratio.inverse
+    low, high = (factor.interval.low, factor.interval.high) if factor.interval else (0.0, 0.0)
     return Finding(
         "flat",
         label,
-        f"warm boots take {times}: {shown.value:.2f} times ({low:.2f} to {high:.2f})"
-        f" {'less' if shown is ratio else 'more'}. A power-off empties the drive's RAM and a"
+        f"warm boots take {times}: {factor.value:.2f} times ({low:.2f} to {high:.2f})"
+        f" {'less' if factor is ratio else 'more'}. A power-off empties the drive's RAM and a"
         " restart does not: what the cold boots gain is not from its RAM.",
     )
 
@@ -203,14 +203,14 @@ def judge_learning(series: Series, all_series: Sequence[Series]) -> Finding:
             f"settled from boot {series.settled_from} on at {say_boot_s(series.settled_s)} s;"
             f" {no_gain}.",
         )
-    found = _judge_gain(series, all_series, gain=gain)
-    if found.kind == "flat" and series.learned_before:
+    finding = _judge_gain(series, all_series, gain=gain)
+    if finding.kind == "flat" and series.learned_before:
         text = (
             f"settled from boot {series.settled_from} on at {say_boot_s(series.settled_s)} s;"
             f" {series.learned_before}, so that it gains nothing by repeating is not shown."
         )
         return Finding("flat", label, text)
-    return found
+    return finding
 
 
 def _say_unsettled(series: Series) -> str:
@@ -227,14 +227,14 @@ def _say_unsettled(series: Series) -> str:
             f" per boot ({say_range(near)}). More boots are needed."
         )
     deviation = stats.find_deviation(near) or 0.0
-    wanted = stats.count_to_settle(deviation)
-    said = (
+    total = stats.count_to_settle(deviation)
+    text = (
         f"not settled: its boots vary by {_percent(deviation)}, so {len(near)} of them do not show"
         f" whether it still learns ({say_range(near)})."
     )
-    if wanted is None:
-        return f"{said} More boots would hardly show it."
-    return f"{said} About {_count(max(1, wanted - len(near)), 'more boot')} would."
+    if total is None:
+        return f"{text} More boots would hardly show it."
+    return f"{text} About {_count(max(1, total - len(near)), 'more boot')} would."
 
 
 def _say_so_far(series: Series) -> str:
@@ -318,12 +318,12 @@ def _judge_unseen(series: Series, gain: stats.Gain, against: str, *, slow: str) 
             f" the median {say_boot_s(series.settled_s)} s; {against} as the later ones."
         )
     else:
-        shown = (
+        phrase = (
             "is no proof of a gain" if is_none else "shows neither a gain nor that there is none"
         )
         text = (
             f"uneven at first, settled from boot {series.settled_from} on at"
-            f" {say_boot_s(series.settled_s)} s: {against}, which {shown}."
+            f" {say_boot_s(series.settled_s)} s: {against}, which {phrase}."
         )
     return Finding("flat" if is_none else "remark", series.label, text + slow)
 
@@ -407,8 +407,8 @@ def _weigh(series: Series, gain: stats.Gain, all_series: Sequence[Series]) -> tu
         if len(other.boot_s) > 1 and other.spread is not None
     ]
     if not controls:
-        said = "No control drive has two boots, so a change of the machine itself is not ruled out."
-        return said, True
+        text = "No control drive has two boots, so a change of the machine itself is not ruled out."
+        return text, True
     name = "The control drive" if len(controls) == 1 else "The control drives"
     most = _percent(max(spread for _, spread in controls))
     if all(
@@ -429,7 +429,7 @@ def _judge_drift(series: Series, all_series: Sequence[Series]) -> tuple[Finding,
     weighed = ""
     if series.role == "control":
         weighed = " It is a control drive, so this may be the machine."
-    elif any(each is not None and each.slope * total_s > 0.0 for each in control_drifts):
+    elif any(drift is not None and drift.slope * total_s > 0.0 for drift in control_drifts):
         weighed = " A control drive does too, so this may be the machine."
     return (
         Finding(
@@ -459,7 +459,7 @@ def _say_trend(trend: stats.Trend, series: Series) -> str:
 def format_trend(trend: stats.Trend, series: Series) -> tuple[str, str, str]:
     """Slope and both ends; two digits more below a second, as a replay may take milliseconds."""
     digits = 3 if series.boot_s[-1] >= 1.0 else 5
-    slope, low, high = (f"{each:+.{digits}f}" for each in (trend.slope, trend.low, trend.high))
+    slope, low, high = (f"{value:+.{digits}f}" for value in (trend.slope, trend.low, trend.high))
     return slope, low, high
 
 

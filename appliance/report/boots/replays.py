@@ -31,9 +31,9 @@ class ReplayView:
 def view_replays(drive: DriveView, replays: Sequence[ReplayRow]) -> ReplayView:
     """Its first, second and last boot."""
     lines, legend = [], []
-    for number, each in enumerate(replays):
-        name = LegendView(f"boot {each.cycle}, {each.power}", number, f"line-{number % 4}")
-        points = _thin(_parse_times(each.times_ns), name.label)
+    for number, replay in enumerate(replays):
+        name = LegendView(f"boot {replay.cycle}, {replay.power}", number, f"line-{number % 4}")
+        points = _thin(_parse_times(replay.times_ns), name.label)
         lines.append(Line(name, points))
         legend.append(name)
     svg = draw_lines(
@@ -50,17 +50,17 @@ def view_replays(drive: DriveView, replays: Sequence[ReplayRow]) -> ReplayView:
         ChartView("Time per read", svg, tuple(legend), wide=True) if svg else None,
         tuple(
             (
-                f"{each.cycle}, {each.power}",
-                each.page_cache,
+                f"{replay.cycle}, {replay.power}",
+                replay.page_cache,
                 *(
                     f"{time_ns / 1e6:.3f}"
-                    for time_ns in (each.p50_ns, each.p95_ns, each.p99_ns, each.max_ns)
+                    for time_ns in (replay.p50_ns, replay.p95_ns, replay.p99_ns, replay.max_ns)
                 ),
-                f"{each.started_s:.1f}",
-                str(each.before_read_ios),
-                f"{each.before_read_bytes / 1024:.0f} KiB",
+                f"{replay.started_s:.1f}",
+                str(replay.before_read_ios),
+                f"{replay.before_read_bytes / 1024:.0f} KiB",
             )
-            for each in replays
+            for replay in replays
         ),
     )
 
@@ -74,7 +74,7 @@ def _describe_origin(replay: ReplayRow) -> str:
 def _parse_times(text: str) -> list[float]:
     """Milliseconds; none where the stick has spoilt them."""
     with suppress(ValueError, TypeError, RecursionError):
-        return [int(each) / 1e6 for each in json.loads(text)]
+        return [int(time_ns) / 1e6 for time_ns in json.loads(text)]
     return []
 
 

@@ -61,7 +61,7 @@ class _StartUp:
     @property
     def phases(self) -> tuple[tuple[str, float, float], ...]:
         """Name, begin and end of its parts, in seconds since the kernel's start."""
-        found, begin_s = [], 0.0
+        parts, begin_s = [], 0.0
         for name, seconds in (
             ("kernel", self.boot.kernel_s),
             ("initrd", self.boot.initrd_s),
@@ -69,9 +69,9 @@ class _StartUp:
             ("session", self.boot.session_s),
         ):
             end_s = begin_s + (seconds or 0.0)
-            found.append((name, begin_s, end_s))
+            parts.append((name, begin_s, end_s))
             begin_s = end_s
-        return tuple(found)
+        return tuple(parts)
 
 
 def view_start_ups(
@@ -83,21 +83,21 @@ def view_start_ups(
     """Of one drive, each of its series that has units; all sequences are the drive's own."""
     units = {row.boot_id: _index(row.units) for row in start_ups}
     timed = {boot.cycle: boot for boot in boots if boot.is_timed and units.get(boot.id)}
-    found = []
+    views = []
     for number, series in enumerate(all_series):
         pair = [
             _StartUp(name, timed[cycle], units[timed[cycle].id])
             for cycle, name in _choose(series, frozenset(timed))
         ]
         if pair:
-            found.append(_view(drive, series.label, pair, name=f"{drive.color}-{number}"))
-    return tuple(found)
+            views.append(_view(drive, series.label, pair, name=f"{drive.color}-{number}"))
+    return tuple(views)
 
 
 def _index(text: str) -> dict[str, UnitTime]:
     """By their names; empty where the stick has spoilt them."""
     with suppress(ValueError, TypeError, RecursionError):
-        return {each.unit: each for each in parse_units(text)}
+        return {unit.unit: unit for unit in parse_units(text)}
     return {}
 
 
@@ -122,35 +122,37 @@ def _choose(series: Series, known: frozenset[int]) -> list[tuple[int, str]]:
 
 
 def _view(drive: DriveView, label: str, pair: Sequence[_StartUp], *, name: str) -> StartUpView:
-    end_s = max(each.phases[-1][2] for each in pair)
+    end_s = max(start_up.phases[-1][2] for start_up in pair)
     slowest = {
         unit.unit
-        for each in pair
-        for unit in sorted(each.units.values(), key=lambda unit: -unit.seconds)[:_SLOWEST]
+        for start_up in pair
+        for unit in sorted(start_up.units.values(), key=lambda unit: -unit.seconds)[:_SLOWEST]
     }
     order = sorted(slowest, key=lambda unit: _find_begin(unit, pair))
     charts = tuple(
         ChartView(
-            title=f"{each.name}: {format_seconds(each.boot.boot_s)} s",
-            svg=_draw(each, order, color=drive.color, end_s=end_s, name=f"start-up-{name}-{side}"),
+            title=f"{start_up.name}: {format_seconds(start_up.boot.boot_s)} s",
+            svg=_draw(
+                start_up, order, color=drive.color, end_s=end_s, name=f"start-up-{name}-{side}"
+            ),
             legend=(),
         )
-        for side, each in enumerate(pair)
+        for side, start_up in enumerate(pair)
     )
-    names = {unit: each for boot in pair for unit, each in boot.units.items()}
+    names = {unit: unit_time for boot in pair for unit, unit_time in boot.units.items()}
     chain = [unit for unit in names if any(_is_in_chain(boot.units.get(unit)) for boot in pair)]
     by_length = sorted(
-        names, key=lambda unit: -max(_seconds(each.units.get(unit)) or 0.0 for each in pair)
+        names, key=lambda unit: -max(_seconds(start_up.units.get(unit)) or 0.0 for start_up in pair)
     )
     return StartUpView(
         drive=drive,
         label=label,
         charts=charts,
-        boots=tuple(each.name for each in pair),
+        boots=tuple(start_up.name for start_up in pair),
         chain=tuple(
             (
                 unit,
-                *(cell for each in pair for cell in _format_place(each.units.get(unit))),
+                *(cell for start_up in pair for cell in _format_place(start_up.units.get(unit))),
             )
             for unit in sorted(chain, key=lambda unit: _find_begin(unit, pair))
         ),
@@ -159,8 +161,8 @@ def _view(drive: DriveView, label: str, pair: Sequence[_StartUp], *, name: str) 
 
 
 def _find_begin(unit: str, pair: Sequence[_StartUp]) -> tuple[float, float, str]:
-    found = next(each.units[unit] for each in pair if unit in each.units)
-    return found.began_s, found.ready_s, unit
+    unit_time = next(start_up.units[unit] for start_up in pair if unit in start_up.units)
+    return unit_time.began_s, unit_time.ready_s, unit
 
 
 def _is_in_chain(unit: UnitTime | None) -> bool:
@@ -179,7 +181,7 @@ def _format_place(unit: UnitTime | None) -> tuple[str, str]:
 
 
 def _format_unit(unit: str, pair: Sequence[_StartUp]) -> tuple[str, ...]:
-    seconds = [_seconds(each.units.get(unit)) for each in pair]
+    seconds = [_seconds(start_up.units.get(unit)) for start_up in pair]
     cells = (unit, *map(format_seconds, seconds))
     if len(seconds) < 2:
         return cells
@@ -264,10 +266,10 @@ def _name_seconds(start_up: _StartUp, unit: str) -> str:
 
 def _describe(start_up: _StartUp, order: Sequence[str]) -> str:
     """What a person who does not see the bars needs to know of them."""
-    told = [f"{part} {begin:.2f} to {end:.2f}" for part, begin, end in start_up.phases]
-    told += [
-        f"{unit} {found.began_s:.2f} to {found.ready_s:.2f}"
+    parts = [f"{part} {begin:.2f} to {end:.2f}" for part, begin, end in start_up.phases]
+    parts += [
+        f"{unit} {unit_time.began_s:.2f} to {unit_time.ready_s:.2f}"
         for unit in order
-        if (found := start_up.units.get(unit)) is not None
+        if (unit_time := start_up.units.get(unit)) is not None
     ]
-    return f"Seconds since the kernel's start: {'; '.join(told)}."
+    return f"Seconds since the kernel's start: {'; '.join(parts)}."

@@ -139,7 +139,7 @@ def view_boots(
 ) -> tuple[BootView, ...]:
     """The drive's boots by cycle: the timed ones, or those with a chart."""
     slowest = max((boot.boot_s or 0.0 for boot in boots if not boot.charted), default=0.0)
-    own = [boot for boot in boots if boot.drive_id == drive.id]
+    drive_boots = [boot for boot in boots if boot.drive_id == drive.id]
     return tuple(
         BootView(
             cycle=boot.cycle,
@@ -151,14 +151,14 @@ def view_boots(
             doubt=say_doubts(boot),
             power=boot.power,
             page_cache=boot.page_cache or _DASH,
-            drive_state=_describe_drive_state(boot, own),
+            drive_state=_describe_drive_state(boot, drive_boots),
             parts=_format_parts(boot),
             attempts=str(boot.attempts),
             at=format_time(boot.at),
             chart=charts.get(boot.id, ""),
             plot=plots.get(boot.id, ""),
         )
-        for boot in sorted(own, key=lambda boot: boot.cycle)
+        for boot in sorted(drive_boots, key=lambda boot: boot.cycle)
         if boot.charted == charted
     )
 
@@ -195,7 +195,7 @@ def _describe_whole_start(boot: BootRow) -> str:
     if boot.path != "installed" or None in parts:
         return ""
     since = "power-on" if boot.power == "cold" else "the restart"
-    whole_s = sum(each for each in parts if each is not None)
+    whole_s = sum(part_s for part_s in parts if part_s is not None)
     return f"; from {since} to ready {format_seconds(whole_s)} s"
 
 

@@ -98,10 +98,10 @@ def _draw(step: StepFigures) -> tuple[ChartView, ...]:
     for number, device in enumerate(dict.fromkeys(row.device for row in step.activity)):
         name = device
         intervals = make_intervals([row for row in step.activity if row.device == device])
-        drawn = thin(intervals)
+        curve = thin(intervals)
         color = step.color + number
-        lines += make_lines(name, color, drawn)
-        notes.append(explain(name, intervals, drawn))
+        lines += make_lines(name, color, curve)
+        notes.append(explain(name, intervals, curve))
         longest_s = max([longest_s, *(one.seconds for one in intervals)])
     tests_s = [seconds for figure in step.figures if (seconds := figure.get("seconds"))]
     if min(tests_s, default=longest_s) < longest_s:

@@ -243,8 +243,8 @@ def _find_bar_scale(values: Sequence[float]) -> Scale:
 
 
 def _list_values(rows: Sequence[tuple[str, str, float]], unit: str) -> str:
-    told = (
+    texts = (
         f"{', '.join(filter(None, (group, label)))}: {format_number(value)}"
         for group, label, value in rows
     )
-    return f"{unit}. {'; '.join(told)}."
+    return f"{unit}. {'; '.join(texts)}."

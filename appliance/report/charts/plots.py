@@ -65,11 +65,11 @@ def draw_lines(
     RAM. With `panel_end`, where x ends, it is one of several that are drawn under or beside each
     other, with x and y linear and their axes in line; `highest` is what y must reach at least.
     """
-    shown = [line for line in lines if line.points]
-    if not shown:
+    curves = [line for line in lines if line.points]
+    if not curves:
         return ""
-    xs = [x for line in shown for x, _, _ in line.points]
-    ys = [y for line in shown for _, y, _ in line.points]
+    xs = [x for line in curves for x, _, _ in line.points]
+    ys = [y for line in curves for _, y, _ in line.points]
     panel = panel_end is not None
     scale = find_scale(0.0 if panel else min(ys), max(*ys, highest))
     end = max(*xs, panel_end or 0.0)
@@ -81,13 +81,13 @@ def draw_lines(
     x_scale = Scale((x_start, end), logarithmic=False)
     height = _PANEL_HEIGHT if panel else height
     ticks = [format_tick(tick) for tick in scale.ticks]
-    ends = _name_ends(shown, scale, height=height)
+    ends = _name_ends(curves, scale, height=height)
     # Half of the last label of x reaches beyond the plot.
     beyond = measure(label for _, label in labels[-1:]) / 2 + 2
     drawing = Drawing(
         name,
         title=title,
-        description=_describe(shown, x_title=x_title, y_title=y_title),
+        description=_describe(curves, x_title=x_title, y_title=y_title),
         height=height,
         left=_PANEL_LEFT if panel else measure(ticks) + 16,
         right=max(
@@ -99,8 +99,8 @@ def draw_lines(
     )
     _draw_frame(drawing, scale, x_scale, height=height, labels=labels)
     _draw_titles(drawing, x_title=x_title, y_title=scale.name(y_title), height=height)
-    few = sum(len(line.points) for line in shown) <= _MOST_DOTS * len(shown)
-    for number, line in enumerate(shown):
+    few = sum(len(line.points) for line in curves) <= _MOST_DOTS * len(curves)
+    for number, line in enumerate(curves):
         group = drawing.add_group(f"series color-{line.legend.color % COLORS} {line.legend.style}")
         places = [
             (x, 100 * x_scale.place(x), height * (1 - scale.place(y)), says)
@@ -169,13 +169,13 @@ def _draw_frame(
 
 def add_x_labels(frame: ET.Element, labels: Sequence[tuple[float, str]], *, height: float) -> None:
     """Labels under the plot, at (percent, text); a narrow figure leaves every second one out."""
-    kept: list[tuple[float, str]] = []
+    ticks: list[tuple[float, str]] = []
     for x, text in sorted(labels, reverse=True):
         # The last one stays.
-        if not kept or (kept[-1][0] - x) / 100 >= _LABELS_APART:
-            kept.append((x, text))
-    for number, (x, text) in enumerate(kept):
-        classes = "minor" if number % 2 and len(kept) > 5 else ""
+        if not ticks or (ticks[-1][0] - x) / 100 >= _LABELS_APART:
+            ticks.append((x, text))
+    for number, (x, text) in enumerate(ticks):
+        classes = "minor" if number % 2 and len(ticks) > 5 else ""
         add_text(frame, text, x=x, y=height + 15, anchor="middle", classes=classes)
 
 
@@ -189,12 +189,12 @@ def _draw_titles(drawing: Drawing, *, x_title: str, y_title: str, height: float)
 
 def _describe(lines: Sequence[Line], *, x_title: str, y_title: str) -> str:
     """What a person who does not see the curves needs to know of them."""
-    told = []
+    texts = []
     for line in lines:
         points = _order(line)
         ys = [y for _, y, _ in points]
         first, last = (f"{y:.4g} at {x:.4g}" for x, y, _ in (points[0], points[-1]))
         course = first if len(points) == 1 else f"{first}, {last}"
-        told.append(f"{line.legend.label}: {course}; from {min(ys):.4g} to {max(ys):.4g}")
+        texts.append(f"{line.legend.label}: {course}; from {min(ys):.4g} to {max(ys):.4g}")
     axes = f"{y_title} over {x_title}" if x_title else y_title
-    return f"{axes}. {'. '.join(told)}."
+    return f"{axes}. {'. '.join(texts)}."

@@ -238,11 +238,11 @@ def spread(places: Sequence[float], *, lowest: float) -> list[float]:
     they would run over the end, so who calls leaves labels out then.
     """
     order = sorted(range(len(places)), key=lambda number: places[number])
-    found = list(places)
+    ys = list(places)
     before: float = -LINE_PX
     for number in order:
-        found[number] = before = max(found[number], before + LINE_PX)
+        ys[number] = before = max(ys[number], before + LINE_PX)
     after = lowest + LINE_PX
     for number in reversed(order):
-        found[number] = after = min(found[number], after - LINE_PX)
-    return found
+        ys[number] = after = min(ys[number], after - LINE_PX)
+    return ys

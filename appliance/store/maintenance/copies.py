@@ -45,13 +45,13 @@ def check_whole(connection: sqlite3.Connection) -> None:
     """
     try:
         check_schema(connection)
-        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF not in DAMAGED_FILE:
             raise
-        found = str(error)
-    if found != "ok":
-        raise StickError(f"the database is damaged: {found}", hint=RESTORE_HINT)
+        answer = str(error)
+    if answer != "ok":
+        raise StickError(f"the database is damaged: {answer}", hint=RESTORE_HINT)
 
 
 def is_copy_due(connection: sqlite3.Connection) -> bool:
@@ -89,9 +89,9 @@ def make_copy(connection: sqlite3.Connection, *, is_end: bool = False) -> str:
         return error.message
     if not all(row.is_known for row in find_damaged(connection)):
         return "rows of the database are damaged"
-    older, wanted = _find_older(connection)
-    if wanted:
-        return wanted
+    older, reason = _find_older(connection)
+    if reason:
+        return reason
     try:
         with closing(sqlite3.connect(fresh)) as copy:
             copy.execute("PRAGMA journal_mode = OFF")
@@ -156,9 +156,9 @@ def find_better(connection: sqlite3.Connection) -> tuple[Path, ...]:
 
     Raises sqlite3.Error.
     """
-    own = _newest_own(connection)
+    newest = _newest_own(connection)
     copies = find_copies(_path_of(connection))
-    return tuple(path for path in copies if _reach(path, connection) > own)
+    return tuple(path for path in copies if _reach(path, connection) > newest)
 
 
 def find_newest(copies: Iterable[Path]) -> Path | None:

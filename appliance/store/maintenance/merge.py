@@ -131,9 +131,9 @@ def _held_in_memory(connection: sqlite3.Connection) -> Iterator[None]:
 def _merge(connection: sqlite3.Connection, other: sqlite3.Connection) -> MergeCounts:
     offer = compare(other, select_identities(connection))
     ids: _Ids = {"campaign": {}, "drive": {}}
-    for each in offer.new:
-        campaign = other.execute("SELECT * FROM campaign WHERE id = ?", (each.id,)).fetchone()
-        ids["campaign"][each.id] = _insert(connection, "campaign", dict(campaign), own="id")
+    for entry in offer.new:
+        campaign = other.execute("SELECT * FROM campaign WHERE id = ?", (entry.id,)).fetchone()
+        ids["campaign"][entry.id] = _insert(connection, "campaign", dict(campaign), own="id")
     drives = _merge_drives(connection, other, ids)
     counts = {table.name: _copy(connection, other, table, ids) for table in TABLES}
     damaged = [
@@ -198,8 +198,8 @@ def _copy(
         if table.name == "array_made":
             if record["state"] != "apart":
                 # This stick did not make it: the one that did dismantles it.
-                said = f"{record['state']} on the stick that made it"
-                record |= {"state": "apart", "reason": said}
+                reason = f"{record['state']} on the stick that made it"
+                record |= {"state": "apart", "reason": reason}
             # That of a clone of this stick has another row here.
             while knows_set(connection, record["set_uuid"]):
                 record["set_uuid"] += ", of a clone"

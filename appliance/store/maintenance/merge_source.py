@@ -168,8 +168,8 @@ def telling_unusable(source: Path, *, hint: str = _COPY_AGAIN) -> Iterator[None]
     try:
         yield
     except sqlite3.DatabaseError as error:
-        told = LOCKED_HINT if is_busy(error) else hint
-        raise UnusableDatabaseError(printable(str(source)), str(error), hint=told) from error
+        advice = LOCKED_HINT if is_busy(error) else hint
+        raise UnusableDatabaseError(printable(str(source)), str(error), hint=advice) from error
 
 
 @contextmanager

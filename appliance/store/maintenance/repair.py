@@ -159,8 +159,8 @@ def repair_rows(
     """
     if _check(connection) or _find_misplaced(connection):
         _repair_damaged(connection, note)
-    written, right = read_header(connection), find_header(connection)
-    if written != right:
+    header, right = read_header(connection), find_header(connection)
+    if header != right:
         with transaction(connection):
             write_header(connection, right)
             note((Repair("header-restored", _HEADER_DAMAGED, None),))
@@ -194,7 +194,9 @@ def _repair_damaged(
 
 def _find_first(damaged_rows: list[_DamagedRow]) -> list[_DamagedRow]:
     """What others depend on, if there is any: with it put back, they may agree again."""
-    return [each for each in damaged_rows if SEALED[each.row.table].progress] or damaged_rows
+    return [
+        damaged_row for damaged_row in damaged_rows if SEALED[damaged_row.row.table].progress
+    ] or damaged_rows
 
 
 def _find_misplaced(connection: sqlite3.Connection) -> list[_DamagedRow]:
@@ -242,12 +244,12 @@ def _telling_damage() -> Iterator[None]:
 def _check(connection: sqlite3.Connection, of: str = "") -> list[str]:
     """What SQLite has against the database (or one table), but for what checksums alone know."""
     try:
-        found = [row[0] for row in connection.execute(f"PRAGMA quick_check{of}")]
+        problems = [row[0] for row in connection.execute(f"PRAGMA quick_check{of}")]
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF not in DAMAGED_FILE:
             raise
         return [f"it cannot be read: {error}"]
-    return [] if found == ["ok"] else found
+    return [] if problems == ["ok"] else problems
 
 
 def _damaged(problem: str) -> StickError:
@@ -294,7 +296,7 @@ def _is_sound(connection: sqlite3.Connection, table: str, key: int, row: sqlite3
         return False
     try:
         # One whose step or drive cannot be found or read is not itself to blame.
-        return all(each.is_known for each in find_damaged(connection, tables=(table,), key=key))
+        return all(damage.is_known for damage in find_damaged(connection, tables=(table,), key=key))
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF not in DAMAGED_FILE:
             raise
@@ -305,14 +307,14 @@ def _name(connection: sqlite3.Connection, table: str, key: int) -> Damaged:
     """The row as people know it, as far as it can be read."""
     sealed = SEALED[table]
     try:
-        found = connection.execute(
+        row = connection.execute(
             f"SELECT {sealed.campaign}, {sealed.what} FROM {table} s JOIN {sealed.joined}"
             " WHERE s.rowid = ?",
             (key,),
         ).fetchone()
     except sqlite3.DatabaseError:
-        found = None
-    campaign_id, what = found or (None, None)
+        row = None
+    campaign_id, what = row or (None, None)
     return Damaged(table, key, campaign_id, what or f"row {key} of {table}")
 
 
@@ -329,16 +331,16 @@ def _repair_row(
             _put(connection, table, key, row)
             named = _name(connection, table, key)
             return _tell_restored(named)
-    said = f"{damaged_row.row.what}: {DAMAGED}"
+    text = f"{damaged_row.row.what}: {DAMAGED}"
     if damaged_row.is_readable:
         try:
             discard_damaged(connection, (damaged_row.row,))
         except sqlite3.IntegrityError:
             pass  # it passes for another row now
         else:
-            return Repair("sample-damaged", said, damaged_row.row.campaign_id)
+            return Repair("sample-damaged", text, damaged_row.row.campaign_id)
     _remove(connection, table, key)
-    return Repair("sample-lost", said, damaged_row.row.campaign_id)
+    return Repair("sample-lost", text, damaged_row.row.campaign_id)
 
 
 def _repair_part(
@@ -356,12 +358,14 @@ def _repair_part(
         if here is None or row is None or not is_as_sealed(copy, table, key):
             continue
         # Either the values here are the right ones, or the checksum that was stored with them.
-        if row["checksum"] == here["checksum"] or all(row[each] == here[each] for each in columns):
+        if row["checksum"] == here["checksum"] or all(
+            row[column] == here[column] for column in columns
+        ):
             put_back = (*columns, "checksum")
             connection.execute(
-                f"UPDATE {table} SET {', '.join(f'{each} = ?' for each in put_back)}"
+                f"UPDATE {table} SET {', '.join(f'{column} = ?' for column in put_back)}"
                 " WHERE rowid = ?",
-                (*(row[each] for each in put_back), key),
+                (*(row[column] for column in put_back), key),
             )
             return _tell_restored(_name(connection, table, key))
     problems = _check(connection, f"({table})")
@@ -374,10 +378,10 @@ def _repair_part(
 
 
 def _tell_restored(row: Damaged) -> Repair:
-    told = Phrase(
+    phrase = Phrase(
         N_("{row}: damaged on the stick, and put back from a copy of the database"), row=row.what
     )
-    return Repair("sample-restored", told, row.campaign_id)
+    return Repair("sample-restored", phrase, row.campaign_id)
 
 
 def _put(connection: sqlite3.Connection, table: str, key: int, row: sqlite3.Row) -> None:
@@ -398,13 +402,13 @@ def _remove(connection: sqlite3.Connection, table: str, key: int) -> None:
 
 
 def _repair_states(connection: sqlite3.Connection) -> Iterator[Repair]:
-    for each in _STATES:
+    for rule in _STATES:
         rows = connection.execute(
-            f"UPDATE {each.table} SET {each.column} = {each.instead}{each.more}"
-            f" WHERE {each.column} NOT IN ({', '.join('?' * len(each.words))})"
-            f" RETURNING {each.what} || ': damaged on the stick, and taken for ' || {each.column},"
-            f" {each.campaign}",
-            each.words,
+            f"UPDATE {rule.table} SET {rule.column} = {rule.instead}{rule.more}"
+            f" WHERE {rule.column} NOT IN ({', '.join('?' * len(rule.words))})"
+            f" RETURNING {rule.what} || ': damaged on the stick, and taken for ' || {rule.column},"
+            f" {rule.campaign}",
+            rule.words,
         ).fetchall()
         for what, campaign_id in rows:
             yield Repair("state-damaged", what, campaign_id)

@@ -35,7 +35,7 @@ def restore_copy(database: Path) -> tuple[Path, Path]:
             hint="copy the damaged one to KALTSTART with `kaltstart rescue`",
         )
     number = 1
-    while (kept := database.with_name(f"damaged-{number}.sqlite")).exists():
+    while (target := database.with_name(f"damaged-{number}.sqlite")).exists():
         number += 1
     fresh = database.with_name("copy.new")
     try:
@@ -43,10 +43,10 @@ def restore_copy(database: Path) -> tuple[Path, Path]:
         _disarm(fresh)
         sync_path(fresh)
         if database.exists():
-            os.link(database, kept)
+            os.link(database, target)
         with suppress(FileNotFoundError):
             # A journal belongs to the file beside it; the copy must never be rolled back by it.
-            _journal(database).replace(_journal(kept))
+            _journal(database).replace(_journal(target))
         sync_path(database.parent)
         fresh.replace(database)
         sync_path(database.parent)
@@ -55,7 +55,7 @@ def restore_copy(database: Path) -> tuple[Path, Path]:
     finally:
         with suppress(OSError):
             fresh.unlink(missing_ok=True)
-    return newest, kept
+    return newest, target
 
 
 def _look_at(database: Path) -> tuple[Path, ...] | None:

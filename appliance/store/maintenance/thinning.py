@@ -58,8 +58,8 @@ def _list_due(connection: sqlite3.Connection, reported_id: int) -> list[int]:
         for order in ("id", "finished_at, id")
     }
     # By either: what was imported has a late number, and a machine's clock may have been set back.
-    young = {each for ids in ended.values() for each in ids[-YOUNG:]}
-    due = [each for each in ended["id"] if each not in young]
+    young = {campaign_id for ids in ended.values() for campaign_id in ids[-YOUNG:]}
+    due = [campaign_id for campaign_id in ended["id"] if campaign_id not in young]
     is_young = reported_id in young
     is_long = count_activity(connection, reported_id) > LONG_ROWS
     return due + [reported_id] * (is_young and is_long)
@@ -75,12 +75,12 @@ def _name_recording(connection: sqlite3.Connection, rowid: int) -> tuple[int, st
 def _thin(connection: sqlite3.Connection, step_id: int, device: str) -> int:
     """The last row of each interval takes the sums of all, under its own time; the others go."""
     with transaction(connection):
-        kept = {row.t_s: row for row in stream_joined_activity(connection, step_id, device)}
+        sums = {row.t_s: row for row in stream_joined_activity(connection, step_id, device)}
         of_this = "step_id = ? AND device = ?"
         rows = connection.execute(
             f"SELECT rowid, t_s FROM activity_sample WHERE {of_this}", (step_id, device)
         )
-        numbers = ", ".join(str(rowid) for rowid, t_s in rows if t_s in kept)
+        numbers = ", ".join(str(rowid) for rowid, t_s in rows if t_s in sums)
         count = connection.execute(
             f"DELETE FROM activity_sample WHERE {of_this} AND rowid NOT IN ({numbers})",
             (step_id, device),
@@ -92,7 +92,7 @@ def _thin(connection: sqlite3.Connection, step_id: int, device: str) -> int:
                 [
                     (row.read_bytes, row.write_bytes, row.read_ios, row.write_ios, row.busy_s,
                      step_id, device, row.t_s)
-                    for row in kept.values()
+                    for row in sums.values()
                 ],
             )  # fmt: skip
     return count

@@ -374,8 +374,8 @@ def select_earlier(connection: sqlite3.Connection, rows: CampaignRows) -> Campai
 
     Another disk in the same dock is none of them. Without its recording of activity.
     """
-    own = rows.campaign
-    row = connection.execute(_EARLIER, (own.id, own.created_at)).fetchone()
+    campaign = rows.campaign
+    row = connection.execute(_EARLIER, (campaign.id, campaign.created_at)).fetchone()
     if row is None:
         return None
     return select_campaign(connection, campaign_id=row[0], with_activity=False)

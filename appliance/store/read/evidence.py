@@ -83,11 +83,11 @@ def select_range_bytes(connection: sqlite3.Connection, step_id: int) -> dict[str
         """,
         (step_id,),
     )
-    found: dict[str, Counter[Variant]] = {}
+    by_kind: dict[str, Counter[Variant]] = {}
     for kind, workload, part, size_bytes in rows:
         phase = parse_variant(workload, part).whole
-        found.setdefault(kind, Counter())[phase] += size_bytes
-    return {kind: max(phases.values()) for kind, phases in found.items()}
+        by_kind.setdefault(kind, Counter())[phase] += size_bytes
+    return {kind: max(phases.values()) for kind, phases in by_kind.items()}
 
 
 def count_ranges(connection: sqlite3.Connection, step_id: int, kind: str) -> int:

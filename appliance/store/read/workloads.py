@@ -204,7 +204,8 @@ def _list_sound[T: DataclassInstance](
     """The rows of `table` that belong to one campaign and are not damaged, as a query."""
     columns = list_columns(make)
     named = ", ".join(
-        "d.identity AS drive_serial" if each == "drive_serial" else f"v.{each}" for each in columns
+        "d.identity AS drive_serial" if column == "drive_serial" else f"v.{column}"
+        for column in columns
     )
     drive = "JOIN drive d ON d.id = v.drive_id" if "drive_serial" in columns else ""
     return (
@@ -258,8 +259,8 @@ def _select_dirty(
         )
     )
     rows = stream_dirty(connection, campaign_id, damaged=damaged)
-    for step_id, own in groupby(rows, key=lambda row: row.step_id):
-        for part in batched(own, ceil(counts[step_id] / MAX_ACTIVITY), strict=False):
+    for step_id, group in groupby(rows, key=lambda row: row.step_id):
+        for part in batched(group, ceil(counts[step_id] / MAX_ACTIVITY), strict=False):
             yield max(part, key=lambda row: row.dirty_bytes)
 
 
@@ -288,8 +289,8 @@ def _select_activity(
         )
     }
     rows = stream_activity(connection, campaign_id, damaged=damaged)
-    for key, own in groupby(rows, key=lambda row: (row.step_id, row.device)):
-        yield from _join_all(own, counts[key])
+    for key, group in groupby(rows, key=lambda row: (row.step_id, row.device)):
+        yield from _join_all(group, counts[key])
 
 
 def stream_joined_activity(

@@ -83,5 +83,5 @@ def insert_array_samples(
     connection: sqlite3.Connection, step_id: int, samples: Iterable[DirtySample]
 ) -> None:
     """Dirty bytes over time."""
-    records = (as_record(each, step_id=step_id) for each in samples)
+    records = (as_record(sample, step_id=step_id) for sample in samples)
     insert_sealed(connection, "array_sample", records)

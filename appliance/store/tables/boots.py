@@ -323,14 +323,14 @@ def insert_sample(
     RAM holds nothing of the drive at power-on or reset, hence `cold`.
     """
     trained = read_value(connection, bool, "SELECT trained FROM cycle WHERE id = ?", cycle_id)
-    shown = as_record(sample) | (dict.fromkeys(_TIMES) if trained else {})
+    record = as_record(sample) | (dict.fromkeys(_TIMES) if trained else {})
     with sealing(connection, "boot_sample", f"s.cycle_id = {cycle_id:d}"):
         insert_row(
             connection,
             "boot_sample",
             cycle_id=cycle_id,
             at=timestamp(),
-            **shown,
+            **record,
             cold_proof=cold_proof,
             cold_reason=cold_reason,
             page_cache=page_cache,
@@ -385,7 +385,7 @@ def insert_start_up(
 ) -> None:
     """The units of a boot whose sample is stored."""
     rows = [
-        (each.unit, round(each.began_s, 6), round(each.ready_s, 6), each.chain) for each in units
+        (unit.unit, round(unit.began_s, 6), round(unit.ready_s, 6), unit.chain) for unit in units
     ]
     with sealing(connection, "start_up", f"s.cycle_id = {cycle_id:d}"):
         connection.execute(

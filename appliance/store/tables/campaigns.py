@@ -218,8 +218,8 @@ def select_campaign(connection: sqlite3.Connection, campaign_id: int) -> Campaig
 
 def select_unfinished_campaign(connection: sqlite3.Connection) -> CampaignRow | None:
     """The campaign that is under way, or else the newest paused one."""
-    wanted = "WHERE state <> 'done' ORDER BY state = 'paused', id DESC LIMIT 1"
-    return _read_campaign(connection, wanted)
+    clause = "WHERE state <> 'done' ORDER BY state = 'paused', id DESC LIMIT 1"
+    return _read_campaign(connection, clause)
 
 
 def _read_campaign(

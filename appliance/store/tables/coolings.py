@@ -63,7 +63,7 @@ def update_cooling(
                 last.boot_median_ns,
                 last.other_median_ns,
                 json.dumps(
-                    [[each.boot_ns, each.other_ns] for each in cooling.probes],
+                    [[probe.boot_ns, probe.other_ns] for probe in cooling.probes],
                     separators=(",", ":"),
                 ),
                 cooling_id,

@@ -62,8 +62,8 @@ def insert_health(
             "INSERT INTO health_counter (reading_id, counter, value, unit, doubt) "
             "VALUES (?, ?, ?, ?, ?)",
             [
-                (reading_id, each.name, each.value, each.unit, each.doubt)
-                for each in health.counters
+                (reading_id, counter.name, counter.value, counter.unit, counter.doubt)
+                for counter in health.counters
             ],
         )
 
@@ -117,7 +117,7 @@ def insert_temperatures(
     samples: Iterable[TemperatureSample],
 ) -> None:
     """Temperatures over time; `drive_ids` has the drives of the samples by their identity."""
-    rows = [(step_id, drive_ids[each.drive], each.t_s, each.celsius) for each in samples]
+    rows = [(step_id, drive_ids[sample.drive], sample.t_s, sample.celsius) for sample in samples]
     if not rows:
         return
     # A step that goes on begins at the very moment at which its recording was stored last.

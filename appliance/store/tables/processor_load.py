@@ -39,8 +39,8 @@ def add_load(
             (
                 step_id,
                 part,
-                sum(each.seconds for each in samples),
-                sum(each.seconds for each in samples if each.is_full),
+                sum(sample.seconds for sample in samples),
+                sum(sample.seconds for sample in samples if sample.is_full),
             ),
         )
 

@@ -55,8 +55,8 @@ def select_read_list(connection: sqlite3.Connection, campaign_id: int) -> ReadLi
         extents = parse_extents(row["extents"])
     except (ValueError, TypeError):
         return None
-    found = ReadList(row["origin"], row["version"], row["seed"], extents)
-    return found if extents and found.sha256 == row["sha256"] else None
+    read_list = ReadList(row["origin"], row["version"], row["seed"], extents)
+    return read_list if extents and read_list.sha256 == row["sha256"] else None
 
 
 def insert_replay(connection: sqlite3.Connection, cycle_id: int, sample: ReplaySample) -> None:

@@ -208,7 +208,7 @@ def select_beside(connection: sqlite3.Connection, step_id: int) -> dict[str, int
 
 def insert_tickets(connection: sqlite3.Connection, step_id: int, tickets: Iterable[Ticket]) -> None:
     """The draws of one pass."""
-    insert_sealed(connection, "ticket", (as_record(each, step_id=step_id) for each in tickets))
+    insert_sealed(connection, "ticket", (as_record(ticket, step_id=step_id) for ticket in tickets))
 
 
 def select_served(connection: sqlite3.Connection, step_id: int) -> dict[str, int]:
@@ -224,7 +224,7 @@ def insert_activity(
     connection: sqlite3.Connection, step_id: int, samples: Iterable[ActivitySample]
 ) -> None:
     """What the devices did, second by second."""
-    records = (as_record(each, step_id=step_id) for each in samples)
+    records = (as_record(sample, step_id=step_id) for sample in samples)
     insert_sealed(connection, "activity_sample", records)
 
 
@@ -281,7 +281,7 @@ def insert_slices(
     connection: sqlite3.Connection, step_id: int, slices: Iterable[SliceSample]
 ) -> None:
     """The slices that a part has read; each number once in a step."""
-    records = (as_record(each, step_id=step_id) for each in slices)
+    records = (as_record(sample, step_id=step_id) for sample in slices)
     insert_sealed(connection, "surface_slice", records)
 
 
@@ -289,7 +289,7 @@ def insert_ranges(
     connection: sqlite3.Connection, step_id: int, part: str, ranges: Iterable[LbaRange]
 ) -> None:
     """What a part found."""
-    records = (as_record(each, step_id=step_id, part=part) for each in ranges)
+    records = (as_record(lba_range, step_id=step_id, part=part) for lba_range in ranges)
     insert_sealed(connection, "lba_range", records)
 
 

@@ -40,10 +40,10 @@ def add_throttling(
             """,
             [
                 (
-                    step_id, drive_ids[identity], each.lightly, each.lightly_s, each.heavily,
-                    each.heavily_s, each.too_hot_minutes,
+                    step_id, drive_ids[identity], counts.lightly, counts.lightly_s, counts.heavily,
+                    counts.heavily_s, counts.too_hot_minutes,
                 )
-                for identity, each in added.items()
+                for identity, counts in added.items()
             ],
         )  # fmt: skip
 

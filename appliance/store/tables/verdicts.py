@@ -101,8 +101,8 @@ def insert_verdict(
             read_percent=read_percent,
         )
     rows = (
-        as_record(each, campaign_id=campaign_id, drive_id=drive_id, position=position)
-        for position, each in enumerate(limits)
+        as_record(limit, campaign_id=campaign_id, drive_id=drive_id, position=position)
+        for position, limit in enumerate(limits)
     )
     insert_sealed(connection, "verdict_limit", rows)
 
@@ -185,8 +185,8 @@ def select_verdicts(connection: sqlite3.Connection, campaign_id: int) -> tuple[V
 
 
 def _list_damaged(connection: sqlite3.Connection, campaign_id: int) -> str:
-    found = find_damaged(connection, campaign_id=campaign_id, tables=("verdict",))
-    return list_keys(found, "verdict")
+    rows = find_damaged(connection, campaign_id=campaign_id, tables=("verdict",))
+    return list_keys(rows, "verdict")
 
 
 def select_limits(

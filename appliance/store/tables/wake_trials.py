@@ -55,16 +55,16 @@ class WakeTrialRow:
                 drives = Phrase(counted, moved=self.moved, counted=self.counted)
             awake = N_("the machine wakes from power-off, {seconds} s after its alarm; {drives}")
             return Phrase(awake, seconds=seconds, drives=drives)
-        said = N_(
+        text = N_(
             "whether the machine wakes is not known: it was switched on {seconds} s before its "
             "alarm"
         )
         if self.result == "asleep":
-            said = N_(
+            text = N_(
                 "the machine does not wake from power-off: it was switched on {seconds} s after "
                 "its alarm"
             )
-        return Phrase(said, seconds=seconds)
+        return Phrase(text, seconds=seconds)
 
 
 def insert_wake_trial(
