@@ -92,26 +92,26 @@ def arm(esp: EspPlace, *, name: str = _NAME, file: str = _FILE) -> int:
 
     Raises StepFailedError.
     """
-    wanted = format_option(esp, name=name, file=file)
-    own = list(_find_own())
-    number = own[0] if own else _find_free()
+    entry = format_option(esp, name=name, file=file)
+    numbers = list(_find_own())
+    number = numbers[0] if numbers else _find_free()
     option = _option(number)
     # Each boot of a drive says the same: flash memory wears out.
-    if sysfs.read_bytes(option) != wanted:
-        sysfs.write_variable(option, wanted)
+    if sysfs.read_bytes(option) != entry:
+        sysfs.write_variable(option, entry)
     boot_next = _KEPT + number.to_bytes(2, "little")
     sysfs.write_variable(_boot_next(), boot_next)
-    if sysfs.read_bytes(option) != wanted or sysfs.read_bytes(_boot_next()) != boot_next:
+    if sysfs.read_bytes(option) != entry or sysfs.read_bytes(_boot_next()) != boot_next:
         raise StepFailedError("the firmware did not keep the boot entry of the drive (BootNext)")
     return number
 
 
 def disarm() -> None:
     """No such entry any more, and no BootNext that means it. Raises StepFailedError."""
-    own = tuple(_find_own())
-    if read_number("BootNext") in own:
+    numbers = tuple(_find_own())
+    if read_number("BootNext") in numbers:
         sysfs.remove_variable(_boot_next())
-    for number in own:
+    for number in numbers:
         sysfs.remove_variable(_option(number))
 
 

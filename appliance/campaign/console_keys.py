@@ -168,7 +168,7 @@ class Consoles:
 
     def _forget(self, descriptor: int) -> None:
         """Leave out a console that hung up: it would be ready for ever."""
-        self._open = {path: each for path, each in self._open.items() if each != descriptor}
+        self._open = {path: fd for path, fd in self._open.items() if fd != descriptor}
         del self._modes[descriptor]
         os.close(descriptor)
 

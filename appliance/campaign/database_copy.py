@@ -12,11 +12,11 @@ from appliance.store.tables.events import select_newest_detail
 def copy_database(connection: sqlite3.Connection, host: Host, *, is_end: bool = False) -> None:
     """A copy beside it, where there is room; why none could be made is noted, each reason once."""
     try:
-        said = make_copy(connection, is_end=is_end)
+        reason = make_copy(connection, is_end=is_end)
     except (sqlite3.Error, OSError) as error:
-        said = str(error)
-    if said and said != select_newest_detail(connection, "no-copy"):
-        record(EventLog(connection, host), "no-copy", what=said, level="warning")
+        reason = str(error)
+    if reason and reason != select_newest_detail(connection, "no-copy"):
+        record(EventLog(connection, host), "no-copy", what=reason, level="warning")
 
 
 def copy_when_due(connection: sqlite3.Connection, host: Host) -> None:

@@ -52,11 +52,11 @@ def write_report(
                 note=missing.append,
                 thin=partial(_thin, context, campaign_id),
             )
-        shown = str(folder.relative_to(fat))
+        place = str(folder.relative_to(fat))
     for what in missing:
         record(context, "report-incomplete", what=what, campaign_id=campaign_id, level="warning")
-    record(context, "report", what=shown, campaign_id=campaign_id)
-    return shown
+    record(context, "report", what=place, campaign_id=campaign_id)
+    return place
 
 
 def _thin(context: CampaignContext, campaign_id: int) -> None:
@@ -97,14 +97,14 @@ def delete_report(context: CampaignContext, campaign_id: int) -> str:
     if deleted is None:
         raise RefusedError(f"campaign {campaign_id} has no report on KALTSTART")
     name, freed, is_gone = deleted
-    shown = f"reports/{printable(name)}"
-    record(context, "report-deleted", folder=shown, campaign_id=campaign_id)
+    folder = f"reports/{printable(name)}"
+    record(context, "report-deleted", folder=folder, campaign_id=campaign_id)
     size = format_size(freed, decimals=1)
     if is_gone:
-        return Phrase(N_("{folder} is deleted: {size} are free"), folder=shown, size=size)
+        return Phrase(N_("{folder} is deleted: {size} are free"), folder=folder, size=size)
     return Phrase(
         N_("the report in {folder} is deleted: {size} are free; other files in it stay"),
-        folder=shown,
+        folder=folder,
         size=size,
     )
 

@@ -83,7 +83,7 @@ def arm_entry(
         raise StepFailedError(why)
     if this_boot.firmware == "bios":
         _write_grubenv({"next_entry": entry} | ({"set_uuid": set_uuid} if set_uuid else {}))
-        taken = _read_grubenv().get("next_entry", "")
+        stored_entry = _read_grubenv().get("next_entry", "")
     else:
         hand_over_set(set_uuid)
         if esp_partuuid:
@@ -91,8 +91,8 @@ def arm_entry(
         else:
             boot_option.disarm()
         run(["bootctl", "set-oneshot", f"{entry}.conf"])
-        taken = read_loader_variable("LoaderEntryOneShot").removesuffix(".conf")
-    if taken != entry:
+        stored_entry = read_loader_variable("LoaderEntryOneShot").removesuffix(".conf")
+    if stored_entry != entry:
         raise StepFailedError(f"the firmware did not keep the one-shot boot entry {entry}")
 
 
@@ -341,7 +341,7 @@ def _read_mark() -> _Mark:
 def _note_mark(mark: _Mark) -> None:
     with suppress(OSError):  # /run may be full
         _MARK.parent.mkdir(parents=True, exist_ok=True)
-        _MARK.write_text(" ".join(str(int(each)) for each in astuple(mark)))
+        _MARK.write_text(" ".join(str(int(value)) for value in astuple(mark)))
 
 
 def restart_after_panic(*, wanted: bool) -> None:

@@ -31,31 +31,33 @@ def written_drives(rows: CampaignRows, plan: Plan | None) -> tuple[CampaignDrive
 
     Without `plan`, which could not be read: all that are released. The engine writes to no other.
     """
-    released = [each for each in rows.drives if each.released]
+    released = [drive for drive in rows.drives if drive.released]
     if plan is None:
         return tuple(released)
     works = (*_list_boots(rows), *_list_steps(rows, plan), *_list_dismantling(rows))
-    return tuple(each for each in released if find_causes(works, each.drive_id, each.role))
+    return tuple(drive for drive in released if find_causes(works, drive.drive_id, drive.role))
 
 
 def _list_boots(rows: CampaignRows) -> Iterator[Work]:
     """What is still to be installed; the boots of an array are those of its backing drive."""
-    booted = {each.drive_id for each in rows.cycles if each.state in _BOOTS_LEFT and each.installs}
-    for each in rows.drives:
-        if each.drive_id not in booted:
+    booted = {
+        cycle.drive_id for cycle in rows.cycles if cycle.state in _BOOTS_LEFT and cycle.installs
+    }
+    for drive in rows.drives:
+        if drive.drive_id not in booted:
             continue
-        if each.role == "backing":
+        if drive.role == "backing":
             yield Work("boot", (ARRAY,), writes=True)
-        elif not each.installed_at and not each.failed_reason:
-            yield Work("boot", (each.drive_id,), writes=True)
+        elif not drive.installed_at and not drive.failed_reason:
+            yield Work("boot", (drive.drive_id,), writes=True)
 
 
 def _list_steps(rows: CampaignRows, plan: Plan) -> Iterator[Work]:
-    for each in rows.steps:
-        if each.state in _STEPS_LEFT:
-            place = ARRAY if each.drive_id is None else each.drive_id
-            writes = plan.workloads[each.workload_index].writes
-            yield Work(each.workload_index, (place,), writes)
+    for step in rows.steps:
+        if step.state in _STEPS_LEFT:
+            place = ARRAY if step.drive_id is None else step.drive_id
+            writes = plan.workloads[step.workload_index].writes
+            yield Work(step.workload_index, (place,), writes)
 
 
 def _list_dismantling(rows: CampaignRows) -> Iterator[Work]:

@@ -65,7 +65,7 @@ def resume_campaign(context: CampaignContext, campaign_id: int) -> None:
         raise RefusedError(f"campaign {running.id} is still {running.state}", hint="stop it first")
     cycles = select_cycles(context.connection, campaign_id)
     planned = [cycle for cycle in cycles if cycle.state == "planned"]
-    left = len(planned)
+    boots = len(planned)
     for path in {cycle.path for cycle in planned if cycle.mode == "install"}:
         if why := context.host.power.explain_no_entry(context.this_boot, path=path):
             raise RefusedError(why)
@@ -79,7 +79,7 @@ def resume_campaign(context: CampaignContext, campaign_id: int) -> None:
         campaign_id,
         campaign.power_actions
         + max_power_actions(
-            left,
+            boots,
             power_offs=verifying,
             returns=any(cycle.starts_installed for cycle in planned),
         ),

@@ -100,7 +100,7 @@ def check_plan(
             problems += (Problem(("boot",), no_entry, kind="conflict"),)
     if plan.boot is not None and plan.boot.starts_installed:
         hidden = host.drives.describe_hidden()
-        problems += tuple(Problem(("boot", "path"), each, kind="conflict") for each in hidden)
+        problems += tuple(Problem(("boot", "path"), text, kind="conflict") for text in hidden)
     if plan.boot is not None and plan.boot.mode == "replay":
         problems += _find_unreadable_list(plan, drives)
         problems += () if problems else _find_uncoolable(plan, drives)
@@ -134,11 +134,11 @@ def read_replayed_list(plan: Plan, drives: Sequence[Drive]) -> ReadList:
             return parse_trace(_read_trace(boot.trace), name=boot.trace)
         except TraceError as error:
             raise RefusedForReasonsError(
-                [_say_of_trace(each) for each in error.problems]
+                [_say_of_trace(problem) for problem in error.problems]
             ) from error
     sizes = [
-        find_by_identity(drives, serial=each.serial, wwn=each.wwn).size_bytes
-        for each in plan.booted_drives
+        find_by_identity(drives, serial=drive.serial, wwn=drive.wwn).size_bytes
+        for drive in plan.booted_drives
     ]
     return make_list(drive_bytes=min(sizes), set_bytes=boot.boot_set_bytes)
 
@@ -173,20 +173,20 @@ def _find_unreadable_list(plan: Plan, drives: Sequence[Drive]) -> tuple[Problem,
                 continue
             name, block_bytes = planned.identity, drive.logical_block_bytes
             if drive.size_bytes < reads.end_bytes:
-                told = (
+                message = (
                     f"{plan.boot.trace} reads up to byte {reads.end_bytes}; drive "
                     f"{name} has {drive.size_bytes}"
                 )
-                problems.append(_say_of_trace(told))
+                problems.append(_say_of_trace(message))
             elif any(
-                each.offset_bytes % block_bytes or each.length_bytes % block_bytes
-                for each in reads.extents
+                extent.offset_bytes % block_bytes or extent.length_bytes % block_bytes
+                for extent in reads.extents
             ):
-                told = (
+                message = (
                     f"{plan.boot.trace} has reads that are not aligned to the blocks "
                     f"of {block_bytes} bytes of drive {name}"
                 )
-                problems.append(_say_of_trace(told))
+                problems.append(_say_of_trace(message))
     return tuple(problems)
 
 
@@ -201,8 +201,8 @@ def _find_uncoolable(plan: Plan, drives: Sequence[Drive]) -> tuple[Problem, ...]
         try:
             plan_cooling(reads, drive_bytes=drive.size_bytes, seed="", turn=plan.boot.cycles - 1)
         except TooSmallError as error:
-            told = f"drive {show_value(planned.identity)} cannot be made to forget: {error}"
-            problems.append(Problem(("boot", "cool"), told, kind="conflict"))
+            message = f"drive {show_value(planned.identity)} cannot be made to forget: {error}"
+            problems.append(Problem(("boot", "cool"), message, kind="conflict"))
     return tuple(problems)
 
 
@@ -219,12 +219,12 @@ def _find_unbootable(plan: Plan, drives: Sequence[Drive]) -> tuple[Problem, ...]
             if planned.identity not in {drive.serial, drive.wwn}:
                 continue
             if missing := find_missing_modules(drive.name):
-                told = (
+                message = (
                     f"a boot test of {printable(planned.identity)} cannot work: what it is "
                     f"connected to needs {', '.join(missing)}, which is loaded too late for a "
                     "system that starts from it"
                 )
-                problems.append(Problem(("boot",), told, kind="conflict"))
+                problems.append(Problem(("boot",), message, kind="conflict"))
     return tuple(problems)
 
 
@@ -244,7 +244,7 @@ def start_campaign(
         (planned, find_by_identity(drives, serial=planned.serial, wwn=planned.wwn))
         for planned in plan.drives
     ]
-    asked = {
+    answers = {
         planned.identity: _ask(host, drive, is_released=planned.released or planned.may_start)
         for planned, drive in chosen
     }
@@ -294,11 +294,11 @@ def start_campaign(
         )
         ids: dict[str, int] = {}
         names = {ARRAY: ARRAY}
-        shown = Counter([ARRAY, *(drive.identity for _, drive in chosen)])
+        counts = Counter([ARRAY, *(drive.identity for _, drive in chosen)])
         for (planned, drive), slot in zip(chosen, slots, strict=False):
             ids[planned.identity] = insert_drive(connection, describe(drive))
             # The number of two, or the array's name: the plan names such a drive by its WWN.
-            is_own = shown[drive.identity] == 1
+            is_own = counts[drive.identity] == 1
             names[planned.identity] = drive.identity if is_own else planned.identity
             insert_campaign_drive(
                 connection,
@@ -309,7 +309,7 @@ def start_campaign(
                 slot=slot,
                 released_model=drive.model,
                 released_size_bytes=drive.size_bytes,
-                asked=asked[planned.identity],
+                asked=answers[planned.identity],
                 serial_doubt=drive.serial_doubt,
                 released_content=contents.get(planned.identity),
                 label=planned.label,
@@ -350,15 +350,17 @@ def _ask(host: Host, drive: Drive, *, is_released: bool) -> tuple[str, str, str,
     """
     try:
         # Twice: one that spins up answers late, and what it says now guards it from here on.
-        asked = host.drives.ask_identity(drive) or host.drives.ask_identity(drive)
-        shown = host.drives.ask_scsi_identity(drive) if is_released and drive.serial_doubt else None
+        answer = host.drives.ask_identity(drive) or host.drives.ask_identity(drive)
+        scsi_answer = (
+            host.drives.ask_scsi_identity(drive) if is_released and drive.serial_doubt else None
+        )
     except StillRunningError as error:
         if not is_released:
             return "", "", "", 0  # it fails its own steps, and no other drive's
         raise RefusedError(f"{drive.path} does not report its identity", hint=error.hint) from error
-    check_asked(drive, None, asked)
-    check_shown(drive, shown)
-    return astuple(asked) if asked else ("", "", "", 0)
+    check_asked(drive, None, answer)
+    check_shown(drive, scsi_answer)
+    return astuple(answer) if answer else ("", "", "", 0)
 
 
 def plan_steps(plan: Plan) -> tuple[tuple[int, str], ...]:
@@ -376,7 +378,7 @@ def plan_steps(plan: Plan) -> tuple[tuple[int, str], ...]:
 def count_power_offs(plan: Plan) -> int:
     """How often the steps themselves want the power off."""
     planned = (plan.workloads[index] for index, _ in plan_steps(plan))
-    return sum(isinstance(each, VerifyPlan) and each.power_cycle for each in planned)
+    return sum(isinstance(workload, VerifyPlan) and workload.power_cycle for workload in planned)
 
 
 def describe(drive: Drive) -> NewDrive:
@@ -402,9 +404,9 @@ def _free_slots(host: Host, drives: Sequence[Drive], chosen: Sequence[Drive]) ->
     """
     carried = {drive.path: _carried_slots(host, drive) for drive in drives}
     others = {slot for drive in drives if drive not in chosen for slot in carried[drive.path]}
-    own = {slot for drive in chosen for slot in carried[drive.path]}
+    chosen_slots = {slot for drive in chosen for slot in carried[drive.path]}
     free = [slot for slot in range(1, SLOTS + 1) if slot not in others]
-    free.sort(key=lambda slot: slot in own)
+    free.sort(key=lambda slot: slot in chosen_slots)
     if len(free) < len(chosen):
         raise RefusedError(
             f"only {len(free)} of {SLOTS} boot slots are free: "

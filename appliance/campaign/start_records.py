@@ -73,8 +73,8 @@ def note_start(plan_sha256: str) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
-            for each in (path, path.parent, path.parent.parent):
-                sync_path(each)
+            for place in (path, path.parent, path.parent.parent):
+                sync_path(place)
         except OSError as error:
             raise StickError(
                 f"KALTSTART cannot be written: {error.strerror}",

@@ -64,8 +64,8 @@ def read_room() -> StickRoom | None:
 
 
 def _find_free(folder: Path) -> int:
-    found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize
+    room = os.statvfs(folder)
+    return room.f_bavail * room.f_frsize
 
 
 def judge_room(wanted: StorageEstimate, room: StickRoom) -> RoomCheck:

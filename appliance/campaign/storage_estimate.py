@@ -126,22 +126,22 @@ def estimate_storage(plan: Plan, drives: Sequence[Drive]) -> StorageEstimate:
         # A trace may have more reads; it is not there to be counted here.
         reads = plan.boot.boot_set_bytes // _REPLAYED_READ_BYTES
         boots_bytes += (booted * boots + 1) * reads * _REPLAYED_READ_ROW_BYTES
-    rows_bytes = fixed_bytes + boots_bytes + sum(each.rows_bytes for each in loads)
-    activity_rows = sum(each.activity_rows for each in loads)
+    rows_bytes = fixed_bytes + boots_bytes + sum(load.rows_bytes for load in loads)
+    activity_rows = sum(load.activity_rows for load in loads)
     is_long = activity_rows > PLAIN_ACTIVITY
     row_bytes = ACTIVITY_GZ_BYTES if is_long else ACTIVITY_CSV_BYTES
-    thinned_rows = sum(each.thinned_rows for each in loads) if is_long else activity_rows
+    thinned_rows = sum(load.thinned_rows for load in loads) if is_long else activity_rows
     return StorageEstimate(
         rows_bytes=rows_bytes,
-        raw_bytes=charts_bytes + sum(each.raw_bytes[1] for each in loads),
-        least_bytes=sum(each.least_bytes for each in loads),
+        raw_bytes=charts_bytes + sum(load.raw_bytes[1] for load in loads),
+        least_bytes=sum(load.least_bytes for load in loads),
         report_bytes=(
             _PAGE_BYTES
             + _PAGE_OF_STEP_BYTES * len(loads)
             + charts_bytes
             + activity_rows * row_bytes
             + activity_rows // _TEMPERATURE_EVERY_S * TEMPERATURE_CSV_BYTES
-            + sum(each.results * RESULT_TEXT_BYTES + each.other_rows_bytes for each in loads)
+            + sum(load.results * RESULT_TEXT_BYTES + load.other_rows_bytes for load in loads)
         ),
         copied_bytes=rows_bytes - (activity_rows - thinned_rows) * ACTIVITY_ROW_BYTES,
     )
@@ -155,17 +155,17 @@ def _count_boots(boot: Boot) -> tuple[int, int]:
 
 
 def _list_loads(plan: Plan, drives: Sequence[Drive]) -> Iterator[_StepLoad]:
-    here = {name: each for each in drives for name in (each.serial, each.wwn) if name}
+    here = {name: drive for drive in drives for name in (drive.serial, drive.wwn) if name}
     members = [
-        here[each.identity]
-        for each in plan.drives
-        if each.role in {"cache", "backing"} and each.identity in here
+        here[drive.identity]
+        for drive in plan.drives
+        if drive.role in {"cache", "backing"} and drive.identity in here
     ]
     for workload in plan.workloads:
         for place in plan.places_of(workload):
             if place != ARRAY:
-                found = [here[place]] if place in here else []
-                yield _estimate_step(workload, found, devices=1)
+                step_drives = [here[place]] if place in here else []
+                yield _estimate_step(workload, step_drives, devices=1)
             else:
                 # The array, and both drives beside it.
                 yield _estimate_step(workload, members, devices=3)
@@ -174,7 +174,7 @@ def _list_loads(plan: Plan, drives: Sequence[Drive]) -> Iterator[_StepLoad]:
 def _estimate_step(workload: WorkloadPlan, drives: Sequence[Drive], *, devices: int) -> _StepLoad:
     parts = len(make_workload(workload).parts)
     usual_bytes_s = _find_rate(_USUAL_BYTES_S, drives)
-    drive_bytes = max((each.size_bytes for each in drives), default=0)
+    drive_bytes = max((drive.size_bytes for drive in drives), default=0)
     expected = workload.expect(parts, drive_bytes=drive_bytes, bytes_s=usual_bytes_s)
     least_s, usual_s = expected.least_s, expected.usual_s
     if expected.moved_bytes:
@@ -197,8 +197,8 @@ def _estimate_step(workload: WorkloadPlan, drives: Sequence[Drive], *, devices: 
 
 
 def _find_rate(rates: dict[str, float], drives: Sequence[Drive], *, slowest: bool = True) -> float:
-    found = [
-        rates["disk" if each.rotational else "nvme" if each.transport == "nvme" else "flash"]
-        for each in drives
+    speeds = [
+        rates["disk" if drive.rotational else "nvme" if drive.transport == "nvme" else "flash"]
+        for drive in drives
     ] or list(rates.values())
-    return min(found) if slowest else max(found)
+    return min(speeds) if slowest else max(speeds)

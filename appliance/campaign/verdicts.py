@@ -47,21 +47,23 @@ def judge_campaign(context: CampaignContext, campaign_id: int) -> None:
             origin=policy.origin,
             text=policy.text,
         )
-        for each in judged:
-            _store(context, campaign_id, policy, each)
-    if damaged := [each for each in judged if each.evidence.damaged]:
-        problems = tuple(f"{each.evidence.identity}: {each.reasons}" for each in damaged)
+        for judgement in judged:
+            _store(context, campaign_id, policy, judgement)
+    if damaged := [judgement for judgement in judged if judgement.evidence.damaged]:
+        problems = tuple(
+            f"{judgement.evidence.identity}: {judgement.reasons}" for judgement in damaged
+        )
         tell_no_verdict(context, campaign_id, problems)
-    for each in judged:
-        if each.verdict is not None:
-            is_quick = each.evidence.depth == "quick look"
-            read = {"read_percent": round(each.evidence.read_percent, 1)} if is_quick else {}
+    for judgement in judged:
+        if judgement.verdict is not None:
+            is_quick = judgement.evidence.depth == "quick look"
+            read = {"read_percent": round(judgement.evidence.read_percent, 1)} if is_quick else {}
             context.host.announce(
                 "verdict",
                 id=campaign_id,
-                drive=each.evidence.identity,
-                verdict=each.verdict,
-                depth=each.evidence.depth,
+                drive=judgement.evidence.identity,
+                verdict=judgement.verdict,
+                depth=judgement.evidence.depth,
                 **read,
             )
 

@@ -61,9 +61,9 @@ def read_block_settings(name: str, *, sys: Path = Path("/sys")) -> BlockSettings
 
 def parse_choice(text: str) -> str:
     """The one in force of `none [mq-deadline] bfq`, or the only one; else empty."""
-    found = _CHOICE.search(text)
-    if found:
-        return found[1]
+    match = _CHOICE.search(text)
+    if match:
+        return match[1]
     return text.strip() if len(text.split()) == 1 else ""
 
 
@@ -88,8 +88,10 @@ def _find_controller(device: Path) -> Path:
 
     Without, it hangs on its controller, whose folder has the disk's own in it: `nvme0/nvme0n1`.
     """
-    found = (each for each in device.glob("nvme*") if re.fullmatch(r"nvme\d+", each.name))
-    return min(found, default=device)
+    controllers = (
+        folder for folder in device.glob("nvme*") if re.fullmatch(r"nvme\d+", folder.name)
+    )
+    return min(controllers, default=device)
 
 
 def _read_wake_latency(device: Path) -> str:
@@ -100,7 +102,7 @@ def _read_wake_latency(device: Path) -> str:
 def _read_link_power_policy(device: Path) -> str:
     """That of the SCSI host; only drivers of SATA have the file (drivers/ata/libata-sata.c)."""
     place = device.resolve()
-    host = next((each for each in place.parents if re.fullmatch(r"host\d+", each.name)), None)
+    host = next((folder for folder in place.parents if re.fullmatch(r"host\d+", folder.name)), None)
     if host is None:
         return ""
     return sysfs.read_text(host / "scsi_host" / host.name / "link_power_management_policy")

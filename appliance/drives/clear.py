@@ -179,10 +179,10 @@ def clear_holders(
         carry_out(step, target.path)
     # Partitions have a page cache of their own: what was wiped through one is stale in the drive's.
     run(["blockdev", "--flushbufs", target.path])
-    left = _look(target.path)
-    rest = [f"{kind} on {path}" for path, kind in left.signatures]
-    rest += [f"partition {place.path}" for place in left.places[1:]]
-    rest += left.in_use
+    content = _look(target.path)
+    rest = [f"{kind} on {path}" for path, kind in content.signatures]
+    rest += [f"partition {place.path}" for place in content.places[1:]]
+    rest += content.in_use
     if rest:
         raise StepFailedError(f"{target.path} was cleared, and still shows {', '.join(rest)}")
     return steps

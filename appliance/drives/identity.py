@@ -24,14 +24,14 @@ def find_by_identity(drives: Sequence[Drive], *, serial: str = "", wwn: str = ""
 
     Raises DriveAbsentError, and RefusedError when it is present more than once.
     """
-    wanted = " and ".join(
+    names = " and ".join(
         f"{what} {printable(text)!r}"
         for what, text in (("serial number", serial), ("WWN", wwn))
         if text
     )
-    if not wanted:
+    if not names:
         raise RefusedError("a drive was asked for without a serial number or WWN")
-    found = prefer_with_capacity(
+    matches = prefer_with_capacity(
         [
             drive
             for drive in drives
@@ -40,14 +40,14 @@ def find_by_identity(drives: Sequence[Drive], *, serial: str = "", wwn: str = ""
             and (not wwn or drive.wwn == wwn)
         ]
     )
-    if not found:
-        raise DriveAbsentError(f"no drive with {wanted} is in this machine")
-    if len(found) > 1:
-        paths = ", ".join(drive.path for drive in found)
+    if not matches:
+        raise DriveAbsentError(f"no drive with {names} is in this machine")
+    if len(matches) > 1:
+        paths = ", ".join(drive.path for drive in matches)
         raise RefusedError(
-            f"{len(found)} drives have {wanted}: {paths}", hint="unplug all but one of them"
+            f"{len(matches)} drives have {names}: {paths}", hint="unplug all but one of them"
         )
-    return found[0]
+    return matches[0]
 
 
 def is_model(drive: Drive, model: str) -> bool:
@@ -69,7 +69,7 @@ def check_identity(drive: Drive) -> Drive:
 
 def compare_identity(drive: Drive, now: Sequence[Drive]) -> Drive:
     """`drive` as it is in `now`. Pure. Raises RefusedError when it is not the same one."""
-    here = next((each for each in now if each.path == drive.path), None)
+    here = next((other for other in now if other.path == drive.path), None)
     if here is None:
         raise RefusedError(
             f"{drive.path} is gone; it was {printable(drive.identity)!r}",

@@ -56,9 +56,9 @@ def ask_identity(drive: Drive, *, timeout_s: float | None = TIMEOUT_S) -> AskedI
             done = run(command, check=False, timeout_s=timeout_s)
         except StepFailedError:
             return None
-        asked = parse_identity(done.stdout)
-        if asked is not None:
-            return asked
+        identity = parse_identity(done.stdout)
+        if identity is not None:
+            return identity
     return None
 
 
@@ -81,27 +81,27 @@ def parse_identity(text: str) -> AskedIdentity | None:
     if find_complaint(data):
         return None
     size = number(part(data, "user_capacity").get("bytes"))
-    asked = AskedIdentity(
+    identity = AskedIdentity(
         serial=_text(data, "serial_number"),
         wwn=_wwn(data),
         model=_text(data, "model_name") or _text(data, "scsi_model_name"),
         size_bytes=int(size or number(data.get("nvme_total_capacity")) or 0),
     )
-    return asked if asked.serial or asked.size_bytes else None
+    return identity if identity.serial or identity.size_bytes else None
 
 
 def _text(data: dict[str, Any], key: str) -> str:
-    found = data.get(key)
-    return found.strip() if isinstance(found, str) else ""
+    value = data.get(key)
+    return value.strip() if isinstance(value, str) else ""
 
 
 def _wwn(data: dict[str, Any]) -> str:
     """NAA, company and number of the world wide name, as one number (smartctl's `wwn`)."""
     wwn = part(data, "wwn")
     parts = [wwn.get(key) for key in ("naa", "oui", "id")]
-    if all(isinstance(each, int) for each in parts):
-        naa, oui, own = parts
-        return f"0x{naa:x}{oui:06x}{own:09x}"
+    if all(isinstance(value, int) for value in parts):
+        naa, oui, unique_id = parts
+        return f"0x{naa:x}{oui:06x}{unique_id:09x}"
     return _text(data, "logical_unit_id")
 
 

@@ -25,15 +25,15 @@ def read_loops(*, sys: Path = Path("/sys")) -> dict[str, str]:
 
     Those over files are left out: their file system is mounted, which shows anyway.
     """
-    found = {}
+    backing_names = {}
     for loop in sorted((sys / "block").glob("loop*")):
         backing = sysfs.read_text(loop / "loop/backing_file").removesuffix(_DELETED)
         # The last /dev: a node that was opened inside another root counts too. In /sys a slash in
         # a kernel name is an exclamation mark.
         _, is_node, name = backing.rpartition("/dev/")
         if is_node:
-            found[loop.name] = name.replace("/", "!")
-    return found
+            backing_names[loop.name] = name.replace("/", "!")
+    return backing_names
 
 
 def find_loops_over(name: str, *, sys: Path = Path("/sys")) -> tuple[str, ...]:

@@ -71,40 +71,40 @@ def merge_paths(
             drive,
             twins=(),
             other_paths=drive.twins,
-            mountpoints=_unite(each.mountpoints for each in paths),
-            holders=_unite(each.holders for each in paths),
+            mountpoints=_unite(path.mountpoints for path in paths),
+            holders=_unite(path.holders for path in paths),
         )
     return tuple(merged.get(drive.path, drive) for drive in drives)
 
 
 def _are_one_drive(paths: Sequence[Drive], named: Mapping[str, Designators]) -> bool:
     """Whether all the evidence agrees: in doubt they stay drives that cannot be distinguished."""
-    first, found = paths[0], [named.get(each.path, Designators()) for each in paths]
+    first, designators = paths[0], [named.get(drive.path, Designators()) for drive in paths]
     return (
         len(paths) > 1
         and all(
-            each.transport in _BUSES
-            and each.serial
-            and each.wwn
-            and each.model
-            and not each.serial_doubt
-            and not each.removable
-            for each in paths
+            drive.transport in _BUSES
+            and drive.serial
+            and drive.wwn
+            and drive.model
+            and not drive.serial_doubt
+            and not drive.removable
+            for drive in paths
         )
         and all(
-            (each.serial, each.wwn, each.model, each.firmware, each.size_bytes)
+            (drive.serial, drive.wwn, drive.model, drive.firmware, drive.size_bytes)
             == (first.serial, first.wwn, first.model, first.firmware, first.size_bytes)
-            for each in paths
+            for drive in paths
         )
-        and all(len(each.twins) == len(paths) - 1 for each in paths)
-        and bool(found[0].units)
-        and len({each.units for each in found}) == 1
-        and all(each.ports for each in found)
+        and all(len(drive.twins) == len(paths) - 1 for drive in paths)
+        and bool(designators[0].units)
+        and len({names.units for names in designators}) == 1
+        and all(names.ports for names in designators)
         # No name of a port in common: the same port over two controllers is not this.
-        and len(frozenset().union(*(each.ports for each in found)))
-        == sum(len(each.ports) for each in found)
+        and len(frozenset().union(*(names.ports for names in designators)))
+        == sum(len(names.ports) for names in designators)
     )
 
 
 def _unite(texts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(text for each in texts for text in each))
+    return tuple(dict.fromkeys(text for group in texts for text in group))

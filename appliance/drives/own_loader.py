@@ -41,7 +41,7 @@ def choose_loader(files: Iterable[str]) -> str:
     out. Of several systems a Linux comes first, whose loader mostly offers the others.
     """
     # A name that is no Unicode fits into no boot entry.
-    known = {each.casefold(): each for each in sorted(files) if each.isprintable()}
+    known = {file.casefold(): file for file in sorted(files) if file.isprintable()}
     for name in _NAMES:
         for folded, file in known.items():
             if folded.endswith(f"/{name}") and not folded.startswith(
@@ -53,12 +53,12 @@ def choose_loader(files: Iterable[str]) -> str:
 
 def find_own_loader(drive: Drive) -> OwnLoader:
     """What starts the system on this drive. Raises RefusedError where there is nothing."""
-    shown = run(["lsblk", "--json", "--output", "PATH,PARTTYPE,PARTUUID", drive.path]).stdout
+    listing = run(["lsblk", "--json", "--output", "PATH,PARTTYPE,PARTUUID", drive.path]).stdout
     esps = [
-        (str(each["path"]), str(each["partuuid"]))
-        for each in json.loads(shown)["blockdevices"]
-        for each in (each, *each.get("children", ()))
-        if each["parttype"] == _ESP
+        (str(node["path"]), str(node["partuuid"]))
+        for node in json.loads(listing)["blockdevices"]
+        for node in (node, *node.get("children", ()))
+        if node["parttype"] == _ESP
     ]
     for path, partuuid in esps:
         try:
@@ -66,8 +66,8 @@ def find_own_loader(drive: Drive) -> OwnLoader:
                 file = choose_loader(_list_files(folder))
             place = str(UUID(partuuid))
         except (StepFailedError, OSError, ValueError) as error:
-            told = N_("the EFI system partition of drive {drive} cannot be read: {what}")
-            raise RefusedError(Phrase(told, drive=drive.identity, what=str(error))) from error
+            message = N_("the EFI system partition of drive {drive} cannot be read: {what}")
+            raise RefusedError(Phrase(message, drive=drive.identity, what=str(error))) from error
         if file:
             return OwnLoader(place, f"/{file}")
     if esps:
@@ -87,7 +87,7 @@ def find_own_loader(drive: Drive) -> OwnLoader:
 
 def _list_files(folder: Path) -> list[str]:
     return [
-        str(each.relative_to(folder))
-        for each in folder.rglob("*")
-        if each.suffix.casefold() == ".efi" and each.is_file()
+        str(file.relative_to(folder))
+        for file in folder.rglob("*")
+        if file.suffix.casefold() == ".efi" and file.is_file()
     ]

@@ -32,7 +32,9 @@ def write_partition_table(path: str, script: str, *, wipe_partitions: bool = Fal
     wipe = ["--wipe-partitions=always"] if wipe_partitions else []
     with TemporaryDirectory() as folder:
         no_sync = Path(folder) / "no-sync.bpf"
-        no_sync.write_bytes(b"".join(struct.pack("<HBBI", *each) for each in _NO_SYNC))
+        no_sync.write_bytes(
+            b"".join(struct.pack("<HBBI", *instruction) for instruction in _NO_SYNC)
+        )
         run(
             [
                 "setpriv",

@@ -160,12 +160,12 @@ def _drive(node: _Node) -> Drive:
         read_only=bool(node["ro"]),
         removable=bool(node["rm"]),
         mountpoints=_unique(
-            point for each in (node, *below) for point in each.get("mountpoints") or () if point
+            point for entry in (node, *below) for point in entry.get("mountpoints") or () if point
         ),
         holders=_unique(f"{child['name']} ({_kind(child)})" for child in built),
         partition_labels=_unique(_text(part, "partlabel") for part in parts),
         partition_uuids=_unique(_text(part, "partuuid").lower() for part in parts),
-        file_system_uuids=_unique(_text(each, "uuid").lower() for each in (node, *parts)),
+        file_system_uuids=_unique(_text(entry, "uuid").lower() for entry in (node, *parts)),
         disk_uuid=_text(node, "ptuuid").lower(),
         file_system=_text(node, "fstype"),
     )
@@ -223,9 +223,9 @@ def merge_serials(
     lsblk's are no identity. udev makes blanks and quotes into underscores, and where a drive has no
     serial number it gives the WWN's digits or even the model's name in its place.
     """
-    own = ata_serials or {}
+    asked_serials = ata_serials or {}
     exact = [
-        _with_serial(drive, serials.get(drive.path, ""), own.get(drive.path, ""))
+        _with_serial(drive, serials.get(drive.path, ""), asked_serials.get(drive.path, ""))
         for drive in drives
     ]
     return tuple(replace(drive, twins=_twins(drive, exact)) for drive in exact)
@@ -233,12 +233,12 @@ def merge_serials(
 
 def _with_serial(drive: Drive, serial: str, ata_serial: str) -> Drive:
     is_usb = drive.transport == "usb"
-    shown = ata_serial or serial
+    drive_serial = ata_serial or serial
     return replace(
         drive,
-        serial=shown,
+        serial=drive_serial,
         enclosure_serial=serial if is_usb else "",
-        serial_doubt=find_doubt(shown, drive.wwn, is_of_bridge=is_usb and not ata_serial),
+        serial_doubt=find_doubt(drive_serial, drive.wwn, is_of_bridge=is_usb and not ata_serial),
     )
 
 

@@ -27,8 +27,8 @@ def may_offer(drive: Drive, *, stick: Drive | None) -> tuple[bool, str]:
         others = N_("a second path to it, {paths}, stays read-only")
         remarks.append(Phrase(others, paths=", ".join(drive.other_paths)))
     if drive.serial_doubt:
-        said = N_("{what}: released by model and size as well")
-        remarks.append(Phrase(said, what=drive.serial_doubt))
+        text = N_("{what}: released by model and size as well")
+        remarks.append(Phrase(text, what=drive.serial_doubt))
     if drive.removable:
         remarks.append(N_("removable medium"))
     return True, join_phrases(remarks)

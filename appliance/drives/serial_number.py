@@ -31,7 +31,7 @@ def is_placeholder(serial: str) -> bool:
     Nothing but punctuation, one repeated character, a run of the alphabet or of digits either way
     round, a word that means "none", or one of the known fillings.
     """
-    text = "".join(each for each in serial.upper() if each.isalnum())
+    text = "".join(character for character in serial.upper() if character.isalnum())
     if len(set(text)) < 2 or text in _WORDS:
         return True
     core = text.strip("0")

@@ -108,10 +108,10 @@ def restore_flush() -> tuple[str, ...]:
     """
     released = []
     for note in sorted(_NOTES.glob("*.json")):
-        kept = json.loads(note.read_text())
-        stops = tuple((name, value) for name, value in kept["stops"])
-        FlushSwitches(kept["folder"], kept["inode"], stops, kept["cache_type"]).take_back()
-        released.append(kept["folder"])
+        fields = json.loads(note.read_text())
+        stops = tuple((name, value) for name, value in fields["stops"])
+        FlushSwitches(fields["folder"], fields["inode"], stops, fields["cache_type"]).take_back()
+        released.append(fields["folder"])
     return tuple(released)
 
 

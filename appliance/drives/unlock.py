@@ -199,8 +199,8 @@ def _set_mark(fd: int, drive: Drive, *, read_only: bool) -> None:
     try:
         fcntl.ioctl(fd, _BLKROSET, struct.pack("i", read_only))
     except OSError as error:
-        wanted = "read-only" if read_only else "writable"
-        raise StepFailedError(f"{drive.path} cannot be made {wanted}: {error.strerror}") from error
+        state = "read-only" if read_only else "writable"
+        raise StepFailedError(f"{drive.path} cannot be made {state}: {error.strerror}") from error
 
 
 def _set_read_only(

@@ -154,12 +154,12 @@ def read_machine(
 def read_space(mounted: Path) -> Space | None:
     """The room on a file system; None where it cannot be asked."""
     try:
-        found = os.statvfs(mounted)
+        room = os.statvfs(mounted)
     except OSError:
         return None
     # To the megabyte: every event that is stored would change it otherwise.
-    block = found.f_frsize
-    return Space(*(size * block >> 20 << 20 for size in (found.f_bavail, found.f_blocks)))
+    block = room.f_frsize
+    return Space(*(size * block >> 20 << 20 for size in (room.f_bavail, room.f_blocks)))
 
 
 def parse_cpuinfo(text: str) -> tuple[str, int]:

@@ -92,10 +92,10 @@ def read_stored_layout(*, folder: Path = DATA) -> str:
 def restore_layout() -> str:
     """Load what was kept; the layout that holds now. Raises StepFailedError or OSError."""
     _define_shift_tab()  # of the kernel's own layout, for which no program is started
-    kept = read_stored_layout()
-    if kept != BUILT_IN:
-        load_layout(kept)
-    return kept
+    layout = read_stored_layout()
+    if layout != BUILT_IN:
+        load_layout(layout)
+    return layout
 
 
 def _define_shift_tab() -> None:

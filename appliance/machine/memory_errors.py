@@ -19,12 +19,12 @@ NAMES = frozenset({CORRECTED, UNCORRECTED})
 def read_memory_errors(sys: Path = Path("/sys")) -> dict[str, str]:
     """Both counts of all controllers since the machine was started; empty without EDAC."""
     folders = sorted((sys / "devices/system/edac/mc").glob("mc[0-9]*"))
-    found: dict[str, str] = {}
+    totals: dict[str, str] = {}
     for name, file in ((CORRECTED, "ce_count"), (UNCORRECTED, "ue_count")):
-        counts = [text for each in folders if (text := read_text(each / file)).isdecimal()]
+        counts = [text for folder in folders if (text := read_text(folder / file)).isdecimal()]
         if counts:
-            found[name] = str(sum(map(int, counts)))
-    return found
+            totals[name] = str(sum(map(int, counts)))
+    return totals
 
 
 def count_growth(values: Iterable[str]) -> int:
@@ -40,9 +40,9 @@ def count_growth(values: Iterable[str]) -> int:
 
 def describe_growth(corrected: int, uncorrected: int) -> str:
     """A clause for people; empty where nothing came."""
-    said = [
+    clauses = [
         f"{verb} {count} {'error' if count == 1 else 'errors'}"
         for verb, count in (("corrected", corrected), ("could not correct", uncorrected))
         if count
     ]
-    return f"the machine's memory {' and '.join(said)} during the campaign" if said else ""
+    return f"the machine's memory {' and '.join(clauses)} during the campaign" if clauses else ""

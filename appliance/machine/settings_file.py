@@ -15,7 +15,7 @@ def write_setting(name: str, choice: str, *, folder: Path) -> None:
 def read_setting(name: str, known: Container[str], *, otherwise: str, folder: Path) -> str:
     """What was kept; `otherwise` where nothing was, or nothing that is known."""
     try:
-        kept = (folder / name).read_text().strip()
+        value = (folder / name).read_text().strip()
     except (OSError, UnicodeDecodeError):
         return otherwise
-    return kept if kept in known else otherwise
+    return value if value in known else otherwise

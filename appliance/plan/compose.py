@@ -113,9 +113,9 @@ def _to_toml(value: object) -> str:
         case str():
             return quote(value)
         case list() | tuple():
-            return f"[{', '.join(_to_toml(each) for each in value)}]"
+            return f"[{', '.join(_to_toml(item) for item in value)}]"
         case Mapping():
-            pairs = (f"{_show_key(key)} = {_to_toml(each)}" for key, each in value.items())
+            pairs = (f"{_show_key(key)} = {_to_toml(item)}" for key, item in value.items())
             return f"{{ {', '.join(pairs)} }}" if value else "{}"
         case _:
             raise TypeError(f"TOML has no {type(value).__name__}")
@@ -123,4 +123,4 @@ def _to_toml(value: object) -> str:
 
 def _can_be_named(identity: str) -> bool:
     """TOML holds Unicode scalar values: bytes kept as surrogates have no place in it."""
-    return bool(identity) and not any("\ud800" <= each <= "\udfff" for each in identity)
+    return bool(identity) and not any("\ud800" <= character <= "\udfff" for character in identity)

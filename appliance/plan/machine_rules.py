@@ -38,13 +38,13 @@ def find_conflicts(
     `ram_bytes` is the machine's memory, 0 where it is not known.
     """
     conflicts: list[Problem] = []
-    found: list[str] = []
+    paths: list[str] = []
     for planned in plan.drives:
         conflicts += _check_live(plan, planned, drives, stick=stick, root_bytes=root_bytes)
-        found += [each.path for each in _find_live(planned, drives)]
+        paths += [drive.path for drive in _find_live(planned, drives)]
     conflicts += [
         _say(f"{printable(path)} is named twice in the plan, by serial and by WWN")
-        for path, times in Counter(found).items()
+        for path, times in Counter(paths).items()
         if times > 1
     ]
     conflicts += find_bystanders(plan, drives, stick=stick)
@@ -87,28 +87,32 @@ def _check_room(plan: Plan, room: _Room, *, root_bytes: int) -> Iterator[Problem
         if room.size_bytes < needed:
             yield tell("the boot test", needed, "boot")
     made = ""
-    kept: dict[str, tuple[str, int]] = {}
-    for number, each, where in _list_steps(plan):
+    files_by_kind: dict[str, tuple[str, int]] = {}
+    for number, workload, where in _list_steps(plan):
         if where in room.undone_by:
-            made, kept = "", {}
+            made, files_by_kind = "", {}
         if where != room.place:
             continue
-        if each.writes and each.filesystem != made:
-            made = each.filesystem
-            kept = {}
+        if workload.writes and workload.filesystem != made:
+            made = workload.filesystem
+            files_by_kind = {}
         # What a kind finds of its own it uses again, or puts its new files in its place.
-        others = [files for kind, files in kept.items() if each.filesystem and kind != each.kind]
-        needed = each.needed_bytes(others_bytes=sum(size_bytes for _, size_bytes in others))
+        others = [
+            files
+            for kind, files in files_by_kind.items()
+            if workload.filesystem and kind != workload.kind
+        ]
+        needed = workload.needed_bytes(others_bytes=sum(size_bytes for _, size_bytes in others))
         if room.size_bytes < needed:
             beside = " and ".join(name for name, _ in others)
             beside = f", beside the files of {beside}," if beside else ""
-            yield tell(f"{_name(number, each)}{beside}", needed, "workload", number - 1)
+            yield tell(f"{_name(number, workload)}{beside}", needed, "workload", number - 1)
             continue
-        own_bytes = each.data_bytes
+        own_bytes = workload.data_bytes
         # The file of fio never becomes smaller.
-        is_smaller = each.kind == "fio" and own_bytes < kept.get("fio", ("", 0))[1]
-        if each.filesystem and each.keeps_files and not is_smaller:
-            kept[each.kind] = _name(number, each), own_bytes
+        is_smaller = workload.kind == "fio" and own_bytes < files_by_kind.get("fio", ("", 0))[1]
+        if workload.filesystem and workload.keeps_files and not is_smaller:
+            files_by_kind[workload.kind] = _name(number, workload), own_bytes
 
 
 def _count_boot_bytes(boot: Boot, root_bytes: int) -> int:
@@ -171,10 +175,10 @@ def _show_ram(size_bytes: int) -> str:
 
 
 def _find_live(planned: PlannedDrive, drives: Sequence[Drive]) -> list[Drive]:
-    here = [each for each in drives if not each.main_path]
+    here = [drive for drive in drives if not drive.main_path]
     if planned.serial:
-        return prefer_with_capacity([each for each in here if each.serial == planned.serial])
-    return prefer_with_capacity([each for each in here if each.wwn == planned.wwn])
+        return prefer_with_capacity([drive for drive in here if drive.serial == planned.serial])
+    return prefer_with_capacity([drive for drive in here if drive.wwn == planned.wwn])
 
 
 def _check_live(
@@ -189,7 +193,7 @@ def _check_live(
     name = f"drive {show_value(planned.identity)}"
     live = _find_live(planned, drives)
     if stick is not None and (
-        stick.path in {each.path for each in live} or _find_live(planned, [stick])
+        stick.path in {drive.path for drive in live} or _find_live(planned, [stick])
     ):
         yield _say(f"{name} is the stick this runs from; it is never a drive to test")
         return
@@ -197,7 +201,7 @@ def _check_live(
         yield _say(_describe_absence(planned, drives, stick=stick))
         return
     if len(live) > 1:
-        paths = " and ".join(printable(each.path) for each in live)
+        paths = " and ".join(printable(drive.path) for drive in live)
         yield _say(
             f"{name} is ambiguous: {paths} report the same {key}; take out all but one"
             f"{_explain_sharing(live)}"
@@ -209,10 +213,10 @@ def _check_live(
         return
     yield from _check_identity(planned, drive)
     if drive.mountpoints:
-        places = ", ".join(show_value(each) for each in drive.mountpoints)
+        places = ", ".join(show_value(place) for place in drive.mountpoints)
         yield _say(f"{name} ({printable(drive.path)}) is mounted at {places}")
     if drive.holders:
-        holders = ", ".join(printable(each) for each in drive.holders)
+        holders = ", ".join(printable(holder) for holder in drive.holders)
         yield _say(f"{name} ({printable(drive.path)}) is in use by {holders}")
     if drive.write_protected and planned in plan.written_drives:
         yield _say(
@@ -230,7 +234,7 @@ def _check_paths(
     is_booted = plan.boot is not None and plan.boot.mode == "install" and planned.is_tested
     is_member = plan.array is not None and not planned.is_tested
     if drive.other_paths and (is_booted or is_member):
-        paths = " and ".join(printable(each) for each in (drive.path, *drive.other_paths))
+        paths = " and ".join(printable(path) for path in (drive.path, *drive.other_paths))
         what = "an array" if is_member else "a boot test that installs a system"
         yield _say(
             f"{name} is reached over {paths}: for {what} take out the cable of all paths but one"
@@ -243,7 +247,7 @@ def _explain_sharing(live: Sequence[Drive]) -> str:
         "nvme": "namespaces of one NVMe drive",
         "sas": "the two actuators of one SAS drive",
     }
-    what = {shared.get(each.transport, "") for each in live}
+    what = {shared.get(drive.transport, "") for drive in live}
     if len(what) != 1 or "" in what:
         return ""
     return f"; if they are {what.pop()}, it cannot be tested"
@@ -256,8 +260,8 @@ def _check_identity(planned: PlannedDrive, drive: Drive) -> Iterator[Problem]:
         there = f"WWN {show_value(drive.wwn)}" if drive.wwn else "no WWN"
         yield _say(f"{name} reports {there}, the plan says {show_value(planned.wwn)}")
     if planned.model and planned.model not in {drive.model, drive.bare_model}:
-        there, wanted = show_value(drive.model), show_value(planned.model)
-        yield _say(f"{name} is a {there}, the plan says {wanted}")
+        there, planned_model = show_value(drive.model), show_value(planned.model)
+        yield _say(f"{name} is a {there}, the plan says {planned_model}")
     if planned.size_bytes and planned.size_bytes != drive.size_bytes:
         yield _say(f"{name} has {drive.size_bytes} bytes, the plan says {planned.size_bytes}")
     if not ((planned.released or planned.may_start) and drive.serial_doubt):
@@ -280,9 +284,9 @@ def _describe_absence(
 ) -> str:
     name = f"drive {show_value(planned.identity)}"
     housed = [
-        show_value(each.identity)
-        for each in drives
-        if planned.serial and each.enclosure_serial == planned.serial
+        show_value(drive.identity)
+        for drive in drives
+        if planned.serial and drive.enclosure_serial == planned.serial
     ]
     if housed:
         return f"{name} is no drive but the enclosure of {' and '.join(housed)}; name the drive"
@@ -312,31 +316,31 @@ def find_bystanders(
     if plan.boot is None or not plan.boot.starts_installed:
         return ()
     released = {
-        each.path
+        drive.path
         for planned in plan.drives
         if planned.may_start
-        for each in _find_live(planned, drives)
+        for drive in _find_live(planned, drives)
     }
     strangers = tuple(
         _say(
-            f"drive {show_value(each.identity)} ({printable(each.path)}) is not in the plan, and a "
-            "system that is started may write to every drive in the machine: unplug it, or add it "
-            "with start"
+            f"drive {show_value(drive.identity)} ({printable(drive.path)}) is not in the plan, and "
+            "a system that is started may write to every drive in the machine: unplug it, or add "
+            "it with start"
         )
-        for each in drives
+        for drive in drives
         # What is not ready yet may be by then; a reader without a medium has nothing to write to.
-        if (each.size_bytes or not each.removable)
-        and each.path not in {*released, stick.path if stick else ""}
-        and not STICK_LABELS & set(each.partition_labels)
+        if (drive.size_bytes or not drive.removable)
+        and drive.path not in {*released, stick.path if stick else ""}
+        and not STICK_LABELS & set(drive.partition_labels)
     )
-    return strangers + tuple(_find_copies([each for each in drives if each.path in released]))
+    return strangers + tuple(_find_copies([drive for drive in drives if drive.path in released]))
 
 
 def _find_copies(drives: Sequence[Drive]) -> Iterator[Problem]:
     """The firmware finds a loader, and a system its partitions and file systems, by their UUIDs."""
     for first, other in combinations(drives, 2):
         names = " and ".join(
-            f"{show_value(each.identity)} ({printable(each.path)})" for each in (first, other)
+            f"{show_value(drive.identity)} ({printable(drive.path)})" for drive in (first, other)
         )
         if set(first.partition_uuids) & set(other.partition_uuids):
             yield _say(
@@ -358,7 +362,7 @@ def _check_fit(
 ) -> Iterator[Problem]:
     """What does not fit on the drive, nor on the array if the drive is of it."""
     name = f"drive {show_value(planned.identity)}"
-    members = {each.identity for each in plan.drives if not each.is_tested}
+    members = {drive.identity for drive in plan.drives if not drive.is_tested}
     rooms = [
         _Room(
             name,
@@ -386,13 +390,15 @@ def _check_fit(
 
 def _list_drives(drives: Sequence[Drive], *, stick: Drive | None) -> str:
     others = [
-        each for each in drives if not each.main_path and (stick is None or each.path != stick.path)
+        drive
+        for drive in drives
+        if not drive.main_path and (stick is None or drive.path != stick.path)
     ]
     if not others:
         return "no drive is"
-    shown = ", ".join(
-        f"{show_value(each.identity) if each.identity else 'one without serial or WWN'} "
-        f"({printable(each.path)}, {format_drive_size(each.size_bytes)})"
-        for each in others
+    names = ", ".join(
+        f"{show_value(drive.identity) if drive.identity else 'one without serial or WWN'} "
+        f"({printable(drive.path)}, {format_drive_size(drive.size_bytes)})"
+        for drive in others
     )
-    return f"here {'is' if len(others) == 1 else 'are'} {shown}"
+    return f"here {'is' if len(others) == 1 else 'are'} {names}"

@@ -384,12 +384,12 @@ class Plan:
     @property
     def cache_drive(self) -> PlannedDrive | None:
         """The array's cache; None without an array."""
-        return next((each for each in self.drives if each.role == "cache"), None)
+        return next((drive for drive in self.drives if drive.role == "cache"), None)
 
     @property
     def backing_drive(self) -> PlannedDrive | None:
         """What the array is a cache of; None without an array."""
-        return next((each for each in self.drives if each.role == "backing"), None)
+        return next((drive for drive in self.drives if drive.role == "backing"), None)
 
     @property
     def booted_drives(self) -> tuple[PlannedDrive, ...]:
@@ -397,19 +397,19 @@ class Plan:
         if self.boot is None:
             return ()
         roles = ("backing",) if self.boot.installs else ()
-        return tuple(each for each in self.drives if each.is_tested or each.role in roles)
+        return tuple(drive for drive in self.drives if drive.is_tested or drive.role in roles)
 
     def places_of(self, workload: WorkloadPlan) -> tuple[str, ...]:
         """Where `workload` runs, one after the other: drives' identities, or ARRAY."""
-        return workload.on or tuple(each.identity for each in self.drives if each.is_tested)
+        return workload.on or tuple(drive.identity for drive in self.drives if drive.is_tested)
 
     @property
     def works(self) -> tuple[Work, ...]:
         """All that it does, with drives called by their identities."""
         return list_works(
             (
-                Work(index, each.on or None, each.writes)
-                for index, each in enumerate(self.workloads)
+                Work(index, workload.on or None, workload.writes)
+                for index, workload in enumerate(self.workloads)
             ),
             installs=self.boot is not None and self.boot.installs,
             has_array=self.array is not None,
@@ -419,20 +419,22 @@ class Plan:
     def written_drives(self) -> tuple[PlannedDrive, ...]:
         """The drives that it writes to: each must be released."""
         works = self.works
-        return tuple(each for each in self.drives if find_causes(works, each.identity, each.role))
+        return tuple(
+            drive for drive in self.drives if find_causes(works, drive.identity, drive.role)
+        )
 
 
 ALL_TABLES: Mapping[str, Table[Any]] = {**TABLES, **WORKLOADS}
 """Those of workloads by their kind."""
 DEFAULTS: Mapping[str, Mapping[str, Any]] = {
-    name: each.defaults for name, each in ALL_TABLES.items()
+    name: table.defaults for name, table in ALL_TABLES.items()
 }
 """Key → default, as TOML has it, by table; keys without one are left out."""
 
 
 def plan_schema() -> str:
     """The text of `plan.schema.json`."""
-    tables = {each.name: each.schema for each in ALL_TABLES.values()}
+    tables = {table.name: table.schema for table in ALL_TABLES.values()}
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         # A name, not an address: there is nothing to fetch, and validators must not try.

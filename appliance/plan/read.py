@@ -41,7 +41,7 @@ def read_plan(path: Path) -> str:
 def find_misnamed(path: Path) -> str:
     """A file beside `path` that Windows shows by its name while its own goes on; else empty."""
     try:
-        names = sorted(each.name for each in path.parent.iterdir() if each.is_file())
+        names = sorted(file.name for file in path.parent.iterdir() if file.is_file())
     except OSError:
         return ""
     meant = (f"{path.name}.txt", f"{path.name}.toml")
@@ -65,24 +65,24 @@ def parse_plan(text: str, *, name: str = "plan.toml") -> Plan:
     if problems:
         _raise_problems(problems, text=text, name=name)
     plan = shape.plan.value
-    workloads = [_call_by_identity(each, plan.drives) for each in plan.workloads]
+    workloads = [_call_by_identity(workload, plan.drives) for workload in plan.workloads]
     # Behind all that have a table: a workload's place is that of its table.
-    repeats = filter(None, (each.repeat_at_end for each in workloads))
+    repeats = filter(None, (workload.repeat_at_end for workload in workloads))
     return replace(plan, workloads=(*workloads, *repeats))
 
 
 def _raise_problems(problems: Sequence[Problem], *, text: str, name: str) -> None:
     located = locate(problems, text=text, name=name)
-    if all(each.kind == "release" for each in located):
-        told = "; ".join(map(str, located))
-        raise PlanRefusedError(told, problems=tuple(located))
+    if all(problem.kind == "release" for problem in located):
+        message = "; ".join(map(str, located))
+        raise PlanRefusedError(message, problems=tuple(located))
     raise tell_problems(name, located)
 
 
 def _call_by_identity(workload: WorkloadPlan, drives: Sequence[PlannedDrive]) -> WorkloadPlan:
     """`workload` with the drives it is `on` called as `drives` call them, should that be by WWN."""
-    identities = {each.wwn: each.identity for each in drives}
-    return replace(workload, on=tuple(identities.get(each, each) for each in workload.on))
+    identities = {drive.wwn: drive.identity for drive in drives}
+    return replace(workload, on=tuple(identities.get(place, place) for place in workload.on))
 
 
 def _show_place(place: str) -> str:
@@ -124,17 +124,17 @@ def describe_plan(plan: Plan) -> str:
     if plan.workloads:
         then = "then " if plan.boot is not None else ""
         parts.append(f"{then}{_list_workloads(plan)}")
-    erased = [show_value(each.identity) for each in plan.drives if each.released]
+    erased = [show_value(drive.identity) for drive in plan.drives if drive.released]
     writes = f"erases {', '.join(erased)}" if erased else "writes to no drive"
-    if started := [show_value(each.identity) for each in plan.drives if each.may_start]:
+    if started := [show_value(drive.identity) for drive in plan.drives if drive.may_start]:
         writes = f"erases nothing, but the systems on {', '.join(started)} write to them"
     return f"{', '.join(parts)}; {writes}"
 
 
 def _list_booted(plan: Plan) -> str:
     booted = [
-        show_value(each.identity) if each.is_tested else "the array"
-        for each in sorted(plan.booted_drives, key=lambda each: not each.is_tested)
+        show_value(drive.identity) if drive.is_tested else "the array"
+        for drive in sorted(plan.booted_drives, key=lambda each: not each.is_tested)
     ]
     return booted[0] if len(booted) == 1 else f"each of {_join(booted)}"
 
@@ -143,9 +143,9 @@ def _list_workloads(plan: Plan) -> str:
     """`lottery, fio on each drive, sweep on "A"`: neighbours on the same drives share them."""
     groups: list[tuple[str, list[str]]] = []
     each_drive = "each target and control drive" if plan.array else "each drive"
-    for each in plan.workloads:
-        place = _join(_show_place(place) for place in each.on) if each.on else each_drive
+    for workload in plan.workloads:
+        place = _join(_show_place(place) for place in workload.on) if workload.on else each_drive
         if not groups or groups[-1][0] != place:
             groups.append((place, []))
-        groups[-1][1].append(each.kind)
+        groups[-1][1].append(workload.kind)
     return ", ".join(f"{', '.join(kinds)} on {place}" for place, kinds in groups)

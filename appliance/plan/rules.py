@@ -38,10 +38,10 @@ drives, and there by chance. Of a larger one `plan_cooling` knows."""
 def find_contradictions(shape: Shape) -> list[Problem]:
     """Every contradiction in the plan, in no order."""
     problems = [
-        Problem((*each.path, *clash.path), clash.message)
-        for each in shape.workloads.values()
-        for clash in each.value.find_clashes(each.given)
-        if not each.broken & set(clash.keys)
+        Problem((*workload.path, *clash.path), clash.message)
+        for workload in shape.workloads.values()
+        for clash in workload.value.find_clashes(workload.given)
+        if not workload.broken & set(clash.keys)
     ]
     return [*problems, *_check_boot(shape), *_check_places(shape)]
 
@@ -50,78 +50,78 @@ def _check_boot(shape: Shape) -> Iterator[Problem]:
     """What is only for one of the modes."""
     if shape.boot is None or "mode" in shape.boot.broken:
         return
-    boot, given = shape.boot.value, shape.boot.given - shape.boot.broken
+    boot, keys = shape.boot.value, shape.boot.given - shape.boot.broken
     if boot.mode == "install":
-        if "trace" in given:
+        if "trace" in keys:
             yield Problem(("boot", "trace"), 'is only for mode = "replay"')
-        if "path" in given and boot.path != "stick" and ARRAY in shape.plan.given:
-            told = "is not for a plan with an [array]: no firmware starts from an array"
-            yield Problem(("boot", "path"), f"{quote(boot.path)} {told}")
+        if "path" in keys and boot.path != "stick" and ARRAY in shape.plan.given:
+            message = "is not for a plan with an [array]: no firmware starts from an array"
+            yield Problem(("boot", "path"), f"{quote(boot.path)} {message}")
         if boot.starts_installed:
-            yield from _check_installed(boot, given)
-        if "cool" in given and boot.cool != "none":
-            told = (
+            yield from _check_installed(boot, keys)
+        if "cool" in keys and boot.cool != "none":
+            message = (
                 'is for mode = "replay"; an installed system is read until the machine is off, '
                 "and the drive would know it again"
             )
-            yield Problem(("boot", "cool"), told)
+            yield Problem(("boot", "cool"), message)
     else:
-        yield from _check_replay(boot, given)
+        yield from _check_replay(boot, keys)
 
 
 def _check_replay(boot: Boot, given: Collection[str]) -> Iterator[Problem]:
     """What is only for a system that is started, and what a replay cannot have at once."""
     if "cool" in given and boot.cool != "none" and "train" in given and boot.train:
-        told = "makes a drive learn before its boots, and cool makes it forget; leave out one"
-        yield Problem(("boot", "train"), told)
+        message = "makes a drive learn before its boots, and cool makes it forget; leave out one"
+        yield Problem(("boot", "train"), message)
     if "charts" in given and boot.charts != "none":
         yield Problem(("boot", "charts"), 'is for mode = "install"; a replay starts no system')
     if "path" in given and boot.path != "stick":
         yield Problem(("boot", "path"), 'is for mode = "install"; a replay starts no system')
     if "boot_set" in given and boot.boot_set_bytes > MAX_REPLAYED_BYTES:
-        told = f'must be at most "{show_size(MAX_REPLAYED_BYTES)}" with mode = "replay"'
-        yield Problem(("boot", "boot_set"), told)
+        message = f'must be at most "{show_size(MAX_REPLAYED_BYTES)}" with mode = "replay"'
+        yield Problem(("boot", "boot_set"), message)
     is_cooled = "cool" in given and boot.cool != "none" and "trace" not in given
     if is_cooled and "boot_set" in given and boot.boot_set_bytes < LEAST_COOLED_BYTES:
-        told = (
+        message = (
             f'must be at least "{show_size(LEAST_COOLED_BYTES)}" with cool = {quote(boot.cool)}: '
             "a smaller boot has too few reads to probe"
         )
-        yield Problem(("boot", "boot_set"), told)
+        yield Problem(("boot", "boot_set"), message)
 
 
 def _check_installed(boot: Boot, given: Collection[str]) -> Iterator[Problem]:
     """What is only for a system that Kaltstart has made."""
     if "boot_set" in given and boot.boot_set_bytes != Boot().boot_set_bytes:
-        told = 'is not for path = "installed": the drive\'s own system reads what it reads'
-        yield Problem(("boot", "boot_set"), told)
+        message = 'is not for path = "installed": the drive\'s own system reads what it reads'
+        yield Problem(("boot", "boot_set"), message)
     if "charts" in given and boot.charts != "none":
-        told = 'is not for path = "installed": the drive\'s own system draws no charts'
-        yield Problem(("boot", "charts"), told)
+        message = 'is not for path = "installed": the drive\'s own system draws no charts'
+        yield Problem(("boot", "charts"), message)
 
 
 def _check_starts(
     drives: _Drives, works: Sequence[Work], *, starts_installed: bool
 ) -> Iterator[Problem]:
     """Releases for being started: its own system writes to a drive as soon as it runs."""
-    for index, each in drives.items():
-        identity = _identity_of(each)
-        if not identity or "start" in each.broken:
+    for index, drive in drives.items():
+        identity = _identity_of(drive)
+        if not identity or "start" in drive.broken:
             continue
         if not starts_installed:
-            if "start" in each.given:
-                told = 'is only for a [boot] table with path = "installed"'
-                yield Problem((*each.path, "start"), told)
+            if "start" in drive.given:
+                message = 'is only for a [boot] table with path = "installed"'
+                yield Problem((*drive.path, "start"), message)
             continue
-        told = (
+        message = (
             "the drive's own system is started, and no other test of the campaign may write to it"
         )
-        if "erase" in each.given:
-            yield Problem((*each.path, "erase"), f"must not be given: {told}")
-        for cause in find_causes(works, index, _role_of(each)):
+        if "erase" in drive.given:
+            yield Problem((*drive.path, "erase"), f"must not be given: {message}")
+        for cause in find_causes(works, index, _role_of(drive)):
             if isinstance(cause, int):
-                yield Problem(("workload", cause), f"writes to {show_value(identity)}: {told}")
-        if "start" not in each.given and _is_tested(each):
+                yield Problem(("workload", cause), f"writes to {show_value(identity)}: {message}")
+        if "start" not in drive.given and _is_tested(drive):
             yield Problem(
                 ("drive", index),
                 f"{show_value(identity)} is not released for being started: its own system writes "
@@ -138,19 +138,19 @@ def _check_places(shape: Shape) -> Iterator[Problem]:
     installs = boot is not None and is_known and boot.value.installs
     has_array = ARRAY in shape.plan.given
     yield from _check_names(drives)
-    for each in drives.values():
-        yield from _check_drive(each)
+    for drive in drives.values():
+        yield from _check_drive(drive)
     if (has_array or installs) and len(drives) > MAX_BOOTED_DRIVES:
-        told = f"must be at most {MAX_BOOTED_DRIVES} [[drive]] tables in a plan with "
+        message = f"must be at most {MAX_BOOTED_DRIVES} [[drive]] tables in a plan with "
         what = "an [array] table" if has_array else "a [boot] table"
-        yield Problem(("drive",), f"{told}{what}: each drive has a boot entry of its own")
+        yield Problem(("drive",), f"{message}{what}: each drive has a boot entry of its own")
     if has_array:
         yield from _check_members(drives)
         yield from _check_use(shape)
-    for each in drives.values():
-        if not has_array and _role_of(each) in MEMBER_ROLES:
-            told = f"{show_value(_role_of(each))} is for a plan with an [array] table"
-            yield Problem((*each.path, "role"), told)
+    for drive in drives.values():
+        if not has_array and _role_of(drive) in MEMBER_ROLES:
+            message = f"{show_value(_role_of(drive))} is for a plan with an [array] table"
+            yield Problem((*drive.path, "role"), message)
     works: list[Work] = []
     for index, workload in shape.workloads.items():
         if "on" not in workload.broken:
@@ -166,27 +166,27 @@ def _check_places(shape: Shape) -> Iterator[Problem]:
 def _check_names(drives: _Drives) -> Iterator[Problem]:
     firsts: dict[tuple[str, str], int] = {}
     called: dict[str, int] = {}
-    for index, each in drives.items():
-        identity = _identity_of(each)
+    for index, drive in drives.items():
+        identity = _identity_of(drive)
         first = called.setdefault(identity, index)
-        if identity and first != index and _key_of(each) != _key_of(drives[first]):
+        if identity and first != index and _key_of(drive) != _key_of(drives[first]):
             yield Problem(
-                each.path,
+                drive.path,
                 f"{show_value(identity)} is what drive {first + 1} is called too; "
                 "name one of them by its other identity",
             )
         for key, other in (("serial", "wwn"), ("wwn", "serial")):
-            value = each.values[key]
+            value = drive.values[key]
             first = firsts.setdefault((key, value), index)
             if value and first != index:
                 yield Problem(
-                    (*each.path, key),
+                    (*drive.path, key),
                     f"{show_value(value)} is in drive {first + 1} already; "
                     "a drive may be named only once",
                 )
             if value == ARRAY:
                 yield Problem(
-                    (*each.path, key),
+                    (*drive.path, key),
                     f'must not be "{ARRAY}", which is what on calls the array of two drives; '
                     f"name the drive by its {other} alone",
                 )
@@ -210,14 +210,14 @@ def _check_drive(drive: Reading[PlannedDrive]) -> Iterator[Problem]:
 def _check_members(drives: _Drives) -> Iterator[Problem]:
     """The drives that the array is made of."""
     for role in MEMBER_ROLES:
-        numbers = [str(index + 1) for index, each in drives.items() if _role_of(each) == role]
+        numbers = [str(index + 1) for index, drive in drives.items() if _role_of(drive) == role]
         if len(numbers) > 1:
-            found = f"drives {' and '.join(numbers)} have it"
+            reason = f"drives {' and '.join(numbers)} have it"
         elif not numbers and _has_known_roles(drives):
-            found = "no drive has it"
+            reason = "no drive has it"
         else:
             continue
-        yield Problem((ARRAY,), f"needs exactly one drive with role = {quote(role)}; {found}")
+        yield Problem((ARRAY,), f"needs exactly one drive with role = {quote(role)}; {reason}")
 
 
 def _check_use(shape: Shape) -> Iterator[Problem]:
@@ -227,14 +227,14 @@ def _check_use(shape: Shape) -> Iterator[Problem]:
         if boot.value.mode == "install" or "mode" in boot.broken:
             return
         if _has_known_roles(shape.drives) and not any(map(_is_tested, shape.drives.values())):
-            told = (
+            message = (
                 'only "install" boots an array; a replay reads drives with the role target or '
                 "control, and no drive has it"
             )
-            yield Problem(("boot", "mode"), told)
+            yield Problem(("boot", "mode"), message)
     if (boot is None and not workloads) or shape.has_unknown_workloads:
         return
-    if not any(ARRAY in each.value.on or "on" in each.broken for each in workloads):
+    if not any(ARRAY in workload.value.on or "on" in workload.broken for workload in workloads):
         yield Problem(
             (ARRAY,),
             f"nothing uses it; add on = {quote(ARRAY)} to a workload, "
@@ -263,8 +263,8 @@ def _check_workload(
         )
     count = len(on) if on else sum(map(_is_tested, drives.values()))
     if workload.value.reads_others and count < 2 and (on or _has_known_roles(drives)):
-        told = "compares drives with each other; it needs two or more"
-        yield Problem(workload.path, told)
+        message = "compares drives with each other; it needs two or more"
+        yield Problem(workload.path, message)
     if not workload.broken & workload.value.writing_keys:
         works.append(Work(index, frozenset(places) if on else None, workload.value.writes))
 
@@ -273,11 +273,11 @@ def _check_releases(
     drives: _Drives, works: Sequence[Work], workloads: Mapping[int, Reading[WorkloadPlan]]
 ) -> Iterator[Problem]:
     """The drives that the plan writes to and does not release; drives are called by their index."""
-    for index, each in drives.items():
-        identity = _identity_of(each)
-        if not identity or "erase" in each.given:
+    for index, drive in drives.items():
+        identity = _identity_of(drive)
+        if not identity or "erase" in drive.given:
             continue
-        causes = find_causes(works, index, _role_of(each))
+        causes = find_causes(works, index, _role_of(drive))
         # The array's own drives must be released whatever runs on them; that is reported once.
         for cause in ("array",) if "array" in causes else causes:
             yield _describe_unreleased(identity, index, cause, workloads)
@@ -308,16 +308,18 @@ def _find_places(
 ) -> Iterator[Problem]:
     """Put the drives that `on` names into `found`."""
     on = workload.value.on
-    for position, wanted in enumerate(on):
+    for position, name in enumerate(on):
         path = (*workload.path, "on", *([position] if len(on) > 1 else []))
-        if wanted == ARRAY:
+        if name == ARRAY:
             if not has_array:
                 yield Problem(
-                    path, f"{show_value(wanted)} needs an [array] table, which is not in this plan"
+                    path, f"{show_value(name)} needs an [array] table, which is not in this plan"
                 )
             continue
         matching = {
-            index for index, each in drives.items() if wanted in {each.value.serial, each.value.wwn}
+            index
+            for index, drive in drives.items()
+            if name in {drive.value.serial, drive.value.wwn}
         }
         if not drives:
             continue
@@ -329,16 +331,14 @@ def _find_places(
             yield Problem(
                 path,
                 f"must be the serial number or WWN of a drive of this plan{those}{array}, "
-                f"not {show_value(wanted)}",
+                f"not {show_value(name)}",
             )
         elif len(matching) > 1:
             numbers = " and ".join(str(index + 1) for index in sorted(matching))
-            yield Problem(path, f"{show_value(wanted)} is in drives {numbers}")
+            yield Problem(path, f"{show_value(name)} is in drives {numbers}")
         elif matching <= found:
             (index,) = matching
-            yield Problem(
-                path, f"{show_value(wanted)} is drive {index + 1}, which is already named"
-            )
+            yield Problem(path, f"{show_value(name)} is drive {index + 1}, which is already named")
         else:
             found |= matching
 

@@ -34,21 +34,21 @@ def read_shape(data: Mapping[str, Any]) -> Shape:
     """Of what TOML made of the text."""
     walk = Walk(_explain_unknown)
     plan = read_table(table_of(Plan), data, walk=walk)
-    workloads, written = _list_tables(walk.readings, "workload"), data.get("workload")
+    workloads, value = _list_tables(walk.readings, "workload"), data.get("workload")
     return Shape(
         plan=plan,
         problems=tuple(walk.problems),
         drives=_list_tables(walk.readings, "drive"),
         workloads=workloads,
-        has_unknown_workloads=isinstance(written, list) and len(workloads) < len(written),
+        has_unknown_workloads=isinstance(value, list) and len(workloads) < len(value),
         boot=walk.readings.get(("boot",)),
     )
 
 
 def _list_tables(readings: Mapping[KeyPath, Reading[Any]], name: str) -> dict[int, Reading[Any]]:
     return {
-        path[1]: each
-        for path, each in readings.items()
+        path[1]: reading
+        for path, reading in readings.items()
         if path[:1] == (name,) and len(path) > 1 and isinstance(path[1], int)
     }
 
@@ -59,18 +59,18 @@ def _is_part(key: str, other: str) -> bool:
 
 
 def _explain_unknown(table: Table[Any], key: str) -> str:
-    kind = next((kind for kind, each in WORKLOADS.items() if each is table), "")
-    owners = [kind for kind, each in WORKLOADS.items() if key in each.keys]
+    kind = next((kind for kind, other in WORKLOADS.items() if other is table), "")
+    owners = [kind for kind, other in WORKLOADS.items() if key in other.keys]
     here = f"is not a key of {_CALLED[kind]}" if kind else "is not a known key here"
-    similar = [each for each in table.keys if _is_part(each, key) or _is_part(key, each)]
+    similar = [name for name in table.keys if _is_part(name, key) or _is_part(key, name)]
     if kind and similar:
         return f"{here}; did you mean {join_words(similar)}?"
     if kind and owners:
-        return f"{here} but of {' and '.join(_CALLED[each] for each in owners)}"
+        return f"{here} but of {' and '.join(_CALLED[owner] for owner in owners)}"
     if close := find_close(key, table.keys):
         return f"{here}{close}"
-    for name, each in TABLES.items():
-        if key in each.keys:
+    for name, other in TABLES.items():
+        if key in other.keys:
             return f"{here}; it belongs under {'[[drive]]' if name == 'drive' else f'[{name}]'}"
     if owners:
         return f"{here}; it belongs under [[workload]]"

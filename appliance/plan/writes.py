@@ -61,10 +61,10 @@ def does_table_write(table: Mapping[str, Any]) -> bool:
     A value that is none counts as one that writes: the checks of the plan refuse it.
     """
     declared: Table[WorkloadPlan] = table_of(load(str(table["kind"]), "keys"))
-    given = {
+    values = {
         key: [*value] if isinstance(value, tuple) else value
         for key, value in table.items()
         if value != ""  # a form's empty field
     }
-    reading = read_table(declared, given, walk=Walk(lambda _table, name: name))
+    reading = read_table(declared, values, walk=Walk(lambda _table, name: name))
     return bool(reading.broken & reading.value.writing_keys) or reading.value.writes

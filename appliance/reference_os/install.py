@@ -64,8 +64,8 @@ def session_partition_bytes(boot_set_bytes: int) -> int:
 
     A file takes up to a block more than its size, and ext4 its share.
     """
-    wanted = int(boot_set_bytes * 1.35) + (16 << 20)
-    return -(-wanted // _ALIGN_BYTES) * _ALIGN_BYTES
+    size_bytes = int(boot_set_bytes * 1.35) + (16 << 20)
+    return -(-size_bytes // _ALIGN_BYTES) * _ALIGN_BYTES
 
 
 def needed_bytes(boot_set_bytes: int, *, has_esp: bool = False) -> int:

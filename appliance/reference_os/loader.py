@@ -79,7 +79,7 @@ def copy_loader(
         copies[name] = name
         with reading_stick(name):
             entry_text = (source / name).read_text(errors="replace")
-        copies |= {each: each for each in list_named_files(entry_text)}
+        copies |= {file: file for file in list_named_files(entry_text)}
     sizes = {}
     for name in copies:
         with reading_stick(name):

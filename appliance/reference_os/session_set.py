@@ -40,13 +40,13 @@ def list_session_files(total_bytes: int) -> tuple[SessionFile, ...]:
     """
     draw = random.Random(_SEED)
     files: list[SessionFile] = []
-    left = total_bytes
-    while left > 0:
+    remaining_bytes = total_bytes
+    while remaining_bytes > 0:
         size = int(draw.lognormvariate(math.log(_MEDIAN_BYTES), _SIGMA))
-        size = min(max(size, _MIN_BYTES), _MAX_BYTES, left)
+        size = min(max(size, _MIN_BYTES), _MAX_BYTES, remaining_bytes)
         number = len(files)
         files.append(SessionFile(f"{number % 64:02d}/{number:06d}", size))
-        left -= size
+        remaining_bytes -= size
     return tuple(files)
 
 

@@ -49,14 +49,14 @@ class DatabaseWait:
 
     def _show(self) -> None:
         names = find_holders(DATABASE)
-        said = (
+        message = (
             Phrase(N_("Waiting for the database: {program} has it locked"), program=names[0])
             if names
             else N_("Waiting for the database")
         )
         # The state itself stays: whatever is shown next is shown again.
         with suppress(OSError):  # /run may be full
-            write_status(replace(self._status, message=said), self._host.run)
+            write_status(replace(self._status, message=message), self._host.run)
 
 
 def find_holders(path: Path, *, proc: Path = _PROC) -> tuple[str, ...]:
@@ -81,10 +81,10 @@ def find_holders(path: Path, *, proc: Path = _PROC) -> tuple[str, ...]:
 
 def parse_holders(lines: list[str], place: str) -> frozenset[int]:
     """The processes with a lock on the file at `place`, device and inode: proc_locks(5). Pure."""
-    found = set()
+    processes = set()
     for line in lines:
         # Of one that waits for a lock the second word is an arrow.
         match line.split():
             case [_, "POSIX", _, _, process, where, _, _] if where == place:
-                found.add(int(process))
-    return frozenset(found)
+                processes.add(int(process))
+    return frozenset(processes)

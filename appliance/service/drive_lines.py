@@ -62,6 +62,6 @@ def _facts(details: dict[str, Any]) -> Iterator[str]:
     if details["security"]:
         yield f"ATA security {details['security']}"
     on_it = filter(None, (details["partition_table"], *details["file_systems"]))
-    found = ", ".join(on_it)
-    if found:
-        yield f"on it: {found}"
+    content = ", ".join(on_it)
+    if content:
+        yield f"on it: {content}"

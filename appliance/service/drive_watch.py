@@ -119,12 +119,12 @@ class DriveList:
 
         Within `quiet` it stops, and is asked again behind that.
         """
-        found = ask_behind_raid(lambda: not self._is_quiet)
+        drives = ask_behind_raid(lambda: not self._is_quiet)
         with self._lock:
-            if found is None:
+            if drives is None:
                 self._raid_question = None
             else:
-                self._behind_raid = found
+                self._behind_raid = drives
 
     def _wait_for_answers(self, tell: Progress) -> None:
         """Wait until each drive that was asked has answered or is shown as not answering."""
@@ -207,8 +207,8 @@ class DriveList:
             rows = compose_rows(
                 self._drives, answers, self._members, stick=stick.drive if stick else None
             )
-            found = {"looking": looking, "drives": rows, "unlisted": list(map(asdict, unlisted))}
-            write_json(DRIVES, found)
+            document = {"looking": looking, "drives": rows, "unlisted": list(map(asdict, unlisted))}
+            write_json(DRIVES, document)
             self._published = content
 
     def _list(self, *, keep_members: bool) -> None:
@@ -338,7 +338,7 @@ def list_once(asker: DriveQuery | None = None) -> list[dict[str, Any]]:
     keyed = {drive.path: drive for drive in drives}
     while True:
         asker.step(keyed, may_ask=True)
-        answers = {path: asker.answer(path, each, contents[path]) for path, each in keyed.items()}
+        answers = {path: asker.answer(path, drive, contents[path]) for path, drive in keyed.items()}
         if all(answer.state != "asking" for answer in answers.values()):
             return compose_rows(drives, answers, {}, stick=_find_stick(drives))
         time.sleep(_POLL_S)
@@ -354,8 +354,8 @@ def _find_stick(drives: Sequence[Drive]) -> Drive | None:
 def list_unlisted() -> list[dict[str, Any]]:
     """What cannot be in the list, as published by the engine; without one as the kernel has it."""
     with suppress(OSError, ValueError, KeyError):
-        found: list[dict[str, Any]] = json.loads(DRIVES.read_text())["unlisted"]
-        return found
+        rows: list[dict[str, Any]] = json.loads(DRIVES.read_text())["unlisted"]
+        return rows
     return list(map(asdict, read_unlisted()))
 
 

@@ -575,9 +575,9 @@ class Appliance:
             # The campaign is done whatever the clock does.
             self._warn("not-disarmed", what=str(error))
         action = self.host.power.power_off if on_finish == "poweroff" else self.host.power.reboot
-        said = N_("power off") if on_finish == "poweroff" else N_("restart")
+        label = N_("power off") if on_finish == "poweroff" else N_("restart")
         if not self.screen.countdown(
-            "power-off" if on_finish == "poweroff" else "reboot", said, _AUTOSTART_S
+            "power-off" if on_finish == "poweroff" else "reboot", label, _AUTOSTART_S
         ):
             count_power_action(self.connection, campaign_id)
             note_power_action(self.connection, self.host, ended=campaign_id)
@@ -598,16 +598,16 @@ class Appliance:
 
     def pause_after_bug(self, error: Exception) -> None:
         """The last thing a bug leaves behind: a campaign that does nothing automatically."""
-        said = f"internal error: {type(error).__name__}: {error}"
+        reason = f"internal error: {type(error).__name__}: {error}"
         try:
-            self._pause_unfinished(said)
+            self._pause_unfinished(reason)
         except Exception as second:  # noqa: BLE001  # the bug may be in the pausing itself
-            owe_pause(said)
+            owe_pause(reason)
             take_back_departure(self.host)
-            self.host.announce("campaign-paused", reason=f"{said}; then {second}")
+            self.host.announce("campaign-paused", reason=f"{reason}; then {second}")
         # Last: where /run is full, this fails too.
         with suppress(Exception):
-            self.screen.show("idle", said[:1].upper() + said[1:])
+            self.screen.show("idle", reason[:1].upper() + reason[1:])
 
     def stop_for_trouble(self, error: StickError) -> None:
         """Nothing happens automatically from here on, whatever the stick still accepts.
@@ -620,13 +620,13 @@ class Appliance:
                 self._pause_unfinished(str(error))
         except Exception:  # noqa: BLE001  # whatever it is, nothing may go on automatically
             owe_pause(str(error))
-        left = take_back_departure(self.host)
-        if left:
-            said = (
-                f"the machine may start automatically, or from a drive ({'; '.join(left)}): "
+        obstacles = take_back_departure(self.host)
+        if obstacles:
+            hint = (
+                f"the machine may start automatically, or from a drive ({'; '.join(obstacles)}): "
                 "once it is off, leave it without mains power until you want it on"
             )
-            error.hint = "; ".join(filter(None, (error.hint, said)))
+            error.hint = "; ".join(filter(None, (error.hint, hint)))
 
     def _pause_unfinished(self, reason: str) -> None:
         campaign = select_unfinished_campaign(self.connection)
@@ -647,8 +647,8 @@ class Appliance:
         if not self._is_first_start(plan.toml):
             return
         start = Phrase(N_("start campaign {name}"), name=plan.name)
-        said = join_phrases((start, warning))
-        if self.screen.countdown("autostart", said, _AUTOSTART_S):
+        text = join_phrases((start, warning))
+        if self.screen.countdown("autostart", text, _AUTOSTART_S):
             if self.screen.is_power_key_pressed():
                 return  # not now; nothing was said about the plan
             declined = hash_plan(plan.toml)
@@ -786,19 +786,19 @@ class Appliance:
         with suppress(StickError):  # a person starts it, and sees it start
             self._note_start(plan_toml)
         with self._pausing_if_it_fails(campaign_id):
-            said = (
+            phrases = (
                 Phrase(N_("campaign {number} started"), number=campaign_id),
                 check_policy(self.context),
                 self._warn_of_room(campaign_id, plan_toml),
             )
-        self._run_accepted(campaign_id, join_phrases(said), accept)
+        self._run_accepted(campaign_id, join_phrases(phrases), accept)
 
     def resume(self, campaign_id: int, accept: Accept) -> None:
         """Let a paused one go on, as far as it goes in this boot."""
         resume_campaign(self.context, campaign_id)
         self._let_run_by_person.add(campaign_id)
-        said = Phrase(N_("campaign {number} goes on"), number=campaign_id)
-        self._run_accepted(campaign_id, said, accept)
+        answer = Phrase(N_("campaign {number} goes on"), number=campaign_id)
+        self._run_accepted(campaign_id, answer, accept)
 
     def _run_accepted(self, campaign_id: int, said: str, accept: Accept) -> None:
         """Raises RefusedError if it is no longer waited for: nothing is written then."""
@@ -830,18 +830,18 @@ class Appliance:
 
     def locate(self, device: str, identity: str, accept: Accept) -> None:
         """Let a drive's lights show where it is; any key ends it."""
-        found = [
+        drives = [
             drive
             for drive in self.host.drives.find()
             if (drive.name, drive.identity) == (device, identity) and drive.size_bytes > 0
         ]
-        if not found:
+        if not drives:
             raise RefusedError(N_("this drive is no longer there, or has no medium"))
         accept(N_("its light blinks as it is read; its slot's light is on, if there is one"))
         # A hybrid may keep what was read: that must be known when it is measured afterwards.
         record(self, "located", drive=device, serial=identity, seconds=SECONDS)
         then = Phrase(N_("the light of {drive} blinks"), drive=printable(device))
-        with blinking(found[0]) as find_trouble:
+        with blinking(drives[0]) as find_trouble:
             self.screen.countdown("light", then, SECONDS)
         if trouble := find_trouble():
             self._warn("not-located", drive=device, why=trouble)
@@ -866,18 +866,18 @@ class Appliance:
         place = StepPosition(1, 1, "array", "array")
         try:
             with self.drives.quiet(self.context.tell):
-                said = dismantle_leftover(
+                outcome = dismantle_leftover(
                     self.context,
                     set_uuid,
                     stick=self.stick,
                     tell=lambda label, done, total: progress(place, label, done, total),
                 )
         except StoppedByPersonError:
-            said = "stopped; it can be dismantled later"
+            outcome = "stopped; it can be dismantled later"
         except StickError:
             raise
         except KaltstartError as error:
-            said = f"the array cannot be dismantled: {error}"
-            refuse(self, (said,))
-        record(self, "take-apart", what=said)
-        self.screen.show("idle", said[:1].upper() + said[1:], campaign_id=None)
+            outcome = f"the array cannot be dismantled: {error}"
+            refuse(self, (outcome,))
+        record(self, "take-apart", what=outcome)
+        self.screen.show("idle", outcome[:1].upper() + outcome[1:], campaign_id=None)

@@ -29,21 +29,21 @@ def import_campaigns(
     Raises RefusedError if there is no such database, UnusableDatabaseError if nothing can be
     imported from it, StickError if this stick does not accept it.
     """
-    shown = f"KALTSTART: {printable(file_name)}"
+    place = f"KALTSTART: {printable(file_name)}"
     if Path(file_name).name != file_name or not file_name.casefold().endswith(SUFFIX):
-        raise RefusedError(f"{shown} is not a database", hint=f"its name must end in {SUFFIX}")
+        raise RefusedError(f"{place} is not a database", hint=f"its name must end in {SUFFIX}")
 
     def note(counts: MergeCounts) -> None:
-        said = f"{describe_counts(counts)} ({shown})"
-        record(context, "merged", what=said)
-        accept(said)
+        text = f"{describe_counts(counts)} ({place})"
+        record(context, "merged", what=text)
+        accept(text)
 
     screen.show("idle", N_("Importing campaigns"), campaign_id=None)
     try:
         room_bytes = read_memory("MemAvailable")
         merge_database(context.connection, FAT / file_name, room_bytes=room_bytes, note=note)
     except UnusableDatabaseError as error:
-        raise UnusableDatabaseError(shown, error.why, hint=error.what_to_do) from error
+        raise UnusableDatabaseError(place, error.why, hint=error.what_to_do) from error
     finally:
         screen.show("idle", N_("Ready"), campaign_id=None)
 

@@ -189,21 +189,21 @@ class Screen:
         """
 
         def show(place: StepPosition, label: str, done: int, total: int) -> None:
-            said = Phrase(
+            message = Phrase(
                 N_("{kind} on {device}: {what}"), kind=place.kind, device=place.device, what=label
             )
             if place.beside:
-                said = Phrase(N_("{count} drives are tested"), count=len(place.beside))
+                message = Phrase(N_("{count} drives are tested"), count=len(place.beside))
             self.show(
                 "running",
-                said,
+                message,
                 progress=_describe_progress(label, done, total),
                 temperatures=place.temperatures,
                 step=_describe_step(place),
                 steps=[
-                    _describe_step(each.place)
-                    | {"progress": _describe_progress(each.label, each.done, each.total)}
-                    for each in place.beside
+                    _describe_step(step.place)
+                    | {"progress": _describe_progress(step.label, step.done, step.total)}
+                    for step in place.beside
                 ],
             )
 

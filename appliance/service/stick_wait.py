@@ -116,8 +116,8 @@ def parse_entries(entries: bytes, entry_bytes: int) -> tuple[str, ...]:
     uuids: list[str] = []
     if entry_bytes >= _ENTRY.size:
         for at in range(0, len(entries) - entry_bytes + 1, entry_bytes):
-            kind, own = _ENTRY.unpack_from(entries, at)
-            uuids.append(str(UUID(bytes_le=own)) if any(kind) else "")
+            kind, uuid = _ENTRY.unpack_from(entries, at)
+            uuids.append(str(UUID(bytes_le=uuid)) if any(kind) else "")
     while uuids and not uuids[-1]:
         uuids.pop()
     return tuple(uuids)
@@ -146,13 +146,13 @@ class AwaitedStick:
 
         The first one that was opened is the one.
         """
-        found = select_first_event(connection)
-        if self._first_event is not None and found != self._first_event:
+        event = select_first_event(connection)
+        if self._first_event is not None and event != self._first_event:
             raise StickError(
                 N_("the database on the stick that is back is not the one that was in use"),
                 hint=N_("switch off and on: nothing was stored there"),
             )
-        self._first_event = found
+        self._first_event = event
 
     def note(self, stick: Stick) -> None:
         """Remember the stick that was opened."""
@@ -173,8 +173,10 @@ class AwaitedStick:
     def is_gone(self) -> bool:
         """Whether what was opened is no longer there; another disk may have its number by now."""
         # Links of the kernel's: the folder above a partition is its disk.
-        found = sysfs.read_text(_DEVICES / self._device / "../diskseq") if self._device else ""
-        return bool(self._device) and found != self._disk_number
+        disk_number = (
+            sysfs.read_text(_DEVICES / self._device / "../diskseq") if self._device else ""
+        )
+        return bool(self._device) and disk_number != self._disk_number
 
     def is_going(self) -> bool:
         """The same, right after an error: the kernel takes its devices away a moment later."""

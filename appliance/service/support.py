@@ -40,8 +40,8 @@ def store_crash(error: Exception) -> None:
         room = os.statvfs(DATA)
         if room.f_bavail * room.f_frsize < MIN_FREE_BYTES + _CRASH_BYTES:
             return
-        said = "".join(traceback.format_exception(error))
-        head = f"Kaltstart {VERSION}, {timestamp()}\n{said}\n".encode(errors="replace")
+        text = "".join(traceback.format_exception(error))
+        head = f"Kaltstart {VERSION}, {timestamp()}\n{text}\n".encode(errors="replace")
         log = _read_log(_journal(_CRASH_LINES)).encode(errors="replace")
         head = head[:_CRASH_BYTES]
         CRASHES.mkdir(exist_ok=True)
@@ -49,8 +49,8 @@ def store_crash(error: Exception) -> None:
         number = int(earlier[-1].stem.removeprefix("crash-")) + 1 if earlier else 1
         path = CRASHES / f"crash-{number}.txt"
         path.write_bytes(head + log[len(log) - min(len(log), _CRASH_BYTES - len(head)) :])
-        for each in (path, CRASHES):
-            sync_path(each)
+        for place in (path, CRASHES):
+            sync_path(place)
         for old in earlier[: 1 - _MAX_CRASHES]:
             old.unlink()
 
@@ -121,5 +121,5 @@ def _read_text(path: Path) -> str:
 
 def _find_crashes() -> list[Path]:
     """Oldest first."""
-    found = [path for path in CRASHES.glob("crash-*.txt") if path.stem[6:].isdecimal()]
-    return sorted(found, key=lambda path: int(path.stem[6:]))
+    paths = [path for path in CRASHES.glob("crash-*.txt") if path.stem[6:].isdecimal()]
+    return sorted(paths, key=lambda path: int(path.stem[6:]))

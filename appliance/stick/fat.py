@@ -75,10 +75,10 @@ def _restore_boot_sector(partition: Path) -> bool:
 def _find_type(path: str) -> str:
     """What blkid calls the file system; empty where it finds none (code 2), or cannot tell."""
     tags = ["--match-tag", "TYPE", "--output", "value"]
-    found = run(["blkid", "--probe", *tags, path], check=False)
-    if found.returncode == 0:
-        return found.stdout.strip()
-    return "" if found.returncode == _NOTHING_FOUND else "that cannot be told"
+    answer = run(["blkid", "--probe", *tags, path], check=False)
+    if answer.returncode == 0:
+        return answer.stdout.strip()
+    return "" if answer.returncode == _NOTHING_FOUND else "that cannot be told"
 
 
 def _repair(path: str) -> tuple[str, ...]:

@@ -120,9 +120,9 @@ def find_stick(drives: Sequence[Drive]) -> Stick:
             f"from, which was {', '.join(f'/dev/{name}' for name in sorted(disks))}",
             hint="switch off, leave one stick plugged in, switch on again",
         )
-    found = _find_partitions(sticks[0])
+    partitions = _find_partitions(sticks[0])
     (fat, _), (data, data_uuid), (esp, _) = (
-        found.get(label, ("", "")) for label in (_FAT_LABEL, _DATA_LABEL, _ESP_LABEL)
+        partitions.get(label, ("", "")) for label in (_FAT_LABEL, _DATA_LABEL, _ESP_LABEL)
     )
     return Stick(sticks[0], fat, data, esp, data_uuid)
 
@@ -223,8 +223,8 @@ def mount_data(stick: Stick, *, min_free_bytes: int = MIN_FREE_BYTES) -> str:
             checked = run(["fsck.ext4", "-p", stick.data_path], check=False, timeout_s=600)
             # The kernel mounts what fsck failed to repair, and a write there spoils other files. No
             # journal is replayed either: that would be a write.
-            left = bool(checked.returncode & _FSCK_ERRORS_LEFT)
-            options = "ro,noload,noatime" if left else "noatime,errors=remount-ro"
+            is_damaged = bool(checked.returncode & _FSCK_ERRORS_LEFT)
+            options = "ro,noload,noatime" if is_damaged else "noatime,errors=remount-ro"
             options = f"{_NOTHING_RUNS},{options}"
             run(["mount", "-t", "ext4", "-o", options, stick.data_path, str(DATA)])
         except StepFailedError as error:
@@ -232,7 +232,7 @@ def mount_data(stick: Stick, *, min_free_bytes: int = MIN_FREE_BYTES) -> str:
                 f"the stick's data partition {stick.data_path} cannot be used: {error.message}",
                 hint="copy its content on another machine, then write the stick again",
             ) from error
-        if left:
+        if is_damaged:
             raise StickError(
                 f"the stick's data partition {stick.data_path} is damaged, and fsck.ext4 cannot "
                 f"repair it automatically (code {checked.returncode}): it is mounted read-only",
@@ -467,8 +467,8 @@ def find_dead_mounts() -> tuple[Path, ...]:
 
 def _is_there(number: str) -> bool:
     # Links of the kernel's: the folder above a partition is its disk.
-    found = _read(_BLOCK_NUMBERS / number / "../diskseq")
-    return bool(found) and found == (_read(_DISK_NUMBER) or found)
+    disk_number = _read(_BLOCK_NUMBERS / number / "../diskseq")
+    return bool(disk_number) and disk_number == (_read(_DISK_NUMBER) or disk_number)
 
 
 def unmount_dead() -> None:
@@ -478,9 +478,9 @@ def unmount_dead() -> None:
     """
     for folder in find_dead_mounts():
         run(["umount", "--lazy", str(folder)], check=False)
-    if left := find_dead_mounts():
+    if mounts := find_dead_mounts():
         raise StickError(
-            f"{left[0]} of the stick that was pulled out cannot be unmounted",
+            f"{mounts[0]} of the stick that was pulled out cannot be unmounted",
             hint="switch off and on: what was stored is kept",
         )
 

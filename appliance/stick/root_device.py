@@ -79,9 +79,9 @@ def give_back(table: VerityTable, *, data: str, hashes: str) -> None:
 
     Where the kernel refuses them, the table stays as it is.
     """
-    wanted = table.on(data, hashes)
+    new_table = table.on(data, hashes)
     try:
-        _ask(_TABLE_LOAD, flags=_READ_ONLY, table=wanted)
+        _ask(_TABLE_LOAD, flags=_READ_ONLY, table=new_table)
         # Without the flag that suspends it resumes, with the loaded table in force. In one call:
         # whatever reads the root between two would wait for the second, this program too.
         _ask(_SUSPEND, flags=_SKIP_LOCKFS)
@@ -156,7 +156,7 @@ def keep_in_ram() -> int:
                 _kept[path] = mmap.mmap(descriptor, 0, flags, mmap.PROT_READ)
             finally:
                 os.close(descriptor)
-    return sum(len(each) for each in _kept.values())
+    return sum(len(content) for content in _kept.values())
 
 
 def find_mapped(maps: Iterable[str]) -> tuple[str, ...]:

@@ -94,9 +94,9 @@ def discard_pending(context: CampaignContext, campaign_id: int | None, why: str)
     if pending is None or (
         pending.sample and not knows_sample(context.connection, pending.boot_id)
     ):
-        left = pending.describe() if pending else f"its content is no sample: {read_pending_text()}"
+        text = pending.describe() if pending else f"its content is no sample: {read_pending_text()}"
         record(
-            context, "sample-unused", why=why, sample=left, campaign_id=campaign_id, level="warning"
+            context, "sample-unused", why=why, sample=text, campaign_id=campaign_id, level="warning"
         )
     remove_pending()
 
@@ -109,13 +109,13 @@ def check_path(cycle: CycleRow, sample: BootSample) -> None:
     """
     if sample.path == cycle.path:
         return
-    told = N_("the firmware started the drive's boot loader, and was to start the stick's")
+    message = N_("the firmware started the drive's boot loader, and was to start the stick's")
     if cycle.path == "drive":
-        told = N_(
+        message = N_(
             "the firmware started the stick's boot loader and not the drive's: it did not follow "
             "BootNext, or cannot start from this drive"
         )
-    raise StepFailedError(told, blame="other")
+    raise StepFailedError(message, blame="other")
 
 
 def _is_of(context: CampaignContext, pending: PendingSample, cycle: CycleRow) -> bool:

@@ -48,22 +48,22 @@ def cool(
         return
     with drive_work(context, campaign.id, [(row, drive)], tell=context.tell) as hand:
         work = partial(cool_drive, drive.path, plan, progress=hand.tell)
-        found = hand.do(work, N_("making the drive forget"))
+        cooling = hand.do(work, N_("making the drive forget"))
     with transaction(context.connection):
-        update_cooling(context.connection, cooling_id, found, campaign_id=campaign.id)
+        update_cooling(context.connection, cooling_id, cooling, campaign_id=campaign.id)
         record(
             context,
             "cooled",
             drive=row.identity,
             cycle=cycle.cycle,
-            before=found.probes[0].remembered,
-            probed=len(found.probes[0].boot_ns),
-            after=found.probes[-1].remembered,
-            size=f"{found.read_bytes / (1 << 30):.2f}",
+            before=cooling.probes[0].remembered,
+            probed=len(cooling.probes[0].boot_ns),
+            after=cooling.probes[-1].remembered,
+            size=f"{cooling.read_bytes / (1 << 30):.2f}",
             campaign_id=campaign.id,
         )
-    if not found.is_proven:
-        _warn(context, cycle, row, found.reason)
+    if not cooling.is_proven:
+        _warn(context, cycle, row, cooling.reason)
 
 
 def _plan(

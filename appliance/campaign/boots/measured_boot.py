@@ -127,9 +127,9 @@ def measure_boot(host: Host) -> None:
                 _store(context, this_boot.slot, drives, sample, keyboards)
         except (StickError, sqlite3.Error) as error:
             # If the sample was stored already, the saved one is recognised by its boot id.
-            said = error.message if isinstance(error, StickError) else str(error)
-            host.announce("refused", reason=said)
-            _keep(host, stick, drives, sample, reason=said)
+            reason = error.message if isinstance(error, StickError) else str(error)
+            host.announce("refused", reason=reason)
+            _keep(host, stick, drives, sample, reason=reason)
             _give_back(host, keyboards, partial(_count_and_close, context))
 
 
@@ -146,7 +146,7 @@ def _await_stick(host: Host, slot: int, keyboards: Keyboards) -> tuple[Sequence[
     notified, and has time to put that right or to press the power key. Raises StickError.
     """
     give_up_s = host.clock.monotonic_s() + _STICK_WAIT_S
-    told = ""
+    reason = ""
     while True:
         drives = host.drives.find_settled()
         try:
@@ -155,9 +155,9 @@ def _await_stick(host: Host, slot: int, keyboards: Keyboards) -> tuple[Sequence[
         except StickError as error:
             if host.clock.monotonic_s() >= give_up_s or keyboards.is_power_pressed():
                 raise
-            if error.message != told:
-                told = error.message
-                host.announce("refused", reason=f"{told}: the sample waits for its stick")
+            if error.message != reason:
+                reason = error.message
+                host.announce("refused", reason=f"{reason}: the sample waits for its stick")
         else:
             return drives, stick
         host.clock.sleep(_STICK_POLL_S)

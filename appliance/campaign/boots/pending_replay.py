@@ -40,7 +40,7 @@ from appliance.store.tables.replays import ReplaySample, insert_replay, select_r
 
 def sum_times(reads: ReadList, replay: ReplaySample) -> float:
     """How long a replay took, in seconds: all its reads, and the waits of a trace. Pure."""
-    return sum(replay.times_ns) / 1e9 + sum(each.wait_s for each in reads.extents)
+    return sum(replay.times_ns) / 1e9 + sum(extent.wait_s for extent in reads.extents)
 
 
 def save_pending_replay(

@@ -104,10 +104,10 @@ class PendingSample:
 
     def describe(self) -> str:
         """All of it as JSON, except the times of a replay's reads: too many for a log."""
-        found = asdict(self)
+        data = asdict(self)
         if self.replay is not None:
-            del found["replay"]["reads"][_TIMES]
-        return json.dumps(found)
+            del data["replay"]["reads"][_TIMES]
+        return json.dumps(data)
 
 
 def save_pending(pending: PendingSample) -> None:
@@ -125,8 +125,8 @@ def read_pending() -> PendingSample | None:
     """What the last measured boot left; None if there is nothing, or not what was written."""
     try:
         with (FAT / _NAME).open("rb") as file:
-            found = unseal(file.read(_MAX_BYTES))
-        return _parse(found)
+            content = unseal(file.read(_MAX_BYTES))
+        return _parse(content)
     except (OSError, ValueError, TypeError, KeyError, RecursionError, MemoryError):
         return None
 

@@ -240,9 +240,9 @@ def _ask_counts(context: CampaignContext, drives: Iterable[Drive]) -> Iterator[t
             ) as hand,
         ):
             asking = partial(context.host.drives.read_power_cycles, drive)
-            told = hand.do(asking, "reading its power-cycle count")
-            if told.count is not None and told.is_of_power:
-                yield drive.identity, told.count
+            reading = hand.do(asking, "reading its power-cycle count")
+            if reading.count is not None and reading.is_of_power:
+                yield drive.identity, reading.count
 
 
 def _stop(
@@ -277,9 +277,9 @@ def end_trial(
             context.connection, trial.id, result, skew_s=skew_s, counted=counted, moved=moved
         )
         if result != "stopped":
-            said = select_wake_trial(context.connection, trial.id).describe()
+            text = select_wake_trial(context.connection, trial.id).describe()
             level = "info" if result == "wakes" else "warning"
-            record(context, "wake-trial", what=said, campaign_id=trial.campaign_id, level=level)
+            record(context, "wake-trial", what=text, campaign_id=trial.campaign_id, level=level)
     if result != "stopped":
-        told = {} if skew_s is None else {"skew_s": f"{skew_s:.1f}"}
-        context.host.announce("wake-trial", result=result, **told)
+        fields = {} if skew_s is None else {"skew_s": f"{skew_s:.1f}"}
+        context.host.announce("wake-trial", result=result, **fields)

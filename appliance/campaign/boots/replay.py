@@ -97,8 +97,8 @@ def _store(context: CampaignContext, due: Due, measured: _Measured) -> None:
         store_sample(context, due, BootedDrives(drive), sample, replay)
     except (StickError, sqlite3.Error) as error:
         # If the sample was stored already, the saved one is recognised by its boot id.
-        said = error.message if isinstance(error, StickError) else str(error)
-        save_pending_replay(context, cycle, drive, sample, replay, reason=said)
+        reason = error.message if isinstance(error, StickError) else str(error)
+        save_pending_replay(context, cycle, drive, sample, replay, reason=reason)
         raise
     if trouble is not None:
         raise trouble
@@ -127,11 +127,11 @@ def _replay(
                 campaign_id=campaign_id,
             )
             work = partial(read_extents, drive.path, reads, clock=context.host.clock.monotonic_s)
-            found = hand.do(work, N_("replaying reads"))
+            reading = hand.do(work, N_("replaying reads"))
             # After the reads: the answer may come from the medium.
             check_asked(drive, noted_identity(row), _ask(context, hand, drive))
-            sample = _make_sample(context, reads, *found)
-            measured = _Measured(drive, reads, sample, found[1])
+            sample = _make_sample(context, reads, *reading)
+            measured = _Measured(drive, reads, sample, reading[1])
     except StickError:
         if measured is None:
             raise
@@ -189,34 +189,34 @@ def read_extents(
     Raises StepFailedError for a read that fails, with its place.
     """
     read_stat = read_stat or _read_stat
-    buffer = make_buffer(max(each.length_bytes for each in reads.extents))
+    buffer = make_buffer(max(extent.length_bytes for extent in reads.extents))
     times_ns: list[int] = []
     now_ns = time.perf_counter_ns
     before = read_stat(path)
     started_s = clock()
     with DirectFile(Path(path)) as file, memoryview(buffer) as view:
         block_bytes = file.block_bytes
-        for each in reads.extents:
-            if each.offset_bytes % block_bytes or each.length_bytes % block_bytes:
+        for extent in reads.extents:
+            if extent.offset_bytes % block_bytes or extent.length_bytes % block_bytes:
                 raise StepFailedError(
-                    f"the read at byte {each.offset_bytes} is not aligned to the drive's blocks "
+                    f"the read at byte {extent.offset_bytes} is not aligned to the drive's blocks "
                     f"of {block_bytes} bytes",
                     blame="other",
                 )
-        for each in reads.extents:
-            if each.wait_s:
-                time.sleep(each.wait_s)
-            with view[: each.length_bytes] as piece:
+        for extent in reads.extents:
+            if extent.wait_s:
+                time.sleep(extent.wait_s)
+            with view[: extent.length_bytes] as piece:
                 begun_ns = now_ns()
                 try:
-                    count = os.preadv(file.fileno(), [piece], each.offset_bytes)
+                    count = os.preadv(file.fileno(), [piece], extent.offset_bytes)
                 except OSError as error:
                     raise StepFailedError(
-                        f"{path} cannot be read at byte {each.offset_bytes}: {error.strerror}"
+                        f"{path} cannot be read at byte {extent.offset_bytes}: {error.strerror}"
                     ) from error
                 times_ns.append(now_ns() - begun_ns)
-            if count != each.length_bytes:
-                raise StepFailedError(f"{path} ended at byte {each.offset_bytes + count}")
+            if count != extent.length_bytes:
+                raise StepFailedError(f"{path} ended at byte {extent.offset_bytes + count}")
     after = read_stat(path)
     sample = ReplaySample(
         reads.sha256, started_s, before.read_ios, before.read_bytes, tuple(times_ns)

@@ -68,7 +68,7 @@ def take_sample(host: Host, slot: int) -> BootSample:
         read_bytes=stats.read_bytes,
         read_ios=stats.read_ios,
         wake_skew_s=None,
-        drive_celsius=max((each for each in warm if each is not None), default=None),
+        drive_celsius=max((celsius for celsius in warm if celsius is not None), default=None),
         cpu_celsius=read_cpu_celsius(),
         kernel_errors=read_kernel_errors(
             [name for block in blocks for name in find_kernel_names(block)]
@@ -119,8 +119,8 @@ def _wait_for_startup() -> Startup:
     # degraded system.
     with blaming("other"):
         run(["systemctl", "is-system-running", "--wait"], check=False, timeout_s=_FINISH_TIMEOUT_S)
-        shown = run(["systemctl", "show", *(f"--property={name}" for name in PROPERTIES)])
-    startup = parse_startup(shown.stdout)
+        answer = run(["systemctl", "show", *(f"--property={name}" for name in PROPERTIES)])
+    startup = parse_startup(answer.stdout)
     if startup is None:
         raise StepFailedError("systemd does not report when start-up finished", blame="other")
     return startup
@@ -135,11 +135,11 @@ def read_unit_times(*, finish_s: float) -> tuple[UnitTime, ...]:
     # Without a state, a pattern leaves out what is inactive: oneshots that have ended
     # (output_show_unit() in src/systemctl/systemctl-util.c). Of the many names of a device one is
     # enough: --all would ask for each.
-    shown = run(
+    answer = run(
         ["systemctl", "show", "--state=loaded", f"--property={properties}", "*"],
         timeout_s=_UNITS_TIMEOUT_S,
     )
-    units = parse_unit_times(shown.stdout, finish_s=finish_s)
+    units = parse_unit_times(answer.stdout, finish_s=finish_s)
     if not units:
         raise StepFailedError("systemd reports no unit of this start-up", blame="other")
     return units

@@ -77,11 +77,11 @@ def find_member(context: CampaignContext, row: CampaignDriveRow, *, tell: Progre
 
 def find_members(context: CampaignContext, campaign_id: int, *, tell: Progress) -> list[Member]:
     """Those of the array's drives that are here and released."""
-    found = []
+    members = []
     for row in select_members(context, campaign_id).both:
         with suppress(RefusedError):
-            found.append((row, find_member(context, row, tell=tell)))
-    return found
+            members.append((row, find_member(context, row, tell=tell)))
+    return members
 
 
 @contextmanager
@@ -199,13 +199,13 @@ def dismantle_array(
     """
     release(hand)
     members = select_members(context, row.campaign_id)
-    found, missing = _find_members(context, members, tell=hand.tell)
+    drives, missing = _find_members(context, members, tell=hand.tell)
     by_role = {member.role: member for member in members.both}
     state = "making" if row.state == "making" else "parting"
     try:
         ours = {
             role: _is_part(context, row, by_role[role], drive, hand=hand)
-            for role, drive in found.items()
+            for role, drive in drives.items()
         }
     except (StepFailedError, RefusedError) as error:
         with transaction(context.connection):
@@ -220,19 +220,19 @@ def dismantle_array(
                 )
         update_array(context.connection, row.set_uuid, state)
         _note(context, row.campaign_id, "array-parting", members, row.set_uuid)
-    left: list[tuple[DriveMarks, str]] = []
-    for role, drive in found.items():
+    tables: list[tuple[DriveMarks, str]] = []
+    for role, drive in drives.items():
         marks = _marks_of(context, row.campaign_id, by_role[role], path=drive.path, hand=hand)
         if ours[role]:
-            left.append((marks, make_table_uuid()))
-            marks.begin(left[-1][1], from_scratch=True)
+            tables.append((marks, make_table_uuid()))
+            marks.begin(tables[-1][1], from_scratch=True)
         elif row.state == "made":
             marks.begin(from_scratch=True)  # it carries nothing, and is to go on doing so
     context.host.announce("array", id=row.campaign_id, set=row.set_uuid, state="parting")
     try:
-        if not found:
+        if not drives:
             raise missing[0]
-        remarks = _part(context, members, found, row.set_uuid, stick=stick, hand=hand, left=left)
+        remarks = _part(context, members, drives, row.set_uuid, stick=stick, hand=hand, left=tables)
     except KaltstartError as error:
         with transaction(context.connection):
             update_array(context.connection, row.set_uuid, state, reason=error.message)
@@ -251,14 +251,14 @@ def _find_members(
     context: CampaignContext, members: MemberRows, *, tell: Progress
 ) -> tuple[dict[str, Drive], list[RefusedError]]:
     """Those that are here by their role, and why the others are not."""
-    found: dict[str, Drive] = {}
+    drives: dict[str, Drive] = {}
     missing: list[RefusedError] = []
     for member in members.both:
         try:
-            found[member.role] = find_member(context, member, tell=tell)
+            drives[member.role] = find_member(context, member, tell=tell)
         except RefusedError as error:
             missing.append(error)
-    return found, missing
+    return drives, missing
 
 
 def _part(

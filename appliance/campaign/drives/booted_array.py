@@ -63,7 +63,7 @@ def select_booted_array(
     if array is None or array.state != "made":
         raise RefusedError(f"drive {row.identity} is no longer part of the array it boots from")
     drives = select_campaign_drives(connection, campaign_id)
-    cache = next(each for each in drives if each.drive_id == array.cache_drive_id)
+    cache = next(drive for drive in drives if drive.drive_id == array.cache_drive_id)
     return BootedArray(array.set_uuid, cache)
 
 
@@ -76,13 +76,13 @@ def read_sets(
     Raises StepFailedError where a member does not answer.
     """
     sets = {}
-    own = {drive.path for drive in members}
+    paths = {drive.path for drive in members}
     carriers = [drive.path for drive in found if drive.file_system == "bcache"]
-    for path in dict.fromkeys([*own, *carriers]):
+    for path in dict.fromkeys([*paths, *carriers]):
         try:
             superblock = read_superblock(path)
         except StepFailedError:
-            if path in own:
+            if path in paths:
                 raise
             continue  # nor will a boot take it up
         if superblock is not None:
@@ -97,8 +97,8 @@ def check_sets(
 
     Pure. Raises RefusedError.
     """
-    own = (members.backing, members.cache) if members else ()
-    for drive in own:
+    drives = (members.backing, members.cache) if members else ()
+    for drive in drives:
         if members and sets.get(drive.path) != members.set_uuid:
             raise RefusedError(
                 f"drive {row.identity} cannot be booted from: {drive.path} "
@@ -109,7 +109,7 @@ def check_sets(
     others = [
         path
         for path, set_uuid in sets.items()
-        if slot_of_set(set_uuid) == row.slot and path not in {drive.path for drive in own}
+        if slot_of_set(set_uuid) == row.slot and path not in {drive.path for drive in drives}
     ]
     if others:
         raise RefusedError(
@@ -152,9 +152,11 @@ def find_members(disk: str, found: Sequence[Drive]) -> tuple[Drive, Drive | None
     alone = next((drive for drive in found if drive.name == disk), None)
     if alone is not None:
         return alone, None, ""
-    backing = next((each for each in found if linked(control(each.name) / "dev") == disk), None)
+    backing = next((drive for drive in found if linked(control(drive.name) / "dev") == disk), None)
     set_uuid = linked(control(backing.name) / "cache") if backing is not None else ""
-    cache = next((each for each in found if linked(control(each.name) / "set") == set_uuid), None)
+    cache = next(
+        (drive for drive in found if linked(control(drive.name) / "set") == set_uuid), None
+    )
     if backing is None or cache is None or not set_uuid:
         return None
     return backing, cache, set_uuid
@@ -171,9 +173,9 @@ def check_settings(backing: Drive, *, set_uuid: str, plan: ArrayPlan) -> None:
 
 def read_settings(backing: Drive, *, set_uuid: str) -> dict[str, str]:
     """What the array of `backing` runs with, by the names of bcache's control files."""
-    own, common = control(backing.name), set_folder(set_uuid)
-    now = {name: read(own / name) for name in ("sequential_cutoff", "writeback_percent")}
-    now["cache_mode"] = parse_choice(read(own / "cache_mode"))
+    folder, common = control(backing.name), set_folder(set_uuid)
+    now = {name: read(folder / name) for name in ("sequential_cutoff", "writeback_percent")}
+    now["cache_mode"] = parse_choice(read(folder / "cache_mode"))
     for name in ("congested_read_threshold_us", "congested_write_threshold_us"):
         now[name] = read(common / name)
     return now
@@ -181,14 +183,14 @@ def read_settings(backing: Drive, *, set_uuid: str) -> dict[str, str]:
 
 def compare_settings(now: Mapping[str, str], plan: ArrayPlan) -> None:
     """Pure. Raises StepFailedError where `now`, of `read_settings`, is not what the plan says."""
-    wanted = {
+    settings = {
         "cache_mode": plan.cache_mode,
         "sequential_cutoff": format_amount(plan.sequential_cutoff_bytes),
         "writeback_percent": str(plan.writeback_percent),
         "congested_read_threshold_us": str(plan.congested_read_threshold_us),
         "congested_write_threshold_us": str(plan.congested_write_threshold_us),
     }
-    for name, text in wanted.items():
+    for name, text in settings.items():
         if now.get(name) != text:
             raise StepFailedError(
                 f"the array did not boot with the plan's settings: {name} is {now.get(name)!r} and "

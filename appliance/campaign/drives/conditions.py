@@ -51,16 +51,16 @@ def store_conditions(
     A drive that is not here now, or another one in its place, is left as it was noted.
     """
     connection = context.connection
-    found: list[tuple[str, int | None, dict[str, str]]] = [
+    readings: list[tuple[str, int | None, dict[str, str]]] = [
         ("the machine", None, _read_machine(fixed, sys=sys, proc=proc))
     ]
-    found += [
+    readings += [
         (row.identity, row.drive_id, _read_drive(context, campaign_id, row, drives=drives, sys=sys))
         for row in select_campaign_drives(connection, campaign_id)
     ]
     news = [
         (subject, drive_id, changes)
-        for subject, drive_id, values in found
+        for subject, drive_id, values in readings
         if (changes := find_changes(select_conditions(connection, campaign_id, drive_id), values))
     ]
     if not news:
@@ -105,8 +105,8 @@ def _is_restart(change: Change) -> bool:
 
 def describe_changes(subject: str, changes: Sequence[Change]) -> str:
     """`LAB-1: link was 6.0 Gb/s and is 3.0 Gb/s now`."""
-    said = [f"{each.name} was {each.before} and is {each.value} now" for each in changes]
-    return f"{subject}: {'; '.join(said)}"
+    texts = [f"{change.name} was {change.before} and is {change.value} now" for change in changes]
+    return f"{subject}: {'; '.join(texts)}"
 
 
 def _read_machine(fixed: FixedFacts, *, sys: Path, proc: Path) -> dict[str, str]:

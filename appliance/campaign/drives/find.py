@@ -72,11 +72,11 @@ def find_booted_drives(
     absent, present twice, no longer carries it, or another drive does as well.
     """
     drive = find_released_drive(found, row)
-    wanted = root_partuuid(row.slot)
+    partuuid = root_partuuid(row.slot)
     if array is None:
         check_sets(read_sets(host.drives.read_superblock, found), row, members=None)
         known = bool(row.install_uuid) and drive.disk_uuid == row.install_uuid
-        needed = {wanted, *([esp_partuuid(row.slot)] if has_esp else [])}
+        needed = {partuuid, *([esp_partuuid(row.slot)] if has_esp else [])}
         if not known or needed - set(drive.partition_uuids):
             raise RefusedError(
                 f"drive {row.identity} no longer carries its reference OS", blame="drive"
@@ -95,7 +95,9 @@ def find_booted_drives(
         )
         booted = BootedDrives(drive, array, cache)
     # While an array runs, its partitions are shown below both its drives.
-    others = [each for each in found if each not in booted.all and wanted in each.partition_uuids]
+    others = [
+        other for other in found if other not in booted.all and partuuid in other.partition_uuids
+    ]
     if others:
         raise RefusedError(
             f"the reference OS of drive {row.identity} is also on "
@@ -120,8 +122,8 @@ def await_drive[T](
     where `find` asks drives. Raises RefusedError, StepFailedError, and what `tell` raises.
     """
     if hand is None:
-        with side_work(host, "what udev knows", tell=tell) as own:
-            return await_drive(host, find, hand=own)
+        with side_work(host, "what udev knows", tell=tell) as side_hand:
+            return await_drive(host, find, hand=side_hand)
     begun_s = host.clock.monotonic_s()
     while True:
         try:

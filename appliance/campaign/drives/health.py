@@ -50,11 +50,11 @@ class Reading:
 def store_health(context: CampaignContext, campaign_id: int, moment: Moment) -> None:
     """Ask each drive of the campaign that was not asked at `moment` yet, and store the answers."""
     known = select_health(context.connection, campaign_id)
-    asked = {row.drive_id for row in known if row.moment == moment}
+    asked_ids = {row.drive_id for row in known if row.moment == moment}
     rows = [
         row
         for row in select_campaign_drives(context.connection, campaign_id)
-        if row.drive_id not in asked
+        if row.drive_id not in asked_ids
     ]
     if not rows:
         return
@@ -67,7 +67,7 @@ def store_health(context: CampaignContext, campaign_id: int, moment: Moment) -> 
         for row, reading in zip(rows, readings, strict=True):
             health = reading.health
             if moment == "after":
-                before = next((each for each in known if each.drive_id == row.drive_id), None)
+                before = next((entry for entry in known if entry.drive_id == row.drive_id), None)
                 health = add_hours_doubt(health, before, hours_up(context.host, before))
             insert_health(
                 context.connection,
@@ -94,7 +94,7 @@ def _ask(host: Host, rows: Sequence[CampaignDriveRow], silent: Mapping[int, str]
     `silent`: the drives, by number, that are not asked, and why.
     """
     try:
-        found = host.drives.find_settled()
+        drives = host.drives.find_settled()
     except KaltstartError as error:
         return [_no_reading(error.message) for _ in rows]
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
@@ -103,7 +103,7 @@ def _ask(host: Host, rows: Sequence[CampaignDriveRow], silent: Mapping[int, str]
                 lambda row: (
                     _no_reading(silent[row.drive_id])
                     if row.drive_id in silent
-                    else _ask_one(found, row)
+                    else _ask_one(drives, row)
                 ),
                 rows,
             )
@@ -113,15 +113,15 @@ def _ask(host: Host, rows: Sequence[CampaignDriveRow], silent: Mapping[int, str]
 def _ask_one(found: Sequence[Drive], row: CampaignDriveRow) -> Reading:
     try:
         drive = find_released_drive(found, row)
-        said = run([*SMARTCTL, drive.path], check=False, timeout_s=DEADLINE_S).stdout
-        if answer := parse_identity(said):
+        text = run([*SMARTCTL, drive.path], check=False, timeout_s=DEADLINE_S).stdout
+        if answer := parse_identity(text):
             check_asked(drive, noted_identity(row), answer)
-        said = ask_native_size(drive.path, said, timeout_s=DEADLINE_S)
-        said = ask_farm(drive.path, said, timeout_s=DEADLINE_S)
+        text = ask_native_size(drive.path, text, timeout_s=DEADLINE_S)
+        text = ask_farm(drive.path, text, timeout_s=DEADLINE_S)
     except KaltstartError as error:
         return _no_reading(error.message)
-    health = parse_health(said)
-    return Reading(replace(health, reason=printable(health.reason)), said)
+    health = parse_health(text)
+    return Reading(replace(health, reason=printable(health.reason)), text)
 
 
 def _no_reading(reason: str) -> Reading:

@@ -99,8 +99,8 @@ def _explain(connection: sqlite3.Connection | None, row: ArrayRow | None, kind: 
         return Phrase(_FOREIGN[kind])
     campaign = select_campaign(connection, row.campaign_id)
     names = {
-        each.drive_id: printable(each.identity)
-        for each in select_campaign_drives(connection, row.campaign_id)
+        drive.drive_id: printable(drive.identity)
+        for drive in select_campaign_drives(connection, row.campaign_id)
     }
     whose = Phrase(
         _OURS[kind],
@@ -128,8 +128,8 @@ def forget_overwritten_arrays(context: CampaignContext, drives: Sequence[Drive])
         if campaign is not None and campaign.state != "done":
             continue
         here = [_find(drives, member) for member in _members_of(context.connection, row)]
-        found = [drive for drive in here if drive is not None]
-        if len(found) < len(here) or any(_carries(context.host, drive, row) for drive in found):
+        members = [drive for drive in here if drive is not None]
+        if len(members) < len(here) or any(_carries(context.host, drive, row) for drive in members):
             continue
         with transaction(context.connection):
             update_array(
@@ -140,8 +140,8 @@ def forget_overwritten_arrays(context: CampaignContext, drives: Sequence[Drive])
 
 def _members_of(connection: sqlite3.Connection, row: ArrayRow) -> list[CampaignDriveRow]:
     rows = select_campaign_drives(connection, row.campaign_id)
-    wanted = {row.backing_drive_id, row.cache_drive_id}
-    return [each for each in rows if each.drive_id in wanted]
+    drive_ids = {row.backing_drive_id, row.cache_drive_id}
+    return [drive for drive in rows if drive.drive_id in drive_ids]
 
 
 def _find(drives: Sequence[Drive], row: CampaignDriveRow) -> Drive | None:
@@ -204,7 +204,7 @@ def dismantle_leftover(
     members = find_members(context, row.campaign_id, tell=tell)
     with drive_work(context, row.campaign_id, members, tell=tell) as hand:
         dismantle_array(context, row, stick=stick, hand=hand)
-    left = {row.set_uuid: row for row in select_leftover_arrays(context.connection)}
-    if set_uuid in left:
-        return f"dismantled as far as its drives are present: {left[set_uuid].reason}"
+    remaining = {row.set_uuid: row for row in select_leftover_arrays(context.connection)}
+    if set_uuid in remaining:
+        return f"dismantled as far as its drives are present: {remaining[set_uuid].reason}"
     return "the array is dismantled"

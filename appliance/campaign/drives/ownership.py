@@ -78,16 +78,16 @@ class DriveMarks:
             raise  # what another disk carries is no mark of this drive
         except Exception:
             with suppress(KaltstartError):
-                left = self._read()
-                if left.sha256:
-                    self.store(mark_uuid, mark_sha256=left.sha256, content=left)
+                content = self._read()
+                if content.sha256:
+                    self.store(mark_uuid, mark_sha256=content.sha256, content=content)
             raise
 
     def begin(
         self, mark_uuid: str = "", *, making: Collection[str] = (), from_scratch: bool = False
     ) -> None:
         """Before writing: store what may be on the drive where power goes, see `noted_if_cut`."""
-        found = self._read()
+        content = self._read()
         with transaction(self.context.connection):
             if from_scratch:
                 forget_marks(
@@ -95,7 +95,7 @@ class DriveMarks:
                 )
             self._store(
                 mark_uuid,
-                content=replace(found, sha256="", making=frozenset(making)),
+                content=replace(content, sha256="", making=frozenset(making)),
                 written_over=True,
             )
 
@@ -208,11 +208,11 @@ def check_drive_marks(
     has_left = bool(row.install_uuid or row.mark_uuid or row.mark_sha256 or row.written_over)
     noted = parse_content(row.noted_content)
     if has_left or noted is not None:
-        found = _read_content(context, drive, hand)
+        content = _read_content(context, drive, hand)
         if has_left:
-            _check_left(row, found, noted, has_doubt=bool(drive.serial_doubt), blame=blame)
+            _check_left(row, content, noted, has_doubt=bool(drive.serial_doubt), blame=blame)
         elif noted is not None:
-            _check_released(row, describe_change(found, noted))
+            _check_released(row, describe_change(content, noted))
     if noted is None:
         _check_content(row, drive)
     return has_left
@@ -248,13 +248,13 @@ def _check_left(
         if noted and noted.sha256 and noted.sha256 != found.sha256:
             _check_foreign(row, "its partition table is another one than the installation left")
         return
-    own = {row.mark_uuid, *(noted.making if noted else ())} - {""}
+    uuids = {row.mark_uuid, *(noted.making if noted else ())} - {""}
     is_known = row.mark_uuid in found.tables or row.mark_sha256 == found.sha256
     if not is_known and not row.written_over:
         raise RefusedError(
             f"drive {row.identity} no longer carries what the last step left on it", blame=blame
         )
-    if not is_known and has_doubt and not found.has_pattern and not own & found.tables:
+    if not is_known and has_doubt and not found.has_pattern and not uuids & found.tables:
         raise RefusedError(
             f"drive {row.identity} cannot be told from another one: the power went while it "
             "was being written, nothing that was left on it is still there, and its serial "
@@ -263,10 +263,10 @@ def _check_left(
         )
     if noted is None:
         # A version that knew less has stored it: all that is named as ours may be of that step.
-        own |= {uuid for uuid in _list_uuids(found) if is_own(uuid)}
+        uuids |= {uuid for uuid in _list_uuids(found) if is_own(uuid)}
         if not row.written_over:
-            own |= _list_uuids(found)
-    _check_foreign(row, describe_foreign(found, noted or DriveContent(), own))
+            uuids |= _list_uuids(found)
+    _check_foreign(row, describe_foreign(found, noted or DriveContent(), uuids))
 
 
 def _check_foreign(row: CampaignDriveRow, foreign: str) -> None:
@@ -286,7 +286,7 @@ def _check_foreign(row: CampaignDriveRow, foreign: str) -> None:
 
 
 def _list_uuids(found: DriveContent) -> set[str]:
-    return {*found.tables, *(each.uuid for each in found.signatures)}
+    return {*found.tables, *(signature.uuid for signature in found.signatures)}
 
 
 def _check_released(row: CampaignDriveRow, change: str) -> None:

@@ -68,12 +68,12 @@ def _carries_unknown(connection: sqlite3.Connection, host: Host, drive: Drive) -
             if drive.file_system == "bcache":
                 set_uuid = hand.do(partial(_read_own_set, host, drive), "looking at its superblock")
                 return bool(set_uuid) and not knows_set(connection, set_uuid)
-            left = hand.do(partial(_read_left, host, drive), "looking at both its ends")
+            traces = hand.do(partial(_read_left, host, drive), "looking at both its ends")
     except (StepFailedError, StillRunningError):
         return False  # what it is asked next, before it is written to, finds that out
-    if left.has_pattern and not knows_cut(connection, serial=drive.serial, wwn=drive.wwn):
+    if traces.has_pattern and not knows_cut(connection, serial=drive.serial, wwn=drive.wwn):
         return True
-    return any(not knows_mark(connection, uuid) for uuid in left.uuids)
+    return any(not knows_mark(connection, uuid) for uuid in traces.uuids)
 
 
 def _read_own_set(host: Host, drive: Drive) -> str:

@@ -58,7 +58,7 @@ def drive_work(
             hand.do(
                 partial(context.host.drives.detach_mounts, _find_devices(names)), "detaching it"
             )
-        identities = " and ".join(printable(each.identity) for each, _ in members)
+        identities = " and ".join(printable(row.identity) for row, _ in members)
         with suppress(sqlite3.ProgrammingError):  # closed: power was about to go
             record(
                 context,
@@ -71,7 +71,7 @@ def drive_work(
 
     with DriveThread(
         join_phrases(
-            [Phrase(N_("drive {drive}"), drive=each.identity) for each, _ in members],
+            [Phrase(N_("drive {drive}"), drive=row.identity) for row, _ in members],
             N_("{first} and {rest}"),
         ),
         read_signs=partial(context.host.drives.read_signs, names),
@@ -95,10 +95,10 @@ def drive_work(
 
 def _find_devices(names: Sequence[str]) -> list[str]:
     """These, and the array that they are in."""
-    found = list(names)
+    devices = list(names)
     for name in names:
-        found += [array] if (array := linked(control(name) / "dev")) else []
-    return found
+        devices += [array] if (array := linked(control(name) / "dev")) else []
+    return devices
 
 
 def _is_in_array(names: Sequence[str]) -> bool:

@@ -402,7 +402,7 @@ def _skip_boots(context: RequestContext, *, campaign_id: int, drive_id: int) -> 
         boots = update_boots_skipped(connection, campaign_id, drive.drive_id, reason=_BY_PERSON)
         if not boots:
             raise RefusedError(f"{drive.identity} has no boots left: nothing was skipped")
-        said = f"{boots} boot{'s' * (boots > 1)} of {drive.identity}"
+        text = f"{boots} boot{'s' * (boots > 1)} of {drive.identity}"
         record(
             context,
             "boots-skipped",
@@ -411,7 +411,7 @@ def _skip_boots(context: RequestContext, *, campaign_id: int, drive_id: int) -> 
             campaign_id=campaign_id,
             level="warning",
         )
-        context.accept(f"{said} skipped")
+        context.accept(f"{text} skipped")
     context.host.announce(
         "boots-skipped", id=campaign_id, drive=drive.identity, boots=boots, reason=_BY_PERSON
     )
@@ -430,14 +430,14 @@ def _choose_wake(context: RequestContext, *, campaign_id: int, choice: str) -> N
         if choice == "warm":
             update_to_warm(connection, campaign_id)
             update_power_on_by(connection, campaign_id, "clock")
-            said = N_("all boots left are warm: the drives keep their power")
+            text = N_("all boots left are warm: the drives keep their power")
         elif choice == "people":
             update_power_on_by(connection, campaign_id, "people")
-            said = N_("the machine is switched on by hand, or from another computer, each time")
+            text = N_("the machine is switched on by hand, or from another computer, each time")
         else:
             raise _malformed(Kind.WAKE_CHOICE, f'"{choice}" is no choice')
-        record(context, "wake-choice", what=said, campaign_id=campaign_id, level="warning")
-        context.accept(Phrase(N_("{choice}; resume the campaign"), choice=said))
+        record(context, "wake-choice", what=text, campaign_id=campaign_id, level="warning")
+        context.accept(Phrase(N_("{choice}; resume the campaign"), choice=text))
 
 
 def _try_wake(context: RequestContext) -> None:

@@ -125,8 +125,8 @@ class Machine:
             )
         before = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
         set_time(to)
-        said = N_("the time is {time} UTC now; it was {before}")
-        answer = Phrase(said, time=f"{to:%Y-%m-%d %H:%M}", before=before)
+        sentence = N_("the time is {time} UTC now; it was {before}")
+        answer = Phrase(sentence, time=f"{to:%Y-%m-%d %H:%M}", before=before)
         return self._note("set-time", answer)
 
     def set_keyboard(self, layout: str) -> str:
@@ -135,12 +135,12 @@ class Machine:
         self._keyboard = layout
         try:
             store_layout(layout)
-            said: str = Phrase(
+            answer: str = Phrase(
                 N_("the keyboard is {layout}, now and at the next start"), layout=layout
             )
         except OSError as error:
-            said = f"the keyboard is {layout} until power-off; not kept: {error.strerror}"
-        return self._note("set-keyboard", said)
+            answer = f"the keyboard is {layout} until power-off; not kept: {error.strerror}"
+        return self._note("set-keyboard", answer)
 
     def set_language(self, language: str) -> str:
         """Raises RefusedError. Returns the answer."""
@@ -148,12 +148,12 @@ class Machine:
         self._language = language
         try:
             store_language(language)
-            said: str = Phrase(
+            answer: str = Phrase(
                 N_("the language is {language}, now and at the next start"), language=language
             )
         except OSError as error:
-            said = f"the language is {language} until power-off; not kept: {error.strerror}"
-        return self._note("set-language", said)
+            answer = f"the language is {language} until power-off; not kept: {error.strerror}"
+        return self._note("set-language", answer)
 
     def open_shell(self, terminal: str) -> str:
         """On this terminal, in place of the interface, which comes back after it.

@@ -23,31 +23,31 @@ def save_plan(name: str, text: str, *, replace: bool) -> str:
     wrote otherwise is the same. Raises RefusedError where there is a plan of that name and
     `replace` is not wanted, or where it is too long; StickError.
     """
-    shown = f"{FOLDER}/{slug(name).lower()}.toml"
+    place = f"{FOLDER}/{slug(name).lower()}.toml"
     raw = text.encode()
     if len(raw) > MAX_PLAN_BYTES:
-        raise RefusedError(f"{shown} would be longer than {MAX_PLAN_BYTES} bytes")
+        raise RefusedError(f"{place} would be longer than {MAX_PLAN_BYTES} bytes")
     with writable_fat() as fat:
         folder = fat / FOLDER
-        path = fat / shown
+        path = fat / place
         try:
             folder.mkdir(exist_ok=True)
-            same = [each for each in folder.iterdir() if each.name.casefold() == path.name]
+            same = [file for file in folder.iterdir() if file.name.casefold() == path.name]
             if same:
                 path = same[0]
-                shown = f"{FOLDER}/{printable(path.name)}"
+                place = f"{FOLDER}/{printable(path.name)}"
             if same and not replace:
                 raise RefusedError(
-                    f"{shown} is there already", hint="replace it or choose another name"
+                    f"{place} is there already", hint="replace it or choose another name"
                 )
             replace_file(path, raw)
         except OSError as error:
             raise StickError(
-                f"{shown} cannot be written to KALTSTART: {error.strerror}",
+                f"{place} cannot be written to KALTSTART: {error.strerror}",
                 hint="make room on it on another computer",
             ) from error
-        _sync(folder, f"kept as {shown}")
-    return shown
+        _sync(folder, f"kept as {place}")
+    return place
 
 
 def delete_plan(file_name: str) -> str:
@@ -55,22 +55,22 @@ def delete_plan(file_name: str) -> str:
 
     Raises RefusedError where it is no plan in that very folder, or is gone; StickError.
     """
-    shown = f"{FOLDER}/{printable(file_name)}"
+    place = f"{FOLDER}/{printable(file_name)}"
     if Path(file_name).name != file_name or not file_name.casefold().endswith(".toml"):
-        raise RefusedError(f"{shown} is not a saved plan")
+        raise RefusedError(f"{place} is not a saved plan")
     with writable_fat() as fat:
         path = fat / FOLDER / file_name
         try:
             path.unlink()
         except FileNotFoundError as error:
-            raise RefusedError(f"{shown} no longer exists") from error
+            raise RefusedError(f"{place} no longer exists") from error
         except OSError as error:
             raise StickError(
-                f"{shown} cannot be removed from KALTSTART: {error.strerror}",
+                f"{place} cannot be removed from KALTSTART: {error.strerror}",
                 hint="remove it on another computer",
             ) from error
-        _sync(path.parent, f"{shown} is gone")
-    return shown
+        _sync(path.parent, f"{place} is gone")
+    return place
 
 
 def _sync(folder: Path, done: str) -> None:

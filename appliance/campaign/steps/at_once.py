@@ -42,8 +42,8 @@ class Company:
         """A step begins; the others have one more beside them."""
         self._most[step_id] = 0
         others = len(self._most) - 1
-        for each, most in self._most.items():
-            self._most[each] = max(most, others)
+        for other, most in self._most.items():
+            self._most[other] = max(most, others)
 
     def leave(self, step_id: int) -> None:
         """It has ended, however."""

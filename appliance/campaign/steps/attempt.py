@@ -147,7 +147,7 @@ class StepPosition:
     @property
     def step_ids(self) -> frozenset[int]:
         """The steps that run."""
-        return frozenset(each.place.step_id for each in self.beside) or frozenset({self.step_id})
+        return frozenset(step.place.step_id for step in self.beside) or frozenset({self.step_id})
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ class StepRun:
     def next_attempt(self, *, show: ShowStep | None = None) -> "StepRun":
         """The next attempt, with the step as it is stored now."""
         steps = select_steps(self.context.connection, self.step.campaign_id)
-        step = next(each for each in steps if each.id == self.step.id)
+        step = next(row for row in steps if row.id == self.step.id)
         place = StepPosition(self.place.position, self.place.of, step.kind, step.device, step.id)
         return replace(self, step=step, place=place, show=show or self.show, may_power_off=True)
 
@@ -312,8 +312,8 @@ class StepRun:
             transports={row.identity: drive.transport for row, drive in self.subject.members},
             hand=self._hand,
         )
-        for said in recorders.describe_throttling():
-            record_step(self.context, self.step, "step-temperature", what=said)
+        for text in recorders.describe_throttling():
+            record_step(self.context, self.step, "step-temperature", what=text)
         recorders.rest()
         self._recorders = recorders
         try:
@@ -383,10 +383,10 @@ class StepRun:
         connection, hand = self.context.connection, self._hand
         with _failing_as_step("layout"):
             hand.do(partial(workload.prepare, bench), "preparing")
-        left = (part for part in workload.parts if part not in finished)
+        remaining = (part for part in workload.parts if part not in finished)
         self._workload, self._pace = (
             workload,
-            Pace({each: workload.part_bytes(each) for each in left}),
+            Pace({part: workload.part_bytes(part) for part in remaining}),
         )
         for number, part in enumerate(workload.parts, start=1):
             if part in finished:
@@ -481,8 +481,8 @@ class StepRun:
         raise StoppedByPersonError
 
     def _after_power(self, bench: Bench) -> Bench:
-        said = describe_power_offs(select_power_offs(self.context.connection, self.step.id))
-        known = "; ".join(filter(None, (bench.drive_state, said)))
+        power_offs = describe_power_offs(select_power_offs(self.context.connection, self.step.id))
+        known = "; ".join(filter(None, (bench.drive_state, power_offs)))
         return replace(bench, drive_state=known)
 
     def _end_part(
@@ -520,8 +520,8 @@ class StepRun:
         kind, this = self.step.kind, parse_variant(self.step.kind, part)
         summed = [
             beside
-            for each, beside in self._beside.items()
-            if each != part and parse_variant(kind, each).whole == this
+            for other, beside in self._beside.items()
+            if other != part and parse_variant(kind, other).whole == this
         ]
         return max(summed, default=0)
 
@@ -592,23 +592,23 @@ class StepRun:
         """
         connection, step = self.context.connection, self.step
         drive_ids = {
-            each.drive_id
-            for each in select_steps(connection, step.campaign_id)
-            if each.workload_index == step.workload_index
-            and each.drive_id != step.drive_id
-            and each.state not in {"failed", "skipped"}
+            row.drive_id
+            for row in select_steps(connection, step.campaign_id)
+            if row.workload_index == step.workload_index
+            and row.drive_id != step.drive_id
+            and row.state not in {"failed", "skipped"}
         }
         drive_ids -= select_paused_drives(connection, step.campaign_id).keys()
         rows = select_campaign_drives(connection, step.campaign_id)
-        wanted = [row for row in rows if row.drive_id in drive_ids]
-        found: list[Drive] = []
+        other_rows = [row for row in rows if row.drive_id in drive_ids]
+        other_drives: list[Drive] = []
 
         def find_all(drives: Sequence[Drive]) -> None:
-            found.clear()
+            other_drives.clear()
             missing: RefusedError | None = None
-            for row in wanted:
+            for row in other_rows:
                 try:
-                    found.append(find_released_drive(drives, row))
+                    other_drives.append(find_released_drive(drives, row))
                 except RefusedError as error:
                     missing = error
             if missing is not None:
@@ -618,7 +618,7 @@ class StepRun:
             await_drive(self.context.host, find_all, hand=self._hand)
         return tuple(
             drive.path
-            for drive in found
+            for drive in other_drives
             if not (drive.name in self.context.silent.names or drive.mountpoints or drive.holders)
         )
 
@@ -637,27 +637,27 @@ class StepRun:
             subjects |= members  # the array's boots are stored as those of its backing drive
         # One that failed may have read from the drive, too.
         boots = sum(
-            each.attempts
-            for each in select_cycles(connection, campaign_id)
-            if each.drive_id in subjects
+            cycle.attempts
+            for cycle in select_cycles(connection, campaign_id)
+            if cycle.drive_id in subjects
         )
         after = f"{boots} boot {'attempt' if boots == 1 else 'attempts'}"
         if not earlier:
             return f"first step on it, after {after}" if boots else "first step on it"
-        said = f"after {earlier} earlier {'step' if earlier == 1 else 'steps'}"
-        said += f" and {after}" if boots else ""
-        discarding = [each for each in steps if each.workload_index in self.discarding]
+        text = f"after {earlier} earlier {'step' if earlier == 1 else 'steps'}"
+        text += f" and {after}" if boots else ""
+        discarding = [step for step in steps if step.workload_index in self.discarding]
         if count_earlier(discarding, self.step, members=members):
-            last = max(each.position for each in discarding if each.position < self.step.position)
-            own = [
-                each
-                for each in steps
-                if each.drive_id == self.step.drive_id
-                and last <= each.position < self.step.position
+            last = max(step.position for step in discarding if step.position < self.step.position)
+            steps_since = [
+                step
+                for step in steps
+                if step.drive_id == self.step.drive_id
+                and last <= step.position < self.step.position
             ]
-            if not any(map(self._is_overwritten_by, own)):
-                said += f"; {DISCARDED}"
-        return said
+            if not any(map(self._is_overwritten_by, steps_since)):
+                text += f"; {DISCARDED}"
+        return text
 
     def _is_overwritten_by(self, step: StepRow) -> bool:
         """Whether it has written every byte of its drive, in order; unknown for an array."""
@@ -696,10 +696,10 @@ class StepRun:
     def _read_pauses(self) -> set[DrivePause]:
         """When the drive is to pause, if a person wants that; of the array either of its two."""
         paused = select_paused_drives(self.context.connection, self.step.campaign_id)
-        own = {self.step.drive_id}
+        drive_ids = {self.step.drive_id}
         if self.step.drive_id is None:
-            own = {row.drive_id for row, _ in self.subject.members}
-        return {paused[drive_id] for drive_id in own & paused.keys()}
+            drive_ids = {row.drive_id for row, _ in self.subject.members}
+        return {paused[drive_id] for drive_id in drive_ids & paused.keys()}
 
     def _pause_if_at_once(self) -> None:
         """Raises DrivePausedError, once."""
@@ -719,13 +719,13 @@ def count_earlier(steps: Sequence[StepRow], step: StepRow, *, members: frozenset
     of them was needed alone.
     """
     count = 0
-    for each in sorted(steps, key=lambda each: each.position, reverse=True):
-        if each.position >= step.position or not each.attempts:
+    for row in sorted(steps, key=lambda each: each.position, reverse=True):
+        if row.position >= step.position or not row.attempts:
             continue
-        if step.drive_id is None and each.drive_id in members:
+        if step.drive_id is None and row.drive_id in members:
             break
-        on_it = each.drive_id == step.drive_id
-        count += on_it or (each.drive_id is None and step.drive_id in members)
+        on_it = row.drive_id == step.drive_id
+        count += on_it or (row.drive_id is None and step.drive_id in members)
     return count
 
 

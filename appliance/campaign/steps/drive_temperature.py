@@ -77,7 +77,7 @@ class QueriedTemperatures:
 
     def take(self) -> tuple[tuple[TemperatureSample, ...], Mapping[str, Throttling]]:
         """The temperatures since the last take, and what came on top of each drive's counts."""
-        taken = (tuple(self._samples), dict(self._added))
+        values = (tuple(self._samples), dict(self._added))
         self._samples.clear()
         self._added.clear()
-        return taken
+        return values

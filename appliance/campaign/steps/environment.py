@@ -282,13 +282,13 @@ def _provide_file_system(order: BenchOrder, target: Writable) -> None:
         poll=lambda: order.hand.tell(label, 0, 0),
         show=partial(_show_clearing, order),
     )
-    written: AbstractContextManager[None] = nullcontext()
+    guard: AbstractContextManager[None] = nullcontext()
     if isinstance(target, Unlocked):
-        written = _marks_of(order, target).noted_if_cut(making=[uuid], from_scratch=True)
+        guard = _marks_of(order, target).noted_if_cut(making=[uuid], from_scratch=True)
     else:
         # The ends of an array are not those of its drives, which its own superblocks tell.
         _forget_marks(order)
-    with written:
+    with guard:
         order.hand.do(make, label)
     with transaction(connection):
         upsert_file_system(connection, step.campaign_id, owner_id, kind=kind, uuid=uuid)

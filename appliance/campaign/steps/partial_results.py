@@ -42,16 +42,16 @@ def store_partial_results(
     skipped = is_skipped(context.connection, step.id)
     if not skipped and not isinstance(error, (StepFailedError, RefusedError)):
         return
-    found = _find(workload, bench, part, hand)
+    leftover = _find(workload, bench, part, hand)
     with transaction(context.connection):
-        insert(found.results)
-        insert_ranges(context.connection, step.id, part, found.ranges)
-        for note in found.notes:
+        insert(leftover.results)
+        insert_ranges(context.connection, step.id, part, leftover.ranges)
+        for note in leftover.notes:
             record_step(context, step, "step-note", part=part, what=note, level="warning")
     if skipped and hand.silence is not None:
         _fail_skipped(context, step, f"the drive does not answer ({hand.silence.what})")
-    elif skipped and found.silent:
-        _fail_skipped(context, step, f"{part}: {found.silent}")
+    elif skipped and leftover.silent:
+        _fail_skipped(context, step, f"{part}: {leftover.silent}")
 
 
 def _find(workload: Workload, bench: Bench, part: str, hand: DriveThread) -> Leftover:

@@ -87,7 +87,9 @@ def run_steps(context: CampaignContext, campaign_id: int, *, stick: Stick, show:
             company=company,
             max_celsius=plan.campaign.max_celsius,
             earlier_marks=earlier_marks,
-            discarding={index for index, each in enumerate(plan.workloads) if each.discards},
+            discarding={
+                index for index, workload in enumerate(plan.workloads) if workload.discards
+            },
         )
         runs.append(run)
     absent: list[tuple[StepRun, RefusedError]] = []
@@ -152,14 +154,14 @@ def _run_absent(
     paused: list[StepRun] = []
     for run in _list_left(runs, show=show):
         hold_if_asked(context, campaign_id)
-        away = {drive_id for each in paused for drive_id in _drive_ids(each, members)}
+        away = {drive_id for paused_run in paused for drive_id in _drive_ids(paused_run, members)}
         away |= select_paused_drives(context.connection, campaign_id).keys()
         here, held = _split_held([run], away, members=members)
         paused += held
-        for each in here:
+        for step_run in here:
             try:
-                if error := _do_step(each):
-                    _fail(context, each.step, error)
+                if error := _do_step(step_run):
+                    _fail(context, step_run.step, error)
             except DrivePausedError:
                 paused += here
     if _list_left(paused, show=show):
@@ -244,12 +246,12 @@ def _run_group(
     next start makes the next one at once. What is read after it is read side by side again.
     """
     absent: list[tuple[StepRun, RefusedError]] = []
-    left = group
-    while left:
+    remaining = group
+    while remaining:
         waiting = select_paused_drives(context.connection, campaign_id)
-        paused += [run for run in left if run.step.drive_id in waiting]
-        left = [run for run in left if run.step.drive_id not in waiting]
-        for run in left:
+        paused += [run for run in remaining if run.step.drive_id in waiting]
+        remaining = [run for run in remaining if run.step.drive_id not in waiting]
+        for run in remaining:
             if run.is_before_power_off:
                 with suppress(DrivePausedError):  # it waits beside the others
                     if error := _do_step(run):
@@ -257,15 +259,15 @@ def _run_group(
         over = {run.step.id for run, _ in absent}
         steps = select_steps(context.connection, campaign_id)
         over |= {step.id for step in steps if step.state not in {"planned", "running"}}
-        left_over = [run for run in left if run.step.id not in over]
+        left_over = [run for run in remaining if run.step.id not in over]
         beside = SideBySide(context, campaign_id, do=_do_step, show=show, most=most)
         absent += beside.run(_leave_out_behind(absent, left_over))
         paused += beside.paused
         drives = {run.step.drive_id for run in beside.before_power_off}
         gone = {run.step.id for run, _ in absent}
-        again = [run.next_attempt(show=show) for run in left if run.step.drive_id in drives]
+        again = [run.next_attempt(show=show) for run in remaining if run.step.drive_id in drives]
         # What is over must not be begun again: the drive's next step has written since.
-        left = [
+        remaining = [
             run
             for run in again
             if run.step.id not in gone and run.step.state in {"planned", "running"}
@@ -328,7 +330,7 @@ def _run_step(run: StepRun) -> None:
 def _is_over(context: CampaignContext, step: StepRow) -> bool:
     """Whether its end is stored already."""
     steps = select_steps(context.connection, step.campaign_id)
-    return any(each.id == step.id and each.state in {"done", "failed", "skipped"} for each in steps)
+    return any(row.id == step.id and row.state in {"done", "failed", "skipped"} for row in steps)
 
 
 def _fail(context: CampaignContext, step: StepRow, error: KaltstartError) -> None:

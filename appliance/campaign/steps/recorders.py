@@ -107,8 +107,8 @@ class StepRecorders:
             if transports.get(name) not in {"usb", "nvme"}
             and find_sensor(opened.stats[name].parent) is None
         )
-        asked = {name for name in self._drive_ids if transports.get(name) == "nvme"} | watched
-        paths = {name: f"/dev/{opened.stats[name].parent.name}" for name in asked}
+        names = {name for name in self._drive_ids if transports.get(name) == "nvme"} | watched
+        paths = {name: f"/dev/{opened.stats[name].parent.name}" for name in names}
         return QueriedTemperatures(
             paths, watched, context.host.clock, start_s, context.host.drives.query_thermal_state
         )
@@ -182,8 +182,8 @@ class StepRecorders:
         """The same, stored when that is called, within a transaction."""
         connection, step_id = self._connection, self._step.id
         load, activity = self._load.take(), self._activity.take()
-        asked, throttling = self._asked.take()
-        temperatures = (*self._temperatures.recorder.take(), *asked)
+        samples, throttling = self._asked.take()
+        temperatures = (*self._temperatures.recorder.take(), *samples)
         dirty = self._dirty.take() if self._dirty else ()
 
         def insert() -> None:

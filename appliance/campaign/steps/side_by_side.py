@@ -83,8 +83,8 @@ class SideBySide:
         Raises StoppedByPersonError, PausedByPersonError and what blocks the whole campaign, each
         when nothing runs any more.
         """
-        for each in runs:
-            self._waiting.setdefault(each.step.drive_id, deque()).append(each)
+        for run in runs:
+            self._waiting.setdefault(run.step.drive_id, deque()).append(run)
         turn = self._context.host.turn
         turn.is_bound = lambda: self._context.connection.in_transaction
         with turn, self._patience:
@@ -120,7 +120,7 @@ class SideBySide:
     def _begin_waiting(self) -> bool:
         if is_pause_asked(self._context.connection, self._campaign_id):
             return False
-        away = {each.step.drive_id for each in self._running.values()}
+        away = {run.step.drive_id for run in self._running.values()}
         away |= select_paused_drives(self._context.connection, self._campaign_id).keys()
         for drive_id, waiting in self._waiting.items():
             if waiting and drive_id not in away and self._may_begin(waiting[0]):
@@ -128,7 +128,7 @@ class SideBySide:
         return any(self._waiting.values())
 
     def _may_begin(self, run: StepRun) -> bool:
-        loading = sum(each.plan.loads_machine for each in self._running.values())
+        loading = sum(other.plan.loads_machine for other in self._running.values())
         return not run.plan.loads_machine or loading < self._most
 
     def _begin(self, run: StepRun) -> None:
@@ -143,14 +143,14 @@ class SideBySide:
 
     def _serve(self, run: StepRun) -> None:
         """In its thread."""
-        absent, found = None, None
+        absent, failure = None, None
         with self._context.host.turn:
             try:
                 absent = self._do(run)
             except BaseException as error:  # noqa: BLE001 - raised by the thread that waits
-                found = error
+                failure = error
                 self._hurry(error)
-        self._ended.put(_Ended(run, absent, found))
+        self._ended.put(_Ended(run, absent, failure))
 
     def _note_progress(self, place: StepPosition, label: str, done: int, total: int) -> None:
         """In the step's thread."""
@@ -167,7 +167,7 @@ class SideBySide:
                 if ended.absent is not None:
                     # What is behind it stays behind it, also if the drive comes back meanwhile.
                     behind = self._waiting[run.step.drive_id]
-                    self._absent += [(each, ended.absent) for each in (run, *behind)]
+                    self._absent += [(step_run, ended.absent) for step_run in (run, *behind)]
                     behind.clear()
             case PausedByPersonError():
                 # It goes on if the pause is taken back before the others have come to theirs.
@@ -202,18 +202,18 @@ class SideBySide:
 
     def _tell(self) -> None:
         """Show all that run, and hear what people ask for."""
-        shown = [self._shown[step_id] for step_id in self._running]
-        if not shown:
+        steps = [self._shown[step_id] for step_id in self._running]
+        if not steps:
             return
-        first = shown[0]
+        first = steps[0]
         place = first.place
-        if len(shown) > 1:
+        if len(steps) > 1:
             temperatures = {
                 identity: celsius
-                for each in shown
-                for identity, celsius in each.place.temperatures.items()
+                for step in steps
+                for identity, celsius in step.place.temperatures.items()
             }
-            place = replace(place, beside=tuple(shown), temperatures=temperatures)
+            place = replace(place, beside=tuple(steps), temperatures=temperatures)
         try:
             try:
                 self._show(place, first.label, first.done, first.total)

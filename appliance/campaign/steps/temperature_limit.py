@@ -69,20 +69,20 @@ class TemperatureWatch:
 
     def describe(self, identities: tuple[str, ...]) -> tuple[str, ...]:
         """What is watched of these drives, each in a sentence for the event log."""
-        said: list[str] = []
+        sentences: list[str] = []
         whose = "the plan's" if self._is_planned else "the drive's own"
         for identity in identities:
             if identity not in self._readers:
-                said.append(f"temperature of {identity} is not measured: it has no sensor")
+                sentences.append(f"temperature of {identity} is not measured: it has no sensor")
             elif identity not in self.limits:
-                said.append(
+                sentences.append(
                     f"temperature of {identity} has no limit: neither plan nor drive names one"
                 )
             else:
                 limit = self.limits[identity]
                 often = ", looked at between parts" if identity in self._asked.watched else ""
-                said.append(f"temperature limit of {identity}: {limit:.0f} °C, {whose}{often}")
-        return tuple(said)
+                sentences.append(f"temperature limit of {identity}: {limit:.0f} °C, {whose}{often}")
+        return tuple(sentences)
 
     def check(self) -> None:
         """Raises StepFailedError where a drive has reached its limit, by what was read last."""

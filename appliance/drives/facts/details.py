@@ -45,10 +45,10 @@ def parse_contents(text: str) -> dict[str, Contents]:
 
 
 def _contents(node: Json) -> Contents:
-    found = (str(each.get("fstype") or "") for each in walk_nodes([node]))
+    file_systems = (str(child.get("fstype") or "") for child in walk_nodes([node]))
     return Contents(
         partition_table=str(node.get("pttype") or ""),
-        file_systems=tuple(dict.fromkeys(text for text in found if text)),
+        file_systems=tuple(dict.fromkeys(text for text in file_systems if text)),
     )
 
 
@@ -79,7 +79,7 @@ def parse_details(
         findings=(),
         location=kernel.location,
     )
-    found = find_findings(
+    findings = find_findings(
         drive,
         link,
         write_cache=details.write_cache,
@@ -95,7 +95,7 @@ def parse_details(
         controller=kernel.controller,
         controller_link=find_controller_link(kernel),
     )
-    return replace(details, findings=found)
+    return replace(details, findings=findings)
 
 
 def _rotation(data: Json) -> int | None:
@@ -124,12 +124,12 @@ def _drive_knows_trim(data: Json) -> bool | None:
 
 
 def _hybrid(data: Json, identify: Identify) -> str:
-    said = []
+    features = []
     if identify.hybrid_information:
-        said.append("Hybrid Information feature")
+        features.append("Hybrid Information feature")
     if identify.nv_cache_blocks:
-        said.append(f"NV cache of {identify.nv_cache_blocks * 512 / 1e9:.1f} GB")
-    return ", ".join(said) or _hybrid_log(data)
+        features.append(f"NV cache of {identify.nv_cache_blocks * 512 / 1e9:.1f} GB")
+    return ", ".join(features) or _hybrid_log(data)
 
 
 def says_hybrid(smart: str) -> bool:

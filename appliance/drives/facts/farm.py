@@ -34,12 +34,12 @@ def ask_farm(path: str, smart: str, *, timeout_s: float) -> str:
     if not is_seagate(data):
         return smart
     try:
-        found = parse_answer(run([*_COMMAND, path], check=False, timeout_s=timeout_s).stdout)
+        answer = parse_answer(run([*_COMMAND, path], check=False, timeout_s=timeout_s).stdout)
     except StillRunningError:
         raise
     except KaltstartError:
         return smart
-    log = part(found, FARM)
+    log = part(answer, FARM)
     return json.dumps(data | {FARM: log}) if log else smart
 
 
@@ -61,7 +61,7 @@ def find_reset(data: Json) -> str:
 
 def describe_hours(farm: float, smart: float) -> str:
     """Both counts, and what follows."""
-    said = N_("FARM counts {farm} h, SMART {smart} h")
+    text = N_("FARM counts {farm} h, SMART {smart} h")
     if farm - smart > HOURS_APART:
-        said = N_("FARM counts {farm} h, SMART {smart} h: the counters were reset")
-    return Phrase(said, farm=f"{farm:.0f}", smart=f"{smart:.0f}")
+        text = N_("FARM counts {farm} h, SMART {smart} h: the counters were reset")
+    return Phrase(text, farm=f"{farm:.0f}", smart=f"{smart:.0f}")

@@ -120,8 +120,8 @@ def _link(link: Link) -> str:
         )
     if link.is_slower_than_drive:
         if not link.port_max:
-            said = N_("connected with {link} although it can do {drive}")
-            return Phrase(said, link=link.now, drive=link.drive_max)
+            text = N_("connected with {link} although it can do {drive}")
+            return Phrase(text, link=link.now, drive=link.drive_max)
         return Phrase(
             N_("connected with {link} although it can do {drive}; its port can do {port}"),
             link=link.now,

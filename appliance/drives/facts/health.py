@@ -142,11 +142,11 @@ def parse_answer(text: str) -> Json:
     at = text.find("{")
     while at >= 0:
         try:
-            found = decoder.raw_decode(text, at)[0]
+            answer = decoder.raw_decode(text, at)[0]
         except ValueError:
-            found = {}
-        if isinstance(found, dict) and isinstance(found.get("smartctl"), dict):
-            return found
+            answer = {}
+        if isinstance(answer, dict) and isinstance(answer.get("smartctl"), dict):
+            return answer
         at = text.find("{", at + 1)
     return {}
 
@@ -164,24 +164,24 @@ def find_complaint(data: Json) -> str:
 
 def said(data: Json) -> str:
     """The last message among smartctl's answer, as it put it; empty where there is none."""
-    messages = [each.get("string") for each in rows(part(data, "smartctl"), "messages")]
+    messages = [message.get("string") for message in rows(part(data, "smartctl"), "messages")]
     return f"smartctl: {messages[-1]}" if messages else ""
 
 
 def part(data: Json, *keys: str) -> Json:
     """The object below `keys`; an empty one where there is none."""
     for key in keys:
-        found = data.get(key)
-        if not isinstance(found, dict):
+        value = data.get(key)
+        if not isinstance(value, dict):
             return {}
-        data = found
+        data = value
     return data
 
 
 def rows(data: Json, key: str) -> list[Json]:
     """The objects of the list `key`."""
-    found = data.get(key)
-    return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+    value = data.get(key)
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
 def number(value: object) -> float | None:
@@ -229,8 +229,8 @@ def _limit(data: Json) -> float | None:
     if part(data, "nvme_smart_health_information_log"):
         keys = ["critical_limit_max", "op_limit_max"]
     specified = _statistics(data).get(_SPECIFIED_MAXIMUM_TEMPERATURE)
-    found = (_celsius(value) for value in (*map(temperature.get, keys), specified))
-    return next((limit for limit in found if is_limit(limit)), None)
+    limits = (_celsius(value) for value in (*map(temperature.get, keys), specified))
+    return next((limit for limit in limits if is_limit(limit)), None)
 
 
 def _statistics(data: Json) -> dict[tuple[int, int], float]:
@@ -241,7 +241,7 @@ def _statistics(data: Json) -> dict[tuple[int, int], float]:
     the share of 60,000 hours in use (seen on Toshiba's).
     """
     turns = (number(data.get("rotation_rate")) or 0) > 0
-    found: dict[tuple[int, int], float] = {}
+    statistics: dict[tuple[int, int], float] = {}
     for page in rows(part(data, "ata_device_statistics"), "pages"):
         for row in rows(page, "table"):
             value = number(row.get("value"))
@@ -252,8 +252,8 @@ def _statistics(data: Json) -> dict[tuple[int, int], float]:
             if flags.get("normalized") is True and (turns or place[0] != _ENDURANCE_PAGE):
                 continue
             if isinstance(place[0], int) and isinstance(place[1], int):
-                found[place[0], place[1]] = value
-    return found
+                statistics[place[0], place[1]] = value
+    return statistics
 
 
 def _ata(data: Json) -> tuple[Counter, ...]:
@@ -261,11 +261,11 @@ def _ata(data: Json) -> tuple[Counter, ...]:
     statistics = _statistics(data)
     if not table and not statistics:
         return ()
-    found: dict[str, Counter] = {}
+    by_name: dict[str, Counter] = {}
 
     def take(counters: list[Counter]) -> None:
         for counter in counters:
-            found.setdefault(counter.name, counter)
+            by_name.setdefault(counter.name, counter)
 
     block_bytes = number(data.get("logical_block_size")) or 512
     physical_bytes = number(data.get("physical_block_size")) or block_bytes
@@ -291,7 +291,7 @@ def _ata(data: Json) -> tuple[Counter, ...]:
     take(_counter("power_on_hours", part(data, "power_on_time").get("hours"), "h"))
     take(_counter("power_cycles", data.get("power_cycle_count")))
     take(_log(data))
-    return tuple(found.values())
+    return tuple(by_name.values())
 
 
 def _attribute(row: Json, block_bytes: float) -> list[Counter]:
@@ -373,8 +373,10 @@ def _log(data: Json) -> list[Counter]:
     return [
         *([Counter("failed_attributes", float(len(failed) - hot), "1")] if table else []),
         *([Counter("overheated", float(hot), "1")] if table else []),
-        *_counter("logged_errors", next((each for each in logged if each is not None), None)),
-        *_counter("failed_self_tests", next((each for each in failures if each is not None), None)),
+        *_counter("logged_errors", next((count for count in logged if count is not None), None)),
+        *_counter(
+            "failed_self_tests", next((count for count in failures if count is not None), None)
+        ),
     ]
 
 
@@ -419,7 +421,7 @@ def find_throttling(data: Json) -> tuple[Counter, ...]:
         return ()
     # Without the lines, nothing is known: this answer is of a command without `u`.
     is_told = any(_UNIMPLEMENTED.fullmatch(key) for key in data)
-    found = [
+    counters = [
         Counter(name, _find_line(data, f"Thermal Temp. {level} {label}") or 0.0, unit)
         for level, strength in ((1, "lightly"), (2, "heavily"))
         for name, label, unit in (
@@ -429,7 +431,7 @@ def find_throttling(data: Json) -> tuple[Counter, ...]:
         if is_told
     ]
     return (
-        *found,
+        *counters,
         *_counter("too_warm_minutes", log.get("warning_temp_time"), "min"),
         *_counter("too_hot_minutes", log.get("critical_comp_time"), "min"),
     )
@@ -446,9 +448,9 @@ def _warning(value: object) -> list[Counter]:
 def describe_warnings(value: float) -> str:
     """NVMe's critical warnings, each in words; empty where none is given."""
     bits = int(value)
-    said = [words for bit, words in _WARNINGS.items() if bits & bit]
+    warnings = [words for bit, words in _WARNINGS.items() if bits & bit]
     rest = bits & ~sum(_WARNINGS)
-    return ", ".join([*said, *([f"unknown warnings (0x{rest:02x})"] if rest else [])])
+    return ", ".join([*warnings, *([f"unknown warnings (0x{rest:02x})"] if rest else [])])
 
 
 def _scan(data: Json) -> list[Counter]:
@@ -467,7 +469,7 @@ def _scan(data: Json) -> list[Counter]:
     lost = sum(state in _NOT_REPAIRED for state in states)
     return [
         Counter("scan_unrepaired", float(lost), "1"),
-        Counter("scan_repaired", float(sum(each is not None for each in states) - lost), "1"),
+        Counter("scan_repaired", float(sum(state is not None for state in states) - lost), "1"),
     ]
 
 
@@ -477,9 +479,9 @@ def _scsi(data: Json) -> tuple[Counter, ...]:
     cycles = part(data, "scsi_start_stop_cycle_counter").get("accumulated_start_stop_cycles")
     uncorrected = [
         count
-        for each in errors.values()
-        if isinstance(each, dict)
-        and (count := number(each.get("total_uncorrected_errors"))) is not None
+        for entry in errors.values()
+        if isinstance(entry, dict)
+        and (count := number(entry.get("total_uncorrected_errors"))) is not None
     ]
     counters = [
         *_counter("grown_defects", data.get("scsi_grown_defect_list")),

@@ -46,8 +46,8 @@ class HiddenCapacity:
         if self.where:
             return Phrase(self.where, hidden=hidden, total=total)
         if not self.offered_bytes:
-            said = N_("{hidden} of its {total} are in no namespace and cannot be tested")
-            return Phrase(said, hidden=hidden, total=total)
+            text = N_("{hidden} of its {total} are in no namespace and cannot be tested")
+            return Phrase(text, hidden=hidden, total=total)
         return Phrase(
             N_(
                 "{hidden} of its {total} are in no namespace and cannot be tested; "
@@ -67,15 +67,15 @@ def ask_native_size(path: str, smart: str, *, timeout_s: float) -> str:
     data = parse_answer(smart)
     if part(data, "device").get("protocol") != "ATA":
         return smart
-    said = ""
+    output = ""
     for question in ("-N", "--dco-identify"):
         try:
-            said += run([_HDPARM, question, path], check=False, timeout_s=timeout_s).stdout
+            output += run([_HDPARM, question, path], check=False, timeout_s=timeout_s).stdout
         except StillRunningError:
             raise
         except KaltstartError:
             break
-    return json.dumps(data | {_HDPARM: said})
+    return json.dumps(data | {_HDPARM: output})
 
 
 def find_hidden_capacity(data: dict[str, Any]) -> HiddenCapacity | None:
@@ -90,13 +90,13 @@ def read_hidden_capacity(smart: str) -> HiddenCapacity | None:
 
 
 def _find_protected(data: dict[str, Any]) -> HiddenCapacity | None:
-    said = data.get(_HDPARM)
+    output = data.get(_HDPARM)
     block = number(data.get("logical_block_size"))
-    found = _MAX_SECTORS.search(said) if isinstance(said, str) else None
-    if found is None or not block:
+    match = _MAX_SECTORS.search(output) if isinstance(output, str) else None
+    if match is None or not block:
         return None
-    offered, native = int(found[1]), int(found[2])
-    real = _REAL_SECTORS.search(str(said))
+    offered, native = int(match[1]), int(match[2])
+    real = _REAL_SECTORS.search(str(output))
     whole = max(native, int(real[1]) if real else 0)
     if not 0 < offered < whole <= _MAX_ATA_SECTORS:
         return None
@@ -104,7 +104,7 @@ def _find_protected(data: dict[str, Any]) -> HiddenCapacity | None:
         where = N_(
             "a Device Configuration Overlay hides {hidden} of its {total}: they are not tested"
         )
-    elif "ACCESSIBLE MAX" in found[3]:
+    elif "ACCESSIBLE MAX" in match[3]:
         where = N_(
             "an accessible maximum address hides {hidden} of its {total}: they are not tested"
         )

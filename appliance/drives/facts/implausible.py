@@ -221,10 +221,11 @@ def _bytes_doubt(data: Json, counter: Counter, by_name: ByName) -> str:
         return Phrase(
             N_("more than the drive could have moved in {number} hours"), number=f"{hours:.0f}"
         )
-    written = {"host_write_bytes": 241, "host_read_bytes": 242}[counter.name]
+    attribute_id = {"host_write_bytes": 241, "host_read_bytes": 242}[counter.name]
     table = data.get("ata_smart_attributes", {}).get("table", [])
     from_attribute = any(
-        row.get("id") == written and str(row.get("name")).startswith("Total_LBAs") for row in table
+        row.get("id") == attribute_id and str(row.get("name")).startswith("Total_LBAs")
+        for row in table
     )
     known = data.get("in_smartctl_database") is True or data.get("ata_device_statistics")
     if from_attribute and not known:

@@ -93,7 +93,7 @@ def _read_pci(folder: Path | None) -> tuple[str, str, str, str]:
 
 
 def _controller_folder(block: Path) -> Path | None:
-    return next((each for each in block.resolve().parents if is_pci_address(each.name)), None)
+    return next((folder for folder in block.resolve().parents if is_pci_address(folder.name)), None)
 
 
 def _sata_speed(block: Path) -> str:
@@ -101,8 +101,8 @@ def _sata_speed(block: Path) -> str:
     # whose it is: then it is unknown.
     for above in block.resolve().parents:
         if above.name.startswith("ata") and above.name[3:].isdigit():
-            found = sorted(above.glob("link*/ata_link/*/sata_spd"))
-            return sysfs.read_text(found[0]).strip() if len(found) == 1 else ""
+            files = sorted(above.glob("link*/ata_link/*/sata_spd"))
+            return sysfs.read_text(files[0]).strip() if len(files) == 1 else ""
     return ""
 
 

@@ -38,12 +38,12 @@ def find_carried(transport: str, link: str) -> Carried | None:
     if transport == "usb" and link in _USB_BULK:
         name, bytes_s, frame_s = _USB_BULK[link]
         return Carried(name, float(bytes_s), _USB_PHASES * frame_s)
-    if found := _PCI.fullmatch(link):
-        rate, lanes = float(found[1]), int(found[2])
-        name = f"PCI Express at {found[1]} GT/s x{lanes}"
+    if match := _PCI.fullmatch(link):
+        rate, lanes = float(match[1]), int(match[2])
+        name = f"PCI Express at {match[1]} GT/s x{lanes}"
         return Carried(name, rate * 1e9 * _find_pci_code(rate) / 8 * lanes)
-    if found := _SERIAL.fullmatch(link):
-        rate = float(found[1]) * (1e9 if found[2] == "G" else 1e6)
+    if match := _SERIAL.fullmatch(link):
+        rate = float(match[1]) * (1e9 if match[2] == "G" else 1e6)
         name = f"{_NAMES.get(transport, 'its link')} at {link}"
         return Carried(name, rate * _find_serial_code(transport, rate) / 8)
     return None
@@ -54,10 +54,12 @@ def find_common(transport: str, ends: tuple[str, str]) -> Carried | None:
 
     Of PCI Express that is the rate of the slower one, and the lanes of the narrower one.
     """
-    if all(found := [_PCI.fullmatch(end) for end in ends]):
-        rate, lanes = (min((each[place] for each in found if each), key=float) for place in (1, 2))
+    if all(matches := [_PCI.fullmatch(end) for end in ends]):
+        rate, lanes = (
+            min((match[place] for match in matches if match), key=float) for place in (1, 2)
+        )
         return find_carried(transport, f"{rate} GT/s x{lanes}")
-    carried = [each for end in ends if (each := find_carried(transport, end)) is not None]
+    carried = [link for end in ends if (link := find_carried(transport, end)) is not None]
     return min(carried, key=lambda each: each.bytes_s) if len(carried) == len(ends) else None
 
 

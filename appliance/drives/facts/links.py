@@ -48,8 +48,8 @@ def find_link(drive: Drive, kernel: KernelTexts, data: Json) -> Link:
 def _sas(kernel: KernelTexts, data: Json) -> Link:
     # Most drives have two ports, and mostly one of them is connected: whichever it is.
     phys = (part(data, port, "phy_0") for port in _SAS_PORTS)
-    said = max(_rate(phy.get("negotiated_logical_link_rate")) for phy in phys)
-    now, port_max = _rate(kernel.sas_now) or said, _rate(kernel.sas_port_max)
+    phy_rate = max(_rate(phy.get("negotiated_logical_link_rate")) for phy in phys)
+    now, port_max = _rate(kernel.sas_now) or phy_rate, _rate(kernel.sas_port_max)
     if not now:
         return Link()
     return Link(
@@ -83,8 +83,8 @@ def _ahci_speed(capabilities: str) -> float:
 
 
 def _rate(text: object) -> float:
-    found = _RATE.search(str(text or ""))
-    return float(found[1]) if found else 0.0
+    match = _RATE.search(str(text or ""))
+    return float(match[1]) if match else 0.0
 
 
 def _gbits(rate: float) -> str:
@@ -118,8 +118,8 @@ def find_controller_link(kernel: KernelTexts) -> Link:
 
 
 def _lane(speed: str, width: str) -> tuple[float, int]:
-    found = _PCI_SPEED.match(speed)
-    return (float(found[1]), int(width)) if found and width in _PCI_WIDTHS else (0.0, 0)
+    match = _PCI_SPEED.match(speed)
+    return (float(match[1]), int(width)) if match and width in _PCI_WIDTHS else (0.0, 0)
 
 
 def _lane_text(lane: tuple[float, int]) -> str:

@@ -33,8 +33,8 @@ def read_location(name: str, *, sys: Path = Path("/sys")) -> str:
     if not device.exists():
         return ""
     above = (device.resolve(), *device.resolve().parents)
-    found = [_read_slot(device, above), _read_controller(above), _read_port(above)]
-    return ", ".join(filter(None, found))
+    places = [_read_slot(device, above), _read_controller(above), _read_port(above)]
+    return ", ".join(filter(None, places))
 
 
 def find_slot_folder(name: str, *, sys: Path = Path("/sys")) -> Path | None:

@@ -118,8 +118,8 @@ def judge_coldness(
         if not doubt and before.count == after.count == 0:
             doubt = N_("a count of 0 is none")
         if doubt:
-            said = N_("asked for warm, and nothing shows whether power stayed: {what}")
-            return ColdProof("unproven", Phrase(said, what=doubt))
+            text = N_("asked for warm, and nothing shows whether power stayed: {what}")
+            return ColdProof("unproven", Phrase(text, what=doubt))
         return _judge_warmth(after.source, before.count or 0, after.count or 0)
     if doubt:
         return ColdProof("unproven", doubt)
@@ -139,13 +139,13 @@ def _doubt_count(before: PowerCycles, after: PowerCycles) -> str:
 
 def _judge_warmth(source: str, before: int, after: int) -> ColdProof:
     is_still = after == before
-    said = (
+    text = (
         N_("{source} did not rise over the restart: {counts}")
         if is_still
         else N_("asked for warm, and {source} did not stand still: {counts}")
     )
     counts = f"{before} → {after}"
-    return ColdProof("warm" if is_still else "unproven", Phrase(said, source=source, counts=counts))
+    return ColdProof("warm" if is_still else "unproven", Phrase(text, source=source, counts=counts))
 
 
 def _judge_rise(source: str, before: int, after: int, *, power_offs: int) -> ColdProof:
@@ -153,8 +153,8 @@ def _judge_rise(source: str, before: int, after: int, *, power_offs: int) -> Col
     rise = after - before
     offs = "one power-off" if power_offs == 1 else f"{power_offs} power-offs"
     if rise == power_offs:
-        said = "by one" if rise == 1 else f"by {rise} over {offs}"
-        return ColdProof("proven", f"{source} rose {said}: {counts}")
+        amount = "by one" if rise == 1 else f"by {rise} over {offs}"
+        return ColdProof("proven", f"{source} rose {amount}: {counts}")
     if rise == 0:
         doubt = "did not rise although the machine was powered off"
     else:
@@ -171,6 +171,6 @@ def join_proofs(proofs: Mapping[str, ColdProof]) -> ColdProof:
     if len(proofs) == 1:
         return next(iter(proofs.values()))
     doubts = {name: proof for name, proof in proofs.items() if proof.proof == "unproven"}
-    said = "; ".join(f"{name}: {proof.reason}" for name, proof in (doubts or proofs).items())
+    reasons = "; ".join(f"{name}: {proof.reason}" for name, proof in (doubts or proofs).items())
     joined = "unproven" if doubts else next(iter(proofs.values())).proof
-    return ColdProof(joined, said)
+    return ColdProof(joined, reasons)

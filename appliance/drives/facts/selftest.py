@@ -111,7 +111,7 @@ def _ata(data: Json) -> SelftestState:
     value = status.get("value")
     # ATA/ATAPI command set, self-test execution status: 15 in the upper half while it runs.
     running = isinstance(value, int) and value >> 4 == 0xF
-    left = status.get("remaining_percent")
+    remaining = status.get("remaining_percent")
     log = part(data, "ata_smart_self_test_log", "standard") or part(
         data, "ata_smart_self_test_log", "extended"
     )
@@ -119,7 +119,7 @@ def _ata(data: Json) -> SelftestState:
     return SelftestState(
         supported=part(data, "ata_smart_data", "capabilities").get("self_tests_supported") is True,
         running=running,
-        percent=100 - left if running and isinstance(left, int) else None,
+        percent=100 - remaining if running and isinstance(remaining, int) else None,
         entries=tuple(_ata_entry(row) for row in rows(log, "table")),
         last=None if running or not status else _ata_entry({"status": status}),
         estimate_s=(_minutes(minutes.get("short")), _minutes(minutes.get("extended"))),

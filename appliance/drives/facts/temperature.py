@@ -24,19 +24,19 @@ class ThermalState:
 def query_thermal_state(path: str) -> ThermalState:
     """What it tells now; nothing where it cannot be asked. Raises StillRunningError."""
     try:
-        said = run([*_COMMAND, path], check=False, timeout_s=_DEADLINE_S).stdout
+        output = run([*_COMMAND, path], check=False, timeout_s=_DEADLINE_S).stdout
     except StillRunningError:
         raise
     except KaltstartError:
         return ThermalState()
-    return parse_thermal_state(said)
+    return parse_thermal_state(output)
 
 
 def parse_thermal_state(said: str) -> ThermalState:
     """The same from smartctl's output. Pure."""
     data = parse_answer(said)
-    counts = {each.name: each.value for each in find_throttling(data)}
-    told = "lightly_throttled" in counts
+    counts = {counter.name: counter.value for counter in find_throttling(data)}
+    has_counts = "lightly_throttled" in counts
     return ThermalState(
         find_celsius(data),
         Throttling(
@@ -46,6 +46,6 @@ def parse_thermal_state(said: str) -> ThermalState:
             heavily_s=counts["heavily_throttled_s"],
             too_hot_minutes=counts.get("too_hot_minutes", 0.0),
         )
-        if told
+        if has_counts
         else None,
     )

@@ -63,8 +63,8 @@ class UnlistedDrive:
 def find_volume_driver(name: str, *, sys: Path = Path("/sys")) -> str:
     """The RAID controller's driver if the disk with this kernel name is a volume; else empty."""
     address, driver, _ = _find_controller(sys / "block" / name / "device")
-    found = _ADDRESS.fullmatch(address)
-    return driver if found and int(found[1]) in VOLUME_CHANNELS.get(driver, ()) else ""
+    match = _ADDRESS.fullmatch(address)
+    return driver if match and int(match[1]) in VOLUME_CHANNELS.get(driver, ()) else ""
 
 
 def _find_controller(device: Path) -> tuple[str, str, str]:
@@ -89,13 +89,13 @@ def read_unlisted(*, sys: Path = Path("/sys")) -> tuple[UnlistedDrive, ...]:
     for block in sorted((sys / "block").glob("*")):
         _, _, controller = _find_controller(block / "device")
         disks.setdefault(controller, []).append(block.name)
-    found = []
+    drives = []
     for folder in sorted((sys / "bus/pci/devices").glob("*")):
         if sysfs.read_text(folder / "class").startswith(_STORAGE):
             names = disks.get(folder.name, [])
             volumes = sum(bool(find_volume_driver(name, sys=sys)) for name in names)
-            found += list(_judge_controller(folder, disks=len(names), volumes=volumes))
-    return tuple(found)
+            drives += list(_judge_controller(folder, disks=len(names), volumes=volumes))
+    return tuple(drives)
 
 
 def describe_hidden(*, sys: Path = Path("/sys")) -> tuple[str, ...]:
@@ -105,10 +105,10 @@ def describe_hidden(*, sys: Path = Path("/sys")) -> tuple[str, ...]:
     """
     hides_from_all = tuple(f"({driver})" for driver in VOLUME_CHANNELS)
     return tuple(
-        f"{each.place}: {each.what}; a system that is started may write to drives there, which "
-        f"are not released: take them out, or {each.remedy}"
-        for each in read_unlisted(sys=sys)
-        if not each.place.endswith(hides_from_all)
+        f"{drive.place}: {drive.what}; a system that is started may write to drives there, which "
+        f"are not released: take them out, or {drive.remedy}"
+        for drive in read_unlisted(sys=sys)
+        if not drive.place.endswith(hides_from_all)
     )
 
 
@@ -131,8 +131,8 @@ def _judge_controller(folder: Path, *, disks: int, volumes: int) -> Iterator[Unl
             ),
         )
     elif not driver:
-        ids = [sysfs.read_text(folder / each) for each in ("vendor", "device")]
-        named = ":".join(each.removeprefix("0x") for each in ids)
+        ids = [sysfs.read_text(folder / file) for file in ("vendor", "device")]
+        named = ":".join(text.removeprefix("0x") for text in ids)
         yield UnlistedDrive(
             place,
             Phrase(
@@ -172,9 +172,9 @@ def parse_scan(text: str) -> tuple[tuple[str, str], ...]:
     try:
         devices = json.loads(text).get("devices", [])
         return tuple(
-            (each["name"], each["type"])
-            for each in devices
-            if "megaraid," in each["type"] and "open_error" not in each
+            (device["name"], device["type"])
+            for device in devices
+            if "megaraid," in device["type"] and "open_error" not in device
         )
     except (AttributeError, KeyError, TypeError, ValueError):
         return ()
@@ -182,16 +182,16 @@ def parse_scan(text: str) -> tuple[tuple[str, str], ...]:
 
 def parse_behind_raid(path: str, kind: str, smart: str) -> UnlistedDrive | None:
     """A physical disk, from what `smartctl --xall` prints; None if that is nothing. Pure."""
-    asked = parse_identity(smart)
-    if asked is None:
+    identity = parse_identity(smart)
+    if identity is None:
         return None
     health = parse_health(smart) if parse_answer(smart) else None
     return UnlistedDrive(
         f"{path} {kind}",
         N_("a physical disk behind a RAID controller: only its health can be read"),
         N_("set the controller to HBA, IT or JBOD mode to test it"),
-        model=asked.model,
-        serial=asked.serial,
+        model=identity.model,
+        serial=identity.serial,
         health=health,
     )
 
@@ -202,22 +202,22 @@ def ask_behind_raid(may_ask: Callable[[], bool]) -> tuple[UnlistedDrive, ...] | 
     None if `may_ask`, which is asked before each disk, has said no. `--scan` opens no drive: it
     asks the controllers for their lists.
     """
-    found = []
+    drives = []
     try:
         scanned = run(["smartctl", "--json=c", "--scan"], check=False, timeout_s=_TIMEOUT_S)
         for path, kind in parse_scan(scanned.stdout)[:_MOST_DISKS]:
             if not may_ask():
                 return None
             command = [*SMARTCTL, f"--device={kind}", path]
-            said = run(command, check=False, timeout_s=_TIMEOUT_S)
-            found.append(parse_behind_raid(path, kind, said.stdout))
+            answer = run(command, check=False, timeout_s=_TIMEOUT_S)
+            drives.append(parse_behind_raid(path, kind, answer.stdout))
     except KaltstartError:
         pass  # a controller that does not answer; what was found until then stays
-    return tuple(each for each in found if each is not None)
+    return tuple(drive for drive in drives if drive is not None)
 
 
 def leave_out_listed(
     unlisted: Sequence[UnlistedDrive], serials: Collection[str]
 ) -> tuple[UnlistedDrive, ...]:
     """Without the disks that the controller also shows as drives. Pure."""
-    return tuple(each for each in unlisted if not each.serial or each.serial not in serials)
+    return tuple(drive for drive in unlisted if not drive.serial or drive.serial not in serials)
