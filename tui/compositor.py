@@ -52,13 +52,13 @@ class PatchCompositor(Compositor):
         if not self._patches:
             yield from super()._get_renders(crop)
             return
-        left = self._patches
+        remaining = self._patches
         # From the front to the back: where several have drawn a cell, the first one counts.
         for widget, (region, clip) in self.visible_widgets.items():
             seen = region.intersection(clip)
-            here = [patch for patch in left if patch.overlaps(seen)]
+            here = [patch for patch in remaining if patch.overlaps(seen)]
             if here:
                 lines = Region.from_union(here).intersection(seen)
                 band = Region(seen.x, lines.y, seen.width, lines.height)
                 yield band, band, widget.render_lines(band.translate(-region.offset))
-                left = [patch for patch in left if not seen.contains_region(patch)]
+                remaining = [patch for patch in remaining if not seen.contains_region(patch)]

@@ -16,8 +16,8 @@ def fit_message(message: str, width: int) -> str:
     wrapped = [part for line in lines for part in textwrap.wrap(line, width) or [""]]
     if len(wrapped) <= MOST_LINES:
         return "\n".join(lines)
-    kept = wrapped[: MOST_LINES - 1]
+    head = wrapped[: MOST_LINES - 1]
     more = _("... and {count} more lines; page 3 lists everything refused").format(
-        count=len(wrapped) - len(kept)
+        count=len(wrapped) - len(head)
     )
-    return "\n".join([*kept, more])
+    return "\n".join([*head, more])

@@ -87,9 +87,9 @@ def describe_trouble(snapshot: Snapshot) -> str:
 
 def entitle(panel: Widget, title: str) -> None:
     """Write a title into a panel's frame."""
-    shown = drawable(title).strip().replace("[", r"\[")
-    if panel.border_title != shown:
-        panel.border_title = shown
+    text = drawable(title).strip().replace("[", r"\[")
+    if panel.border_title != text:
+        panel.border_title = text
 
 
 class Group(Vertical):
@@ -280,8 +280,8 @@ class Page(Screen[None]):
             keys.append(("p", _("power")))
         if snapshot.countdown is not None:
             keys = [(_("ANY KEY"), _("stops the countdown"))]
-        if self._keys != (shown := tuple(keys)):
-            self._keys = shown
+        if self._keys != (pairs := tuple(keys)):
+            self._keys = pairs
             self.query_one("#keys", Line).show(paint_keys(keys, "  "))
 
     def _list_tabs(self) -> Text:
@@ -295,13 +295,13 @@ class Page(Screen[None]):
 
     def _header(self, snapshot: Snapshot) -> str:
         """What this is and what it does, and at the other end of the line the machine it is in."""
-        told = drawable(self._tell_state(snapshot))
+        text = drawable(self._tell_state(snapshot))
         machine = drawable(snapshot.machine.name) if snapshot.machine else ""
         width = self.app.size.width
-        room = width - len(told) - _GAP - 1
+        room = width - len(text) - _GAP - 1
         if machine and room > _GAP:
-            told += f"{shorten(machine, room):>{room + _GAP}} "
-        return f"{shorten(told, width):{width}}"
+            text += f"{shorten(machine, room):>{room + _GAP}} "
+        return f"{shorten(text, width):{width}}"
 
     @staticmethod
     def _tell_state(snapshot: Snapshot) -> str:

@@ -47,8 +47,8 @@ class Pending:
 
     def settle(self, answers: Iterable[Answer]) -> list[Answer]:
         """Those among `answers` that were waited for; they are no more."""
-        found = [each for each in answers if each.request_id in self._asked_s]
-        settled = [each for each in found if each.state != "new"]
+        matches = [answer for answer in answers if answer.request_id in self._asked_s]
+        settled = [answer for answer in matches if answer.state != "new"]
         for answer in settled:
             del self._asked_s[answer.request_id]
             awaited = self._awaited.pop(answer.request_id)
@@ -59,6 +59,8 @@ class Pending:
     def take_late(self) -> bool:
         """Whether an answer has become late since the last call."""
         now_s = self._clock()
-        late = [each for each, at_s in self._asked_s.items() if now_s - at_s > _ANSWER_DUE_S]
+        late = [
+            request_id for request_id, at_s in self._asked_s.items() if now_s - at_s > _ANSWER_DUE_S
+        ]
         self._asked_s |= dict.fromkeys(late, inf)
         return bool(late)

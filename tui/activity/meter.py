@@ -40,9 +40,9 @@ class Meter:
         while len(readings) > 2 and counters.at_s - readings[1].at_s >= self._keep_s:
             readings.popleft()
         first = readings[0]
-        for each in reversed(readings):
-            if counters.at_s - each.at_s >= _WINDOW_S:
-                first = each
+        for reading in reversed(readings):
+            if counters.at_s - reading.at_s >= _WINDOW_S:
+                first = reading
                 break
         seconds = counters.at_s - first.at_s
         if seconds < _SHORTEST_S:
@@ -76,10 +76,10 @@ def find_subjects(
     """
     if status is None or status.step is None or status.steps:
         return []
-    wanted = {status.step.device: N_("Drive")}
-    found = []
+    names = {status.step.device: N_("Drive")}
+    subjects = []
     if status.step.device == ARRAY:
-        wanted = {
+        names = {
             drive.identity: _MEMBERS[drive.role]
             for campaign in campaigns
             if campaign.id == status.campaign_id
@@ -88,5 +88,5 @@ def find_subjects(
         }
         # Only the campaign's own array is assembled; of several it would be unknown which it is.
         whole = [name for name in arrays if _WHOLE_ARRAY.fullmatch(name)]
-        found = [(N_("Array"), whole[0])] if len(whole) == 1 else []
-    return found + [(wanted[d.identity], d.device) for d in drives if d.identity in wanted]
+        subjects = [(N_("Array"), whole[0])] if len(whole) == 1 else []
+    return subjects + [(names[d.identity], d.device) for d in drives if d.identity in names]

@@ -46,13 +46,13 @@ class Activity:
             **{key: self._meters.get(key) or Meter(key[0], keep_s=SPAN_S) for key in subjects},
             **{key: self._meters.get(key) or Meter(key[0]) for key in named},
         }
-        own = [self._take(*each) for each in subjects]
-        beside = [self._take(*each) for each in named]
-        if any(each not in self._meters for each in subjects):  # it went away in this moment
-            own = []
+        rates = [self._take(*subject) for subject in subjects]
+        beside = [self._take(*pair) for pair in named]
+        if any(subject not in self._meters for subject in subjects):  # it went away in this moment
+            rates = []
         return Seen(
-            rates=tuple(rate for rate in own if rate is not None),
-            course=self._meters[subjects[0]].find_course() if own else None,
+            rates=tuple(rate for rate in rates if rate is not None),
+            course=self._meters[subjects[0]].find_course() if rates else None,
             drives=tuple(rate for rate in beside if rate is not None),
         )
 

@@ -270,8 +270,8 @@ class DrivesPage(Page):
         elif snapshot.status is None or snapshot.status.phase == "refused":
             self.kaltstart.say(_("Nothing can be done now: see above."))
         else:
-            asked = {"device": drive.device, "identity": drive.raw_identity}
-            self.kaltstart.run_once("locate", self._locate(asked))
+            request = {"device": drive.device, "identity": drive.raw_identity}
+            self.kaltstart.run_once("locate", self._locate(request))
 
     async def _locate(self, asked: dict[str, str]) -> None:
         await self.kaltstart.ask_engine("locate", asked)
@@ -333,7 +333,7 @@ class DrivesPage(Page):
         if cells == self._cells:
             return
         self._cells, row_before = cells, table.cursor_row
-        found = _find_again(before, drives) if before else None
+        row_now = _find_again(before, drives) if before else None
         self._is_filling = True
         try:
             table.clear(columns=True)
@@ -341,7 +341,7 @@ class DrivesPage(Page):
                 table.add_column(title, width=columns + 1)
             for row in cells.rows:
                 table.add_row(*row, height=cells.lines)
-            table.move_cursor(row=min(row_before, len(drives) - 1) if found is None else found)
+            table.move_cursor(row=min(row_before, len(drives) - 1) if row_now is None else row_now)
         finally:
             self._is_filling = False
 
@@ -361,18 +361,18 @@ class DrivesPage(Page):
 
     def _show_next(self, snapshot: Snapshot) -> None:
         line = self.query_one("#next", Line)
-        shown = paint(_tell_next(snapshot))
+        text = paint(_tell_next(snapshot))
         if self.app.size.width >= _WIDE:
             entitle(line, _("What to do next"))
             width = self._list_columns() - _FRAME
             # Of the panel; its first text may take two lines.
             room = self.query_one("#body").size.height - self._table_lines - 3
             for forms in _list_more(snapshot, width):
-                part = next((each for each in forms if each.plain.count("\n") + 2 < room), None)
+                part = next((form for form in forms if form.plain.count("\n") + 2 < room), None)
                 if part:
-                    shown.append("\n\n").append_text(part)
+                    text.append("\n\n").append_text(part)
                     room -= part.plain.count("\n") + 2
-        line.show(shown)
+        line.show(text)
 
     def _selected(self) -> DriveRow | None:
         row = self.query_one(Table).cursor_row
@@ -402,8 +402,8 @@ class DrivesPage(Page):
         width, history = size.width - _FRAME, list[str]()
         if size.width >= _WIDE:
             width -= self._list_columns()
-            told = describe_history(drive, snapshot.campaigns)
-            history = ["", *told] if told else []
+            campaigns = describe_history(drive, snapshot.campaigns)
+            history = ["", *campaigns] if campaigns else []
         else:
             height -= self._table_lines + self._unlisted_lines
             height -= len(self.query_one("#next", Line).text.splitlines())
@@ -431,8 +431,8 @@ def _list_more(snapshot: Snapshot, width: int) -> Iterator[tuple[Text, ...]]:
     if not _is_hindered(snapshot):
         inspect = _("Enter") if _has_no_work(snapshot) else "i"
         ways = [(inspect, _INSPECT)] if _may_find_drives(snapshot) else []
-        told = [(f"{key:8}", _(what)) for key, what in (*ways, *_WAYS)]
-        yield (paint_keys(told, "\n"),)
+        keys = [(f"{key:8}", _(what)) for key, what in (*ways, *_WAYS)]
+        yield (paint_keys(keys, "\n"),)
     warm = draw_temperatures(snapshot.drives, width)
     if warm:
         warm.right_crop()
@@ -444,14 +444,15 @@ def _list_more(snapshot: Snapshot, width: int) -> Iterator[tuple[Text, ...]]:
         from tui.model.templates import describe_templates  # noqa: PLC0415
 
         yield tuple(
-            paint(each, has_heads=True) for each in describe_templates(snapshot.drives, width)
+            paint(text, has_heads=True) for text in describe_templates(snapshot.drives, width)
         )
 
 
 def _list_campaigns(snapshot: Snapshot, width: int) -> str:
     lines = [
-        f"{each.id:3}  {each.created_at[:10]}  {_(each.state):10}  {shorten(each.name, width - 29)}"
-        for each in snapshot.campaigns[:_LISTED_CAMPAIGNS]
+        f"{campaign.id:3}  {campaign.created_at[:10]}  {_(campaign.state):10}  "
+        f"{shorten(campaign.name, width - 29)}"
+        for campaign in snapshot.campaigns[:_LISTED_CAMPAIGNS]
     ]
     return "\n".join([_("Last campaigns (4 shows their results)"), *lines])
 
@@ -485,7 +486,7 @@ def _tell_next(snapshot: Snapshot) -> str:
         ),
     )
     ready = _("Ready. Enter: inspect all drives, writes nothing; 2: make a plan.")
-    return next((f"{sign} {told}" for holds, sign, told in states if holds), f"+ {ready}")
+    return next((f"{sign} {text}" for holds, sign, text in states if holds), f"+ {ready}")
 
 
 def _has_no_work(snapshot: Snapshot) -> bool:
@@ -500,12 +501,12 @@ def _has_no_work(snapshot: Snapshot) -> bool:
 
 def _may_find_drives(snapshot: Snapshot) -> bool:
     """One can be inspected, or may yet be found."""
-    return snapshot.looking or any(each.offered for each in snapshot.drives)
+    return snapshot.looking or any(drive.offered for drive in snapshot.drives)
 
 
 def _list_offers(snapshot: Snapshot) -> tuple[object, ...]:
     """The drives of the list, and which of them can be tested."""
-    return tuple((each.device, each.raw_identity, each.offered) for each in snapshot.drives)
+    return tuple((drive.device, drive.raw_identity, drive.offered) for drive in snapshot.drives)
 
 
 def _is_ready(snapshot: Snapshot) -> bool:
@@ -532,10 +533,10 @@ def _find_again(drive: DriveRow, drives: Sequence[DriveRow]) -> int | None:
     def has_name(each: DriveRow) -> bool:
         return bool(each.raw_identity) and not each.twins
 
-    for row, each in enumerate(drives):
-        if has_name(drive) and has_name(each):
-            if each.raw_identity == drive.raw_identity:
+    for row, other in enumerate(drives):
+        if has_name(drive) and has_name(other):
+            if other.raw_identity == drive.raw_identity:
                 return row
-        elif each.device == drive.device and each.raw_identity == drive.raw_identity:
+        elif other.device == drive.device and other.raw_identity == drive.raw_identity:
             return row
     return None

@@ -51,9 +51,9 @@ def lay_out(
     is_double = 2 * len(drives) <= height
     lines = 2 if is_double else 1
     healths = [_tell_health(drive, is_brief=not is_double) for drive in drives]
-    told = [text for pair in healths for text in pair]
-    told += [f"{_tell_age(drive)} " for drive in drives] if notes else []
-    health = max(map(len, [_("Health"), *told]))
+    words = [text for pair in healths for text in pair]
+    words += [f"{_tell_age(drive)} " for drive in drives] if notes else []
+    health = max(map(len, [_("Health"), *words]))
     rest = width - _DEVICE - _SIZE - health - _OFFERED - 5
     serial = max([10, *(len(drawable(drive.identity)) for drive in drives)])
     model = max([_LEAST_MODEL, *(len(drawable(drive.model)) for drive in drives)])
@@ -119,7 +119,7 @@ def _make_cell(texts: Sequence[str]) -> Text:
 def _tell_age(drive: DriveRow) -> str:
     """For how long it was switched on; what people ask first of a used drive."""
     counters = drive.health.counters if drive.health else ()
-    hours = [each for each in counters if each.name == _HOURS and not each.doubt]
+    hours = [counter for counter in counters if counter.name == _HOURS and not counter.doubt]
     return f"{show_number(hours[0].value, ',.0f')} h" if hours else ""
 
 
@@ -178,7 +178,7 @@ def _tell_content(drive: DriveRow) -> str:
 
 def draw_temperatures(drives: Sequence[DriveRow], width: int) -> Text:
     """A bar for each drive that tells its temperature, up to the limit that it tells; no title."""
-    drawn = Text()
+    text = Text()
     for drive in drives:
         celsius = drive.health.temperature_celsius if drive.health else None
         if drive.health is None or celsius is None:
@@ -191,7 +191,7 @@ def draw_temperatures(drives: Sequence[DriveRow], width: int) -> Text:
         most = _("limit {celsius:.0f} °C").format(celsius=limit) if limit else ""
         space = max(8, width - len(most) - _DEVICE - 13)
         bar = draw_bar(celsius, limit or _USUAL_LIMIT_CELSIUS, space)
-        drawn.append(f"{sign} ", role).append(f"{shorten(drive.device, _DEVICE):{_DEVICE}} ")
-        drawn.append(f"{celsius:3.0f} °C  ").append(f"{bar:{space}}", role)
-        drawn.append(f"  {most}".rstrip() + "\n", QUIET)
-    return drawn
+        text.append(f"{sign} ", role).append(f"{shorten(drive.device, _DEVICE):{_DEVICE}} ")
+        text.append(f"{celsius:3.0f} °C  ").append(f"{bar:{space}}", role)
+        text.append(f"  {most}".rstrip() + "\n", QUIET)
+    return text

@@ -67,7 +67,7 @@ def describe_drive(drive: DriveRow, *, table_columns: int = 0) -> list[str]:
         lines.append(_("Array: {explanation}").format(explanation=say(drive.array.explanation)))
     lines += _describe_answer(drive)
     details, health = drive.details, drive.health
-    lines += [_REMARK + say(each) for each in details.findings] if details else []
+    lines += [_REMARK + say(finding) for finding in details.findings] if details else []
     lines += describe_health(health, table_columns=table_columns) if health else []
     lines.append(_describe_size(drive))
     lines += _describe_details(details) if details else []
@@ -84,11 +84,11 @@ def describe_history(drive: DriveRow, campaigns: "Sequence[Campaign]") -> list[s
         return []
     lines = []
     for campaign in campaigns:
-        part = next((each for each in campaign.drives if each.identity == drive.identity), None)
+        part = next((part for part in campaign.drives if part.identity == drive.identity), None)
         if part is None or not drive.identity:
             continue
         verdict = next((v for v in campaign.verdicts if v.drive_serial == part.identity), None)
-        said = (
+        parts = (
             [f"{find_sign(verdict)} {_(verdict.verdict)}", describe_depth(verdict)]
             if verdict
             else []
@@ -99,9 +99,9 @@ def describe_history(drive: DriveRow, campaigns: "Sequence[Campaign]") -> list[s
 
             power = min(boot.power for boot in part.boots if boot.counts)
             seconds = show_number(median(part.times_s), ".1f")
-            told = _("{count} boots, {power}, median {seconds} s")
-            said.append(told.format(count=len(part.times_s), power=_(power), seconds=seconds))
-        what = ", ".join(said) or _(campaign.state)
+            text = _("{count} boots, {power}, median {seconds} s")
+            parts.append(text.format(count=len(part.times_s), power=_(power), seconds=seconds))
+        what = ", ".join(parts) or _(campaign.state)
         lines.append(f"{campaign.created_at[:10]}, {campaign.id}: {what}")
     return [_("Earlier campaigns (date, number)"), *lines[:_CAMPAIGNS]] if lines else []
 
@@ -128,10 +128,10 @@ def shorten_lines(lines: Sequence[str], width: int, height: int) -> str:
     wrapped = _wrap(lines, width)
     if len(wrapped) <= height:
         return "\n".join(lines)
-    kept = wrapped[: max(0, height - 1)]
-    count = len(wrapped) - len(kept)
+    head = wrapped[: max(0, height - 1)]
+    count = len(wrapped) - len(head)
     more = ngettext("... {count} more line: press d", "... {count} more lines: press d", count)
-    return "\n".join([*kept, more.format(count=count)])
+    return "\n".join([*head, more.format(count=count)])
 
 
 def _wrap(lines: Sequence[str], width: int) -> list[str]:
@@ -148,15 +148,15 @@ def describe_parting(member: ArrayMember, drives: Sequence[DriveRow]) -> str:
     """What is dismantled, and what becomes of it."""
     lines, is_whole = [], True
     for role in ("backing", "cache"):
-        found = [
-            f"{each.identity}  {each.model}, {each.size}"
-            for each in drives
-            if each.array is not None
-            and (each.array.raw_set_uuid, each.array.role) == (member.raw_set_uuid, role)
+        matches = [
+            f"{drive.identity}  {drive.model}, {drive.size}"
+            for drive in drives
+            if drive.array is not None
+            and (drive.array.raw_set_uuid, drive.array.role) == (member.raw_set_uuid, role)
         ]
-        is_whole = is_whole and bool(found)
+        is_whole = is_whole and bool(matches)
         lines += [
-            f"  {name_role(role):7}  {text}" for text in found or [_("NOT FOUND in this machine")]
+            f"  {name_role(role):7}  {text}" for text in matches or [_("NOT FOUND in this machine")]
         ]
     then = (
         _(
@@ -207,27 +207,27 @@ def describe_health(health: Health, *, table_columns: int = 0) -> list[str]:
             limit = " " + _("(limit {celsius:.0f} °C)").format(celsius=health.limit_celsius)
         parts.append(f"{health.temperature_celsius:.0f} °C{limit}")
     lines = [", ".join(parts)]
-    sound = [each for each in health.counters if not each.doubt]
+    sound = [counter for counter in health.counters if not counter.doubt]
     if table := _tabulate(sound, table_columns):
         lines += table
     elif sound:
         lines.append(_("Counters: {all}").format(all=", ".join(map(_show_counter, sound))))
     return lines + [
         _REMARK
-        + _("In doubt: {counter}").format(counter=f"{_show_counter(each)}: {say(each.doubt)}")
-        for each in health.counters
-        if each.doubt
+        + _("In doubt: {counter}").format(counter=f"{_show_counter(counter)}: {say(counter.doubt)}")
+        for counter in health.counters
+        if counter.doubt
     ]
 
 
 def _tabulate(counters: Sequence[Counter], width: int) -> list[str]:
     """A line for each; none where they do not fit."""
-    rows = [(_name_counter(each), _show_value(each)) for each in counters]
+    rows = [(_name_counter(counter), _show_value(counter)) for counter in counters]
     name = max((len(name) for name, _value in rows), default=0)
     value = max((len(value) for _name, value in rows), default=0)
     if 2 + name + 2 + value > width:
         return []
-    return [f"  {each:{name}}  {shown:>{value}}" for each, shown in rows]
+    return [f"  {title:{name}}  {text:>{value}}" for title, text in rows]
 
 
 def _show_counter(counter: Counter) -> str:
@@ -277,7 +277,7 @@ def _describe_details(details: Details) -> list[str]:
 
 def _describe_content(drive: DriveRow) -> str:
     details = drive.details
-    found = [
+    parts = [
         f"{word} {', '.join(texts)}"
         for word, texts in (
             (_("table"), (details.partition_table,) if details and details.partition_table else ()),
@@ -288,9 +288,9 @@ def _describe_content(drive: DriveRow) -> str:
         )
         if texts
     ]
-    if not found:
+    if not parts:
         return _("On it: nothing with a name or label")
-    return _("On it: {all}").format(all="; ".join(found))
+    return _("On it: {all}").format(all="; ".join(parts))
 
 
 def _join(*texts: str) -> str:

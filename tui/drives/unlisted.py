@@ -48,8 +48,8 @@ def _list_drives(drives: Sequence[DriveRow]) -> Iterator[tuple[str, str]]:
 
 def _list_others(unlisted: Sequence[UnlistedRow]) -> Iterator[tuple[str, str]]:
     for row in unlisted:
-        said = _("{what}. What to do: {remedy}")
-        what = said.format(what=say(row.what) + _say_ill(row.health), remedy=say(row.remedy))
+        text = _("{what}. What to do: {remedy}")
+        what = text.format(what=say(row.what) + _say_ill(row.health), remedy=say(row.remedy))
         yield _name(row.place, row.model, row.serial), what
 
 

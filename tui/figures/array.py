@@ -37,31 +37,33 @@ def add_hits(figures: Iterable[Figure], rows: Sequence[FigureRow]) -> tuple[Figu
         for row in rows
         if isinstance(this := row.variant, ArrayVariant) and row.metric == "hit_ratio"
     }
-    told = {part: _("{share} hit").format(share=_show_share(hit)) for part, hit in hits.items()}
+    shares = {part: _("{share} hit").format(share=_show_share(hit)) for part, hit in hits.items()}
     return tuple(
-        replace(each, text=f"{each.text}  {told[each.name]}") if each.name in told else each
-        for each in figures
+        replace(figure, text=f"{figure.text}  {shares[figure.name]}")
+        if figure.name in shares
+        else figure
+        for figure in figures
     )
 
 
 def _sum_up(rows: Sequence[FigureRow]) -> str:
-    own = {row.metric: row for row in rows if row.variant == ArrayVariant()}
-    if not own:
+    totals = {row.metric: row for row in rows if row.variant == ArrayVariant()}
+    if not totals:
         return ""
     met = {row.array_mode for row in rows if row.array_mode and not is_inner(row)}
     modes = [mode for mode in CACHE_MODES if mode in met]
     parts = modes if len(modes) < 2 else [_("{count} cache modes").format(count=len(modes))]
-    if "hit_ratio" in own:
-        share = _show_share(own["hit_ratio"].value).strip()
+    if "hit_ratio" in totals:
+        share = _show_share(totals["hit_ratio"].value).strip()
         parts.append(_("hit ratio {share}").format(share=share))
-    if "bypassed_bytes" in own:
-        amount = show_bytes(own["bypassed_bytes"].value)
+    if "bypassed_bytes" in totals:
+        amount = show_bytes(totals["bypassed_bytes"].value)
         parts.append(_("bypassed {amount}").format(amount=amount))
-    if "dirty_end_bytes" in own:
-        amount = show_bytes(own["dirty_end_bytes"].value)
+    if "dirty_end_bytes" in totals:
+        amount = show_bytes(totals["dirty_end_bytes"].value)
         parts.append(_("dirty at end {amount}").format(amount=amount))
     text = ", ".join(parts)
-    if all(row.valid for row in own.values()):
+    if all(row.valid for row in totals.values()):
         return text
     return _("({figures}: interrupted)").format(figures=text)
 

@@ -39,19 +39,19 @@ def _compare(steps: list[Step], titles: list[str], width: int) -> str:
     names = list(dict.fromkeys(figure.name for step in steps for figure in step.figures))
     name = min(max([len(steps[0].kind), *map(len, names)]), 26)
     columns = [
-        max([len(title), *(len(_bracket_short(each)) for each in step.figures)])
+        max([len(title), *(len(_bracket_short(figure)) for figure in step.figures)])
         for step, title in zip(steps, titles, strict=True)
     ]
     head = "".join(f"  {title:>{column}}" for title, column in zip(titles, columns, strict=True))
     lines = [f"{steps[0].kind:{name}}{head}  {_('Page cache')}"]
-    for each in names:
-        found = [next((f for f in step.figures if f.name == each), None) for step in steps]
+    for label in names:
+        figures = [next((f for f in step.figures if f.name == label), None) for step in steps]
         cells = "".join(
             f"  {_bracket_short(figure) if figure else '-':>{column}}"
-            for figure, column in zip(found, columns, strict=True)
+            for figure, column in zip(figures, columns, strict=True)
         )
-        cache = " / ".join(dict.fromkeys(figure.cache for figure in found if figure))
-        start = f"{shorten(each, name):{name}}{cells}"
+        cache = " / ".join(dict.fromkeys(figure.cache for figure in figures if figure))
+        start = f"{shorten(label, name):{name}}{cells}"
         line = f"{start}  {cache}"
         lines += [start, f"{cache:>{width}}"] if len(line) > width else [line]
     return "\n".join(lines)
@@ -78,16 +78,16 @@ def draw_comparisons(campaign: Campaign, width: int) -> list[str]:
 
 
 def _draw_group(name: str, steps: Sequence[Step], width: int) -> str:
-    found = [
+    pairs = [
         (step, figure)
         for step in steps
         for figure in step.figures
         if figure.name == name and figure.value > 0
     ]
-    if len({step.device for step, _ in found}) < 2:
+    if len({step.device for step, _ in pairs}) < 2:
         return ""
     bars = [
-        Bar(name_device(step.device), each.value, f"{_bracket_short(each)}  {each.cache}")
-        for step, each in found
+        Bar(name_device(step.device), figure.value, f"{_bracket_short(figure)}  {figure.cache}")
+        for step, figure in pairs
     ]
     return f" {shorten(name, width - 1)}\n{draw_bars(bars, width=width)}"

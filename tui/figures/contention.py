@@ -24,9 +24,9 @@ def describe_contention(said: Sequence[ContentionSentence], width: int) -> list[
     if not said:
         return []
     lines = [_("Contention")]
-    for each in said:
-        about = "" if each.subject == "contention" else f"{each.subject}: "
-        sign = "!" if each.is_remark else "+"
-        told = drawable(f"{sign} {about}{say(each.text)}")
-        lines += wrap(told, width, initial_indent="  ", subsequent_indent="    ")
+    for sentence in said:
+        about = "" if sentence.subject == "contention" else f"{sentence.subject}: "
+        sign = "!" if sentence.is_remark else "+"
+        text = drawable(f"{sign} {about}{say(sentence.text)}")
+        lines += wrap(text, width, initial_indent="  ", subsequent_indent="    ")
     return ["\n".join(lines)]

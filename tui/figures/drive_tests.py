@@ -36,62 +36,62 @@ def draft_surface(rows: Sequence[FigureRow]) -> Iterable[Draft]:
         and row.variant.slice is not None
         and row.metric == "app_read_bytes"
     }
-    own = list(whole.values())
+    totals = list(whole.values())
     if "bw_bytes_s" in whole:
-        yield _("mean speed"), f"{show_rate(whole['bw_bytes_s'].value):>12}", own
+        yield _("mean speed"), f"{show_rate(whole['bw_bytes_s'].value):>12}", totals
     if "min_slice_bytes_s" in whole:
-        yield _("slowest slice"), f"{show_rate(whole['min_slice_bytes_s'].value):>12}", own
+        yield _("slowest slice"), f"{show_rate(whole['min_slice_bytes_s'].value):>12}", totals
     if "unreadable_bytes" in whole:
         text = f"{show_bytes(whole['unreadable_bytes'].value):>12}"
         if "app_read_bytes" in whole:
             read = show_bytes(whole["app_read_bytes"].value)
             text += ", " + _("{amount} read").format(amount=read)
-        yield _("unreadable"), text, own
+        yield _("unreadable"), text, totals
     elif bad := [row for row in rows if row.metric == "unreadable_bytes"]:
         amount = f"{show_bytes(sum(row.value for row in bad)):>12}"
         yield _("unreadable"), _("{amount} so far").format(amount=amount), bad
     if whole.get("slow_ranges") and whole["slow_ranges"].value:
-        yield _("slow ranges"), show_number(whole["slow_ranges"].value, "12,.0f"), own
+        yield _("slow ranges"), show_number(whole["slow_ranges"].value, "12,.0f"), totals
     if slices and len(slices) < SLICES:
         text = _("{count:12} of {all}").format(count=len(slices), all=SLICES)
-        yield _("slices read"), text, own or [row for row in rows if row.variant in slices]
+        yield _("slices read"), text, totals or [row for row in rows if row.variant in slices]
 
 
 def draft_verify(rows: Sequence[FigureRow], power_offs: Sequence[str]) -> Iterable[Draft]:
     """What was written and read back, what came back wrong, and whether the power was off."""
     for phase in _PHASES:
-        found = {row.metric: row for row in rows if row.variant == phase}
-        if not found:
+        metrics = {row.metric: row for row in rows if row.variant == phase}
+        if not metrics:
             continue
         parts = []
-        if "bw_bytes_s" in found:
-            parts.append(f"{show_rate(found['bw_bytes_s'].value):>12}")
-        if "mismatch_bytes" in found:
-            wrong = found["mismatch_bytes"].value
-            unsteady = found["unsteady_bytes"].value if "unsteady_bytes" in found else 0
+        if "bw_bytes_s" in metrics:
+            parts.append(f"{show_rate(metrics['bw_bytes_s'].value):>12}")
+        if "mismatch_bytes" in metrics:
+            wrong = metrics["mismatch_bytes"].value
+            unsteady = metrics["unsteady_bytes"].value if "unsteady_bytes" in metrics else 0
             if wrong or not unsteady:
-                told = _("{amount} WRONG") if wrong else _("nothing wrong")
-                parts.append(told.format(amount=show_bytes(wrong)))
+                phrase = _("{amount} WRONG") if wrong else _("nothing wrong")
+                parts.append(phrase.format(amount=show_bytes(wrong)))
             if unsteady:
-                told = _("{amount} wrong once: RAM or cable")
-                parts.append(told.format(amount=show_bytes(unsteady)))
-        if "unreadable_bytes" in found and (bad := found["unreadable_bytes"].value):
-            told = _("{amount} UNWRITABLE") if phase.phase == WRITE else _("{amount} UNREADABLE")
-            parts.append(told.format(amount=show_bytes(bad)))
+                phrase = _("{amount} wrong once: RAM or cable")
+                parts.append(phrase.format(amount=show_bytes(unsteady)))
+        if "unreadable_bytes" in metrics and (bad := metrics["unreadable_bytes"].value):
+            phrase = _("{amount} UNWRITABLE") if phase.phase == WRITE else _("{amount} UNREADABLE")
+            parts.append(phrase.format(amount=show_bytes(bad)))
         if phase.phase == READ_COLD:
             parts.append(_describe_power_offs(power_offs))
-        yield str(phase), "  ".join(parts), list(found.values())
+        yield str(phase), "  ".join(parts), list(metrics.values())
 
 
 def draft_selftest(rows: Sequence[FigureRow]) -> Iterable[Draft]:
     """Whether the drive passed its own test, and how long that took."""
     for name in dict.fromkeys(row.variant for row in rows if row.metric == "selftest_passed"):
-        found = {row.metric: row for row in rows if row.variant == name}
-        text = _("passed") if found["selftest_passed"].value else _("FAILED")
-        if "seconds" in found:
-            seconds = show_number(found["seconds"].value, ",.0f")
+        metrics = {row.metric: row for row in rows if row.variant == name}
+        text = _("passed") if metrics["selftest_passed"].value else _("FAILED")
+        if "seconds" in metrics:
+            seconds = show_number(metrics["seconds"].value, ",.0f")
             text += " " + _("in {seconds} s").format(seconds=seconds)
-        yield str(name), text, list(found.values())
+        yield str(name), text, list(metrics.values())
 
 
 def _describe_power_offs(power_offs: Sequence[str]) -> str:
@@ -99,5 +99,5 @@ def _describe_power_offs(power_offs: Sequence[str]) -> str:
     if not proofs:
         return _("no power-off on record")
     # The weakest counts.
-    worst = next((each for each in ("warm", "", "unproven") if each in proofs), "proven")
+    worst = next((proof for proof in ("warm", "", "unproven") if proof in proofs), "proven")
     return _(_COLD.get(worst, N_("power-off not judged yet")))

@@ -35,7 +35,7 @@ def find_spreads(
         case "surface":
             valid = [row for row in rows if row.valid]
             cache = name_cache({row.page_cache for row in valid}, valid)
-            rates = tuple(each.bytes_s / 1e6 for each in samples)
+            rates = tuple(sample.bytes_s / 1e6 for sample in samples)
             return (Spread("slices", cache, "MB/s", rates),) if valid and len(rates) > 1 else ()
         case "fio":
             return tuple(_find_rounds(rows))
@@ -44,20 +44,20 @@ def find_spreads(
 
 
 def _find_passes(rows: Sequence[FigureRow], samples: Sequence[SampleRow]) -> Iterable[Spread]:
-    met = dict.fromkeys((each.pass_name, each.page_cache) for each in samples)
+    met = dict.fromkeys((sample.pass_name, sample.page_cache) for sample in samples)
     for name, page_cache in met:
-        own = [
+        pass_rows = [
             row
             for row in rows
             if isinstance(row.variant, LotteryVariant) and row.variant.reading == name
         ]
         rates = tuple(
-            each.bytes_s / 1e6
-            for each in samples
-            if (each.pass_name, each.page_cache) == (name, page_cache)
+            sample.bytes_s / 1e6
+            for sample in samples
+            if (sample.pass_name, sample.page_cache) == (name, page_cache)
         )
-        if len(rates) > 1 and all(row.valid for row in own):
-            yield Spread(one_line(name), name_cache([page_cache], own), "MB/s", rates)
+        if len(rates) > 1 and all(row.valid for row in pass_rows):
+            yield Spread(one_line(name), name_cache([page_cache], pass_rows), "MB/s", rates)
 
 
 def _find_rounds(rows: Sequence[FigureRow]) -> Iterable[Spread]:
@@ -68,11 +68,11 @@ def _find_rounds(rows: Sequence[FigureRow]) -> Iterable[Spread]:
             continue
         if row.valid and row.metric == ("iops" if "rand-" in this.test else "bw_bytes_s"):
             rounds.setdefault(replace(this, round=0), []).append(row)
-    for variant, own in rounds.items():
-        is_iops = own[0].metric == "iops"
-        values = tuple(row.value if is_iops else row.value / 1e6 for row in own)
+    for variant, round_rows in rounds.items():
+        is_iops = round_rows[0].metric == "iops"
+        values = tuple(row.value if is_iops else row.value / 1e6 for row in round_rows)
         if len(values) > 1:
-            cache = name_cache({row.page_cache for row in own}, own)
+            cache = name_cache({row.page_cache for row in round_rows}, round_rows)
             yield Spread(one_line(str(variant)), cache, "IOPS" if is_iops else "MB/s", values)
 
 
@@ -81,27 +81,27 @@ def draw_spreads(campaign: Campaign, width: int) -> list[str]:
     blocks = []
     for index in dict.fromkeys(step.workload_index for step in campaign.steps):
         steps = [step for step in campaign.steps if step.workload_index == index]
-        found = [(step.device, spread) for step in steps for spread in step.spreads]
-        for name, cache, unit in dict.fromkeys((s.name, s.cache, s.unit) for _device, s in found):
-            own = [
-                (device, each)
-                for device, each in found
-                if (each.name, each.cache, each.unit) == (name, cache, unit)
+        spreads = [(step.device, spread) for step in steps for spread in step.spreads]
+        for name, cache, unit in dict.fromkeys((s.name, s.cache, s.unit) for _device, s in spreads):
+            group = [
+                (device, spread)
+                for device, spread in spreads
+                if (spread.name, spread.cache, spread.unit) == (name, cache, unit)
             ]
             title = _("{test}: {unit} of each sample, {cache}").format(
                 test=f"{steps[0].kind} {name}", unit=unit, cache=cache
             )
-            blocks.append(_draw_group(title, own, width))
+            blocks.append(_draw_group(title, group, width))
     return blocks
 
 
 def _draw_group(title: str, own: Sequence[tuple[str, Spread]], width: int) -> str:
-    boxes = [_make_box(device, each) for device, each in own if each.quartiles is not None]
+    boxes = [_make_box(device, spread) for device, spread in own if spread.quartiles is not None]
     lines = [draw_boxes(title, boxes, width=width) if boxes else shorten(title, width)]
-    for device, each in own:
-        if each.quartiles is None:
-            values = "  ".join(show_number(value, ",.2f") for value in each.values)
-            lines.append(shorten(f"{_label(device, each)}  {values}", width))
+    for device, spread in own:
+        if spread.quartiles is None:
+            values = "  ".join(show_number(value, ",.2f") for value in spread.values)
+            lines.append(shorten(f"{_label(device, spread)}  {values}", width))
     return "\n".join(lines)
 
 

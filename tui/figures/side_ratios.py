@@ -81,21 +81,24 @@ WORDS = {
 def describe_comparison(comparison: Comparison, width: int) -> list[str]:
     """Lines: each ratio with its interval, or without one, and what was not compared and why."""
     lines: list[str] = []
-    for each in comparison.ratios:
-        said = say_ratio(each.value, each.interval)
-        told = f"{_translate(each.subject)}: {said} ({_say_counts(each)}; {_translate(each.state)})"
-        lines += wrap(drawable(told), width, subsequent_indent="  ")
-    if any(each.interval is None for each in comparison.ratios):
-        told = _("Without an interval there are too few values: chance may do as much.")
-        lines += ["", *wrap(told, width)]
+    for ratio in comparison.ratios:
+        phrase = say_ratio(ratio.value, ratio.interval)
+        text = (
+            f"{_translate(ratio.subject)}: {phrase} "
+            f"({_say_counts(ratio)}; {_translate(ratio.state)})"
+        )
+        lines += wrap(drawable(text), width, subsequent_indent="  ")
+    if any(ratio.interval is None for ratio in comparison.ratios):
+        text = _("Without an interval there are too few values: chance may do as much.")
+        lines += ["", *wrap(text, width)]
     for subject, words in comparison.refused:
         why = _("no settled boots, or no values")
         if words:
             named = ", ".join(_(WORDS[word]) for word in words)
             why = _("not measured alike: {named}").format(named=named)
-        told = _("{subject}: not compared, {why}").format(subject=_translate(subject), why=why)
-        lines += wrap(drawable(told), width, subsequent_indent="  ")
-    if any(each.is_otherwise for each in comparison.ratios):
+        text = _("{subject}: not compared, {why}").format(subject=_translate(subject), why=why)
+        lines += wrap(drawable(text), width, subsequent_indent="  ")
+    if any(ratio.is_otherwise for ratio in comparison.ratios):
         lines += ["", *wrap(_say_otherwise(), width)]
     return lines or [_("They have measured nothing alike.")]
 
@@ -109,25 +112,25 @@ def describe_side_ratios(ratios: Sequence[SideRatio], width: int) -> list[str]:
     if not ratios:
         return []
     lines = [_("Tests side by side, with the interval of their ratio")]
-    known = [each for each in ratios if each.interval is not None]
-    for subject, own in groupby(known, key=lambda each: each.subject):
+    known = [ratio for ratio in ratios if ratio.interval is not None]
+    for subject, group in groupby(known, key=lambda each: each.subject):
         lines.append(shorten(f"  {_translate(subject)}", width))
-        for each in own:
+        for ratio in group:
             lines += wrap(
-                drawable(_describe(each)), width, initial_indent="    ", subsequent_indent="      "
+                drawable(_describe(ratio)), width, initial_indent="    ", subsequent_indent="      "
             )
-    few = [each for each in ratios if each.interval is None]
+    few = [ratio for ratio in ratios if ratio.interval is None]
     for title, is_single in (
         (_("one value each, so no interval"), True),
         (_("too few values for an interval"), False),
     ):
         names = dict.fromkeys(
-            _translate(each.subject) for each in few if (max(each.counts) == 1) is is_single
+            _translate(ratio.subject) for ratio in few if (max(ratio.counts) == 1) is is_single
         )
         if names:
-            told = f"{title}: {'; '.join(names)}"
-            lines += wrap(drawable(told), width, initial_indent="  ", subsequent_indent="    ")
-    if any(each.is_otherwise for each in ratios):
+            text = f"{title}: {'; '.join(names)}"
+            lines += wrap(drawable(text), width, initial_indent="  ", subsequent_indent="    ")
+    if any(ratio.is_otherwise for ratio in ratios):
         lines += wrap(_say_otherwise(), width, initial_indent="  ", subsequent_indent="    ")
     return ["\n".join(lines)]
 
@@ -136,9 +139,9 @@ def _describe(ratio: SideRatio) -> str:
     pair = _("{one} against {other}").format(
         one=name_device(ratio.one), other=name_device(ratio.other)
     )
-    said = say_ratio(ratio.value, ratio.interval)
+    phrase = say_ratio(ratio.value, ratio.interval)
     picked = _say_picked(ratio.picked_from)
-    return f"{pair}: {said} ({picked}{_say_counts(ratio)}; {_translate(ratio.state)})"
+    return f"{pair}: {phrase} ({picked}{_say_counts(ratio)}; {_translate(ratio.state)})"
 
 
 def _say_picked(picked_from: int) -> str:
@@ -195,27 +198,27 @@ def _show(value: float) -> str:
 
 def describe_boot_ratios(campaign: Campaign, width: int) -> list[str]:
     """A block with a line for each drive beside the fastest one; none where none has settled."""
-    said = [_describe_boots(each) for each in campaign.boot_ratios]
+    texts = [_describe_boots(ratio) for ratio in campaign.boot_ratios]
     if campaign.unsettled:
         drives = ", ".join(campaign.unsettled)
-        said.append(_("not settled, so not compared: {drives}").format(drives=drives))
-    if not said:
+        texts.append(_("not settled, so not compared: {drives}").format(drives=drives))
+    if not texts:
         return []
     lines = [_("Settled boots side by side, with the interval of their ratio")]
-    for text in said:
+    for text in texts:
         lines += wrap(drawable(text), width, initial_indent="  ", subsequent_indent="    ")
     return ["\n".join(lines)]
 
 
 def _describe_boots(ratio: BootRatio) -> str:
     pair = _("{one} against {other}").format(one=ratio.one, other=ratio.other)
-    one, other = ("; ".join(", ".join(map(_, each)) for each in p) for p in ratio.proofs)
+    one, other = ("; ".join(", ".join(map(_, words)) for words in p) for p in ratio.proofs)
     if one != other:
         # No word without the interval that belongs to it.
         why = _("{one} against {other}").format(one=one, other=other)
         return f"{pair}: {_('not compared')}: {why}"
     counts = _("n = {one} and {other}").format(one=ratio.counts[0], other=ratio.counts[1])
-    said = _("too few boots for an interval")
+    phrase = _("too few boots for an interval")
     if ratio.interval is not None:
-        said = say_ratio(ratio.value, ratio.interval)
-    return f"{pair}: {said} ({_say_picked(ratio.picked_from)}{counts}; {one})"
+        phrase = say_ratio(ratio.value, ratio.interval)
+    return f"{pair}: {phrase} ({_say_picked(ratio.picked_from)}{counts}; {one})"

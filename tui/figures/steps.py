@@ -39,16 +39,16 @@ def find_figures(
     power_offs: Sequence[str] = (),
 ) -> tuple[Figure, ...]:
     """What a person wants to know of the step first, in lines. `power_offs`: each one's proof."""
-    own = [row for row in rows if row.metric in METRICS and not is_inner(row)]
+    figure_rows = [row for row in rows if row.metric in METRICS and not is_inner(row)]
     match kind:
         case "surface":
-            return _finish(draft_surface(own))
+            return _finish(draft_surface(figure_rows))
         case "verify":
-            return _finish(draft_verify(own, power_offs))
+            return _finish(draft_verify(figure_rows, power_offs))
         case "selftest":
-            return _finish(draft_selftest(own))
+            return _finish(draft_selftest(figure_rows))
         case _:
-            return add_hits(_find_own(kind, own, tickets), rows)
+            return add_hits(_find_own(kind, figure_rows, tickets), rows)
 
 
 def is_shown(row: FigureRow) -> bool:
@@ -85,10 +85,10 @@ def _find_own(
 def _plain(rows: Sequence[FigureRow]) -> Iterable[Figure]:
     """Of a kind about which no more is known here: the rates of each part."""
     for this in dict.fromkeys(row.variant for row in rows):
-        own = [row for row in rows if row.variant == this]
-        for metric, text in [*_show_rates(own).items()][:1]:
-            value = next(row.value for row in own if row.metric == metric)
-            yield _figure(str(this), f"{text:>12}", own, value=value)
+        part_rows = [row for row in rows if row.variant == this]
+        for metric, text in [*_show_rates(part_rows).items()][:1]:
+            value = next(row.value for row in part_rows if row.metric == metric)
+            yield _figure(str(this), f"{text:>12}", part_rows, value=value)
 
 
 def _show_rates(rows: Sequence[FigureRow]) -> dict[str, str]:
@@ -102,25 +102,25 @@ def _show_rates(rows: Sequence[FigureRow]) -> dict[str, str]:
 
 
 def _lottery(rows: Sequence[FigureRow], tickets: Sequence[TicketSum]) -> Iterable[Figure]:
-    for name in _ordered({each.pass_name for each in tickets}, _PASSES):
-        drawn = [each for each in tickets if each.pass_name == name]
-        own = [
+    for name in _ordered({ticket.pass_name for ticket in tickets}, _PASSES):
+        pass_tickets = [ticket for ticket in tickets if ticket.pass_name == name]
+        pass_rows = [
             row
             for row in rows
             if isinstance(row.variant, LotteryVariant) and row.variant.reading == name
         ]
-        seconds = sum(each.seconds for each in drawn)
-        rate = sum(each.bytes for each in drawn) / seconds if seconds else 0.0
+        seconds = sum(ticket.seconds for ticket in pass_tickets)
+        rate = sum(ticket.bytes for ticket in pass_tickets) / seconds if seconds else 0.0
         # `direct`, and `direct/2` from the second repetition on
-        ratios = [row.value for row in own if row.metric == "touch_ratio"]
-        shown = ratios if len(ratios) < 2 else [ratios[0], ratios[-1]]
-        ratio = " -> ".join(show_number(ratio, ".2f") for ratio in shown)
-        touch = _("repeat/first {ratio}").format(ratio=f"{ratio:>5}") if shown else ""
+        ratios = [row.value for row in pass_rows if row.metric == "touch_ratio"]
+        ends = ratios if len(ratios) < 2 else [ratios[0], ratios[-1]]
+        ratio = " -> ".join(show_number(ratio, ".2f") for ratio in ends)
+        touch = _("repeat/first {ratio}").format(ratio=f"{ratio:>5}") if ends else ""
         yield Figure(
             one_line(name),
             f"{show_rate(rate):>12}  {touch}".rstrip(),
-            name_cache([each.page_cache for each in drawn], own),
-            valid=all(row.valid for row in own),
+            name_cache([ticket.page_cache for ticket in pass_tickets], pass_rows),
+            valid=all(row.valid for row in pass_rows),
             short=show_rate(rate),
             value=rate,
         )
@@ -128,20 +128,20 @@ def _lottery(rows: Sequence[FigureRow], tickets: Sequence[TicketSum]) -> Iterabl
 
 def _fio(rows: Sequence[FigureRow]) -> Iterable[Figure]:
     # Rounds, passes of preconditioning and the ways of a mixed job: `seq-read/round-3`.
-    found = {this: row for row in rows if isinstance(this := row.variant, FioVariant)}
-    whole = [this for this in found if this == this.whole] or list(found)
+    variants = {this: row for row in rows if isinstance(this := row.variant, FioVariant)}
+    whole = [this for this in variants if this == this.whole] or list(variants)
 
     def place(this: FioVariant) -> tuple[int, int, str]:
         return _place(this.mode, CACHE_MODES), _place(this.test, TESTS), str(this)
 
     for this in sorted(whole, key=place):
-        own = [row for row in rows if row.variant == this]
-        if texts := _show_rates(own):
-            text = "  ".join(f"{each:>12}" for each in texts.values())
-            wanted = "iops" if this.test.startswith(("rand", "rnd")) else "bw_bytes_s"
-            main = wanted if wanted in texts else next(iter(texts))
-            value = next(row.value for row in own if row.metric == main)
-            yield replace(_figure(str(this), text, own), short=texts[main], value=value)
+        test_rows = [row for row in rows if row.variant == this]
+        if texts := _show_rates(test_rows):
+            text = "  ".join(f"{rate:>12}" for rate in texts.values())
+            metric = "iops" if this.test.startswith(("rand", "rnd")) else "bw_bytes_s"
+            main = metric if metric in texts else next(iter(texts))
+            value = next(row.value for row in test_rows if row.metric == main)
+            yield replace(_figure(str(this), text, test_rows), short=texts[main], value=value)
 
 
 def _matrix(rows: Sequence[FigureRow]) -> Iterable[Figure]:
@@ -150,14 +150,14 @@ def _matrix(rows: Sequence[FigureRow]) -> Iterable[Figure]:
         if isinstance(row.variant, MatrixVariant) and row.metric == "rate_bytes_s":
             by_operation.setdefault(row.variant.operation, []).append(row)
     for name in _ordered(by_operation, _OPERATIONS):
-        own = by_operation[name]
-        values = [row.value for row in own]
+        cells = by_operation[name]
+        values = [row.value for row in cells]
         most = max(values)
         text = _("{least} to {most}").format(
             least=f"{show_rate(min(values)):>12}", most=show_rate(most)
         )
         short = _("up to {most}").format(most=show_rate(most))
-        yield replace(_figure(name, text, own), short=short, value=most)
+        yield replace(_figure(name, text, cells), short=short, value=most)
 
 
 def _sweep(rows: Sequence[FigureRow]) -> Iterable[Figure]:
@@ -207,10 +207,10 @@ def name_cache(states: Iterable[str], rows: Sequence[FigureRow]) -> str:
     """
     word = "+".join(map(_, _ordered(set(states), _STATES)))
     is_proven = bool(rows) and all(row.page_cache_proof == "proven" for row in rows)
-    said = [word if is_proven else f"{word} {_('unproven')}"]
+    parts = [word if is_proven else f"{word} {_('unproven')}"]
     if beside := max((row.beside for row in rows), default=0):
-        said.append(_("others tested: {count}").format(count=beside))
-    return one_line(", ".join(said))
+        parts.append(_("others tested: {count}").format(count=beside))
+    return one_line(", ".join(parts))
 
 
 def _ordered(names: Iterable[str], order: Sequence[str]) -> list[str]:

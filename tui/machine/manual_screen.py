@@ -78,7 +78,7 @@ async def show_manual(app: "KaltstartApp") -> None:
     except (OSError, UnicodeDecodeError) as error:
         app.say(_("The manual cannot be read: {error}").format(error=error))
         return
-    rows = [shorten("  " * (each.level - 1) + each.title, 70) for each in chapters]
+    rows = [shorten("  " * (chapter.level - 1) + chapter.title, 70) for chapter in chapters]
     title = _(" Manual ")
     at = 0
     while (chosen := await app.push_screen_wait(ChaptersDialog(title, rows, at=at))) is not None:

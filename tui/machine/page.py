@@ -118,8 +118,8 @@ class MachinePage(Page):
             return
         width = max(40, self.app.size.width - 4)
         is_dense = self.app.size.height < _TALL
-        told = machine.describe(width, is_past=snapshot.busy, is_dense=is_dense)
-        facts.show(_paint_facts(told))
+        text = machine.describe(width, is_past=snapshot.busy, is_dense=is_dense)
+        facts.show(_paint_facts(text))
 
     def action_keyboard(self) -> None:
         """Choose what the keys mean."""
@@ -165,7 +165,7 @@ class MachinePage(Page):
         names = [name for name, _title in offered]
         dialog = LinesDialog(
             title,
-            [f"{name:8}{shown}" for name, shown in offered],
+            [f"{name:8}{title}" for name, title in offered],
             at=names.index(at) if at in names else 0,
             cancel=_("Cancel"),
             keys=_("Up/Down choose  Enter take it  Esc cancel"),

@@ -108,7 +108,7 @@ class DriveRow:
     def holds_a_system(self) -> bool:
         """It looks as if a system were installed on it: perhaps that of the machine itself."""
         file_systems = set(self.details.file_systems) if self.details else set()
-        labels = {each.casefold() for each in self.partitions}
+        labels = {label.casefold() for label in self.partitions}
         is_started = _START in file_systems and bool(file_systems & _ROOTS)
         return is_started or "BitLocker" in file_systems or bool(labels & _SYSTEM_LABELS)
 
@@ -164,9 +164,13 @@ def keep_order(drives: Sequence[DriveRow], before: Sequence[DriveRow]) -> tuple[
 
     For a list that a person is moving in: no row changes places under the cursor.
     """
-    left = {(each.device, each.raw_identity): each for each in drives}
-    kept = [left.pop(name) for each in before if (name := (each.device, each.raw_identity)) in left]
-    for drive in left.values():
-        behind = (row for row, each in enumerate(kept) if each.rank > drive.rank)
-        kept.insert(next(behind, len(kept)), drive)
-    return tuple(kept)
+    remaining = {(drive.device, drive.raw_identity): drive for drive in drives}
+    order = [
+        remaining.pop(name)
+        for drive in before
+        if (name := (drive.device, drive.raw_identity)) in remaining
+    ]
+    for drive in remaining.values():
+        behind = (row for row, other in enumerate(order) if other.rank > drive.rank)
+        order.insert(next(behind, len(order)), drive)
+    return tuple(order)

@@ -56,10 +56,10 @@ def learn(text: str, words: str, fields: object) -> None:
         used = {name: fields[name] for name in _find_names(words)}
         if not all(map(_is_value, used.values())) or words.format(**used) != text:
             return
-        drawn = one_line(text)
+        line = one_line(text)
         # What is made of itself, or of something longer still, would never be shown.
-        if all(len(one_line(value)) < len(drawn) for value in _find_said(used)):
-            _PHRASES[drawn] = words, used
+        if all(len(one_line(value)) < len(line) for value in _find_said(used)):
+            _PHRASES[line] = words, used
 
 
 def _find_names(words: str) -> set[str]:

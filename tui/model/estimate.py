@@ -66,15 +66,17 @@ class TimeLeft:
 def find_past(work: Work, past: Iterable[Past]) -> tuple[Past, ...]:
     """The same work done before, on what is nearest to this; empty where there is none."""
     alike = [
-        each
-        for each in past
+        entry
+        for entry in past
         if work.settings
-        and (each.work.kind, each.work.settings) == (work.kind, work.settings)
-        and each.seconds > 0
+        and (entry.work.kind, entry.work.settings) == (work.kind, work.settings)
+        and entry.seconds > 0
     ]
     for name in ("identity", "model", "drive_class"):
-        own = getattr(work.subject, name)
-        near = tuple(each for each in alike if own and getattr(each.work.subject, name) == own)
+        value = getattr(work.subject, name)
+        near = tuple(
+            entry for entry in alike if value and getattr(entry.work.subject, name) == value
+        )
         if near:
             return near
     return ()
@@ -87,9 +89,11 @@ def estimate_s(work: Work, near: Sequence[Past]) -> float | None:
     if not near:
         return None
     if not work.grows:
-        return median(each.seconds for each in near)
+        return median(entry.seconds for entry in near)
     by_byte = [
-        each.seconds / each.work.subject.size_bytes for each in near if each.work.subject.size_bytes
+        entry.seconds / entry.work.subject.size_bytes
+        for entry in near
+        if entry.work.subject.size_bytes
     ]
     return median(by_byte) * work.subject.size_bytes if by_byte else None
 
@@ -129,38 +133,44 @@ def _estimate_all(
 ) -> list[_Estimate]:
     """Of the steps that run, then of what comes behind them."""
     alike: dict[tuple[str, str], list[Past]] = defaultdict(list)
-    for each in past:
-        alike[each.work.kind, each.work.settings].append(each)
-    found = []
+    for entry in past:
+        alike[entry.work.kind, entry.work.settings].append(entry)
+    estimates = []
     for begun in (*running, *(Begun(work, 0.0) for work in planned)):
         work = begun.work
         if begun.left_s is not None:
-            found.append(_Estimate(work, begun.left_s, frozenset({id(begun)})))
+            estimates.append(_Estimate(work, begun.left_s, frozenset({id(begun)})))
             continue
         near = find_past(work, alike[work.kind, work.settings])
         seconds = estimate_s(work, near)
         if seconds is None:
-            found.append(_Estimate(work, None, frozenset()))
+            estimates.append(_Estimate(work, None, frozenset()))
             continue
-        found.append(_Estimate(work, seconds - begun.elapsed_s, frozenset(map(id, near))))
-    return found
+        estimates.append(_Estimate(work, seconds - begun.elapsed_s, frozenset(map(id, near))))
+    return estimates
 
 
 def find_time_left(
     planned: Sequence[Work], past: Sequence[Past], *, running: Sequence[Begun] = ()
 ) -> TimeLeft:
     """`running` are the steps that run; `planned` is what comes behind them."""
-    found = _estimate_all(planned, past, running)
-    known = [each for each in found if each.left_s is not None]
-    left_s = [each.left_s for each in found[: len(running)] if each.left_s is not None]
+    estimates = _estimate_all(planned, past, running)
+    known = [estimate for estimate in estimates if estimate.left_s is not None]
+    left_s = [
+        estimate.left_s for estimate in estimates[: len(running)] if estimate.left_s is not None
+    ]
     return TimeLeft(
         max(left_s) if running and len(left_s) == len(running) else None,
         add_up(
-            Span(each.work.subject.identity, each.work.at_once, max(each.left_s or 0.0, 0.0))
-            for each in known
+            Span(
+                estimate.work.subject.identity,
+                estimate.work.at_once,
+                max(estimate.left_s or 0.0, 0.0),
+            )
+            for estimate in known
         ),
-        len(found) - len(known),
-        len(frozenset().union(*(each.learned_from for each in known))),
+        len(estimates) - len(known),
+        len(frozenset().union(*(estimate.learned_from for estimate in known))),
     )
 
 
@@ -170,9 +180,9 @@ def find_drives_left(
     """The same for each drive alone: its own work, without what it waits for."""
     seconds: dict[str, float] = defaultdict(float)
     unknown: dict[str, int] = defaultdict(int)
-    for each in _estimate_all(planned, past, running):
-        seconds[each.work.subject.identity] += max(each.left_s or 0.0, 0.0)
-        unknown[each.work.subject.identity] += each.left_s is None
+    for estimate in _estimate_all(planned, past, running):
+        seconds[estimate.work.subject.identity] += max(estimate.left_s or 0.0, 0.0)
+        unknown[estimate.work.subject.identity] += estimate.left_s is None
     return tuple(DriveLeft(identity, seconds[identity], unknown[identity]) for identity in seconds)
 
 
@@ -193,12 +203,12 @@ def add_up(spans: Iterable[Span]) -> float:
     """
     whole_s = shared_s = 0.0
     by_drive: dict[str, float] = defaultdict(float)
-    for each in spans:
-        if each.at_once == 1:
-            whole_s += each.seconds
+    for span in spans:
+        if span.at_once == 1:
+            whole_s += span.seconds
         else:
-            shared_s += each.seconds / each.at_once
-            by_drive[each.identity] += each.seconds
+            shared_s += span.seconds / span.at_once
+            by_drive[span.identity] += span.seconds
     return whole_s + max([shared_s, *by_drive.values()])
 
 

@@ -32,7 +32,7 @@ class Inspection:
         return DraftCampaign(
             name=_("incoming inspection"),
             drives=self.drives,
-            roles={each.raw_identity: "target" for each in self.drives},
+            roles={drive.raw_identity: "target" for drive in self.drives},
             boot=None,
             workloads=_TABLES,
         )
@@ -40,17 +40,17 @@ class Inspection:
 
 def find_inspection(drives: Sequence[DriveRow], *, at_most: int) -> Inspection:
     """All drives that a plan can name; `at_most` is how many a plan takes."""
-    taken: list[DriveRow] = []
+    picks: list[DriveRow] = []
     left_out = []
     for drive in drives:
         reason = _find_obstacle(drive)
-        if not reason and len(taken) >= at_most:
+        if not reason and len(picks) >= at_most:
             reason = _("a campaign takes {count} drives: inspect it next").format(count=at_most)
         if reason:
             left_out.append((drive, reason))
         else:
-            taken.append(drive)
-    return Inspection(tuple(taken), tuple(left_out))
+            picks.append(drive)
+    return Inspection(tuple(picks), tuple(left_out))
 
 
 def describe_inspection(inspection: Inspection, *, duration: str) -> str:

@@ -49,10 +49,14 @@ def find_course(readings: Sequence[Counters]) -> Course | None:
     """
     if len(readings) < 2:
         return None
-    times = [each.at_s for each in readings]
+    times = [reading.at_s for reading in readings]
     sums = [
-        (each.read_bytes + each.write_bytes, each.read_ios + each.write_ios, each.wait_s)
-        for each in readings
+        (
+            reading.read_bytes + reading.write_bytes,
+            reading.read_ios + reading.write_ios,
+            reading.wait_s,
+        )
+        for reading in readings
     ]
     last = floor(times[-1] / COLUMN_S)
     first = max(floor(times[0] / COLUMN_S), last - COLUMNS + 1)

@@ -135,18 +135,18 @@ def _describe_alarm(value: dict[str, Any]) -> str:
     if not value["can_wake"]:
         return "! " + _("NOT POSSIBLE: switch it on by hand each time")
     alarm_in_s, wake = value["alarm_in_s"], value["wake"]
-    told = _("not tried yet (w)")
+    text = _("not tried yet (w)")
     if wake is not None and wake["result"] == "asleep":
         day = wake["ended_at"][:10]
-        told = "! " + _("DOES NOT WAKE from power-off (tried {day})").format(day=day)
+        text = "! " + _("DOES NOT WAKE from power-off (tried {day})").format(day=day)
     elif wake is not None:
-        told = _(
+        text = _(
             "wakes {seconds} s after its alarm; {moved} of {counted} drives lost power"
         ).format(seconds=round(wake["skew_s"]), moved=wake["moved"], counted=wake["counted"])
     if alarm_in_s is None or alarm_in_s < 0:
-        return told
+        return text
     return _("{told}; an alarm is set in {count} min").format(
-        told=told, count=alarm_in_s // _MINUTE_S
+        told=text, count=alarm_in_s // _MINUTE_S
     )
 
 

@@ -56,9 +56,9 @@ class MoreSettings:
     ) -> "MoreSettings":
         """Those of a plan; its other keys are left out."""
         set_there = {
-            each: plan[each.table][each.key]
-            for each in settings
-            if each.key in plan.get(each.table, {})
+            setting: plan[setting.table][setting.key]
+            for setting in settings
+            if setting.key in plan.get(setting.table, {})
         }
         return cls(settings, {}).take(set_there)
 

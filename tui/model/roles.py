@@ -13,7 +13,7 @@ MEMBERS: tuple[Role, Role] = ("backing", "cache")
 
 def find_holder(roles: Roles, role: Role) -> int | None:
     """The first drive with `role`."""
-    return next((number for number, each in roles.items() if each == role), None)
+    return next((number for number, other in roles.items() if other == role), None)
 
 
 def has_members(roles: Roles) -> bool:
@@ -34,10 +34,10 @@ def turn_pick(roles: Roles, number: int) -> dict[int, Role]:
 
 def pick_also(roles: Roles, numbers: Iterable[int]) -> dict[int, Role]:
     """Pick these as targets too; those that are picked stay what they are."""
-    found = dict(roles)
+    new_roles = dict(roles)
     for number in numbers:
-        found.setdefault(number, "target")
-    return found
+        new_roles.setdefault(number, "target")
+    return new_roles
 
 
 def turn_control(roles: Roles, number: int) -> dict[int, Role]:
@@ -57,15 +57,15 @@ def turn_member(roles: Roles, number: int, *, is_disk: bool) -> dict[int, Role]:
     if role == places[1]:
         return others | {number: "target"}
     if role == places[0]:
-        wanted, given_back = places[1], places[0]
+        place, given_back = places[1], places[0]
     else:
-        free = [each for each in places if find_holder(others, each) is None]
-        wanted, given_back = (free or places)[0], "target"
-    holder = find_holder(others, wanted)
+        free = [place for place in places if find_holder(others, place) is None]
+        place, given_back = (free or places)[0], "target"
+    holder = find_holder(others, place)
     if holder is not None:
         others[holder] = given_back
-    return others | {number: wanted}
+    return others | {number: place}
 
 
 def _without(roles: Roles, number: int) -> dict[int, Role]:
-    return {each: role for each, role in roles.items() if each != number}
+    return {other: role for other, role in roles.items() if other != number}

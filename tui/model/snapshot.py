@@ -105,9 +105,9 @@ class Snapshot:
     @property
     def current(self) -> "Campaign | None":
         """The campaign the engine is at, or else the newest."""
-        wanted = self.status.campaign_id if self.status else None
+        campaign_id = self.status.campaign_id if self.status else None
         for campaign in self.campaigns:
-            if campaign.id == wanted:
+            if campaign.id == campaign_id:
                 return campaign
         return self.campaigns[0] if self.campaigns else None
 
@@ -117,7 +117,9 @@ class Snapshot:
         if self.busy:
             return None
         candidates = (self.current, *self.campaigns)
-        return next((each for each in candidates if each and each.state == "paused"), None)
+        return next(
+            (campaign for campaign in candidates if campaign and campaign.state == "paused"), None
+        )
 
     @property
     def countdown(self) -> Countdown | None:

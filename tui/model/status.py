@@ -118,14 +118,14 @@ class Status:
     @property
     def step_ids(self) -> frozenset[int]:
         """The steps that run."""
-        running = [each.step for each in self.steps] or ([self.step] if self.step else [])
-        return frozenset(each.step_id for each in running)
+        running = [entry.step for entry in self.steps] or ([self.step] if self.step else [])
+        return frozenset(step.step_id for step in running)
 
     @property
     def own_left_s(self) -> dict[int, float]:
         """How long running steps still take, where they tell, by their rows' ids."""
-        running = [each.step for each in self.steps] or ([self.step] if self.step else [])
-        return {each.step_id: each.left_s for each in running if each.left_s is not None}
+        running = [entry.step for entry in self.steps] or ([self.step] if self.step else [])
+        return {step.step_id: step.left_s for step in running if step.left_s is not None}
 
     @property
     def busy(self) -> bool:

@@ -47,9 +47,9 @@ class Template:
 
 def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
     """All of them, those with an obstacle too."""
-    usable = [each for each in drives if each.releasable and not each.holds_a_system]
+    usable = [drive for drive in drives if drive.releasable and not drive.holds_a_system]
     nothing = "" if usable else N_("no drive here can be released")
-    targets: dict[str, Role] = {each.raw_identity: "target" for each in usable}
+    targets: dict[str, Role] = {drive.raw_identity: "target" for drive in usable}
     on_all = partial(Template, roles=targets, obstacle=nothing)
     return (
         on_all(
@@ -109,28 +109,30 @@ def describe_templates(drives: Sequence[DriveRow], width: int) -> tuple[str, str
 
     Both are empty where there are none.
     """
-    found = [each for each in find_templates(drives) if not each.obstacle]
-    if not found:
+    templates = [template for template in find_templates(drives) if not template.obstacle]
+    if not templates:
         return "", ""
-    label = max(len(_(each.label)) for each in found)
+    label = max(len(_(template.label)) for template in templates)
     lines = []
-    for each in found:
+    for template in templates:
         lines += textwrap.wrap(
-            f"{_(each.label):{label}}  {_(each.does)}", width, subsequent_indent=" " * (label + 2)
+            f"{_(template.label):{label}}  {_(template.does)}",
+            width,
+            subsequent_indent=" " * (label + 2),
         )
-    names = textwrap.wrap(", ".join(_(each.label) for each in found), width)
+    names = textwrap.wrap(", ".join(_(template.label) for template in templates), width)
     title = _("Templates for these drives (2, then t)")
     return "\n".join([title, *lines]), "\n".join([title, *names])
 
 
 def _make_hybrid(usable: Sequence[DriveRow]) -> Template:
     """Those that say they are hybrids; where none does, each disk may be one."""
-    disks = [each for each in usable if each.rotational]
-    known = [each for each in disks if each.details and each.details.hybrid]
-    targets = {each.raw_identity for each in known or disks}
+    disks = [drive for drive in usable if drive.rotational]
+    known = [drive for drive in disks if drive.details and drive.details.hybrid]
+    targets = {drive.raw_identity for drive in known or disks}
     roles: dict[str, Role] = {
-        each.raw_identity: "target" if each.raw_identity in targets else "control"
-        for each in usable
+        drive.raw_identity: "target" if drive.raw_identity in targets else "control"
+        for drive in usable
     }
     return Template(
         "hybrid",
@@ -144,11 +146,11 @@ def _make_hybrid(usable: Sequence[DriveRow]) -> Template:
 
 def _make_array(usable: Sequence[DriveRow]) -> Template:
     """The largest disk behind the largest flash drive; of those alike the first in the list."""
-    disks = [each for each in usable if each.rotational]
-    flash = [each for each in usable if not each.rotational]
+    disks = [drive for drive in usable if drive.rotational]
+    flash = [drive for drive in usable if not drive.rotational]
     roles: dict[str, Role] = {}
     if disks and flash:
-        backing, cache = (max(each, key=attrgetter("size_bytes")) for each in (disks, flash))
+        backing, cache = (max(drives, key=attrgetter("size_bytes")) for drives in (disks, flash))
         roles = {backing.raw_identity: "backing", cache.raw_identity: "cache"}
     return Template(
         "array",

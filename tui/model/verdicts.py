@@ -41,8 +41,8 @@ def describe_share(verdict: "VerdictRow") -> str:
     if not verdict.read_percent:
         return _("surface not read")
     share = verdict.read_percent
-    shown = show_number(share, ".1f") if share < 1 else show_number(min(round(share), 99), "d")
-    return _("{share} read").format(share=f"{shown} %")
+    percent = show_number(share, ".1f") if share < 1 else show_number(min(round(share), 99), "d")
+    return _("{share} read").format(share=f"{percent} %")
 
 
 def list_reasons(verdict: "VerdictRow") -> list[str]:
@@ -59,11 +59,11 @@ def list_reasons(verdict: "VerdictRow") -> list[str]:
 
 def _split_reasons(reasons: str) -> list[str]:
     """One text per reason. Within brackets a semicolon separates parts of one."""
-    found, depth = [""], 0
+    texts, depth = [""], 0
     for part in re.split(r"(; |[()])", reasons):
         depth = max(0, depth + (part == "(") - (part == ")"))
         if part == "; " and not depth:
-            found.append("")
+            texts.append("")
         else:
-            found[-1] += part
-    return [reason for reason in found if reason]
+            texts[-1] += part
+    return [reason for reason in texts if reason]

@@ -79,7 +79,7 @@ class KeyRow(Vertical):
 
     def show_mistakes(self, mistakes: Sequence[Mistake]) -> None:
         """What is wrong with it, in the plan's words."""
-        self.query_one(Mistakes).tell(each.without_key for each in mistakes)
+        self.query_one(Mistakes).tell(mistake.without_key for mistake in mistakes)
 
 
 class KeysDialog(FormDialog[PlanTable]):
@@ -156,10 +156,10 @@ class KeysDialog(FormDialog[PlanTable]):
 
     def _show_mistakes(self, mistakes: Sequence[Mistake]) -> None:
         rows = {row.key.name: row for row in self.query(KeyRow)}
-        others = [each.text for each in mistakes if each.key not in rows]
-        wrong = [row for name, row in rows.items() if name in {each.key for each in mistakes}]
+        others = [mistake.text for mistake in mistakes if mistake.key not in rows]
+        wrong = [row for name, row in rows.items() if name in {mistake.key for mistake in mistakes}]
         for name, row in rows.items():
-            row.show_mistakes([each for each in mistakes if each.key == name])
+            row.show_mistakes([mistake for mistake in mistakes if mistake.key == name])
         if wrong:
             wrong[0].query_one("Field, Choice").focus()
         if others:

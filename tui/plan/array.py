@@ -52,13 +52,13 @@ _BYPASSES_SHORT = {
 @cache
 def _list_keys() -> Mapping[str, PlanKey]:
     """Those that are set here: with words for it, or a few values to choose from."""
-    return {each.name: each for each in read_keys("array") if each.words or each.choices}
+    return {key.name: key for key in read_keys("array") if key.words or key.choices}
 
 
 @cache
 def _list_defaults() -> Mapping[str, str]:
     """For measuring: nothing bypasses the cache."""
-    return {name: show_value(each.default) or _ABSENT for name, each in _list_keys().items()}
+    return {name: show_value(key.default) or _ABSENT for name, key in _list_keys().items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,10 @@ class ArraySettings:
     @property
     def bypass(self) -> str:
         """What does not go through the cache: `nothing`, or as `kernel` or `own` values say."""
-        own = {key: self.typed[key] for key in _BYPASSED}
-        if own == {key: _list_defaults()[key] for key in _BYPASSED}:
+        values = {key: self.typed[key] for key in _BYPASSED}
+        if values == {key: _list_defaults()[key] for key in _BYPASSED}:
             return "nothing"
-        return "kernel" if own == _KERNEL else "own"
+        return "kernel" if values == _KERNEL else "own"
 
     def take(self, values: Mapping[str, str]) -> "ArraySettings":
         """With others typed."""
@@ -141,7 +141,7 @@ class ArrayRow(Vertical):
     def show_mistakes(self, mistakes: Sequence[Mistake]) -> None:
         """What is wrong with the array, in the plan's words."""
         self.mistakes = tuple(mistakes)
-        self.query_one(Mistakes).tell(each.text for each in mistakes)
+        self.query_one(Mistakes).tell(mistake.text for mistake in mistakes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,13 +198,13 @@ class ArrayDialog(FormDialog[ArrayAnswer]):
         yield from self._compose_mistake(key)
 
     def _compose_mistake(self, key: str) -> ComposeResult:
-        if own := [each.without_key for each in self._mistakes if each.key == key]:
-            yield Mistakes(own)
+        if texts := [mistake.without_key for mistake in self._mistakes if mistake.key == key]:
+            yield Mistakes(texts)
 
     def on_mount(self) -> None:
         """Show what is set, and go to the first mistake."""
         self._show_all()
-        wrong = [each.key for each in self._mistakes]
+        wrong = [mistake.key for mistake in self._mistakes]
         for widget in self.query("Choice, Field"):
             if widget.name in wrong:
                 widget.focus()
@@ -234,7 +234,7 @@ class ArrayDialog(FormDialog[ArrayAnswer]):
     def _read(self) -> None:
         fields = self.query(Field)
         self._settings = self._settings.take(
-            {each.name or "": each.value.strip() for each in fields}
+            {field.name or "": field.value.strip() for field in fields}
         )
 
     def _other_values(self) -> Mapping[str, str]:

@@ -123,8 +123,8 @@ class ComposeDialog(CampaignForm):
 
         async def check(table: PlanTable) -> Sequence[Mistake]:
             draft = self._read(only=row.shorten(table))
-            found = await self._doing.check(draft)
-            return [each for each in found if each.table == "workload"]
+            mistakes = await self._doing.check(draft)
+            return [mistake for mistake in mistakes if mistake.table == "workload"]
 
         self.app.push_screen(KeysDialog(row, check), row.take)
 
@@ -176,23 +176,23 @@ class ComposeDialog(CampaignForm):
         problem = self.query_one("#problem", Line)
         try:
             problem.show(_("Saving ..."))
-            told = await self._doing.keep(draft)
+            outcome = await self._doing.keep(draft)
         finally:
             self._keeping = False
         if self.is_attached:
-            problem.show(told)
+            problem.show(outcome)
 
     async def _leave_released(self, draft: DraftCampaign) -> None:
         """Nothing of the form is lost by not releasing a drive."""
         try:
-            told = await self._doing.release(draft)
+            reason = await self._doing.release(draft)
         finally:
             self._releasing = False
         # Between two boxes the form has the keys. To leave it under another box would close that.
-        if not told and not (self.is_active and self._still_shows(draft)):
-            told = _(CHANGED)
-        self.query_one("#problem", Line).show(told)
-        if not told:
+        if not reason and not (self.is_active and self._still_shows(draft)):
+            reason = _(CHANGED)
+        self.query_one("#problem", Line).show(reason)
+        if not reason:
             self.dismiss(draft)
 
     def _still_shows(self, draft: DraftCampaign) -> bool:

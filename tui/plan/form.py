@@ -117,27 +117,27 @@ class CampaignForm(FormDialog[DraftCampaign]):
             self.call_after_refresh(self._fill, self._template)
 
     def _fill(self, template: Template) -> None:
-        kept = self._kept
-        name = kept.name if kept else _(template.label).lower()
+        state = self._kept
+        name = state.name if state else _(template.label).lower()
         self.query_one("#name", Field).value = name
         for row in self.query(TestRow):
             row.fill(template.tests.get(row.kind))
-        if kept is not None:
+        if state is not None:
             self._labels = {
-                number: kept.labels[each.raw_identity]
-                for number, each in enumerate(self._drives)
-                if kept.labels.get(each.raw_identity)
+                number: state.labels[drive.raw_identity]
+                for number, drive in enumerate(self._drives)
+                if state.labels.get(drive.raw_identity)
             }
         self._give(
             {
-                number: template.roles[each.raw_identity]
-                for number, each in enumerate(self._drives)
-                if each.raw_identity in template.roles
+                number: template.roles[drive.raw_identity]
+                for number, drive in enumerate(self._drives)
+                if drive.raw_identity in template.roles
             }
         )
-        if kept is not None:
-            self.query_one(AtTheEnd).take(kept.on_finish)
-            self._fill_array(kept)
+        if state is not None:
+            self.query_one(AtTheEnd).take(state.on_finish)
+            self._fill_array(state)
 
     def _fill_array(self, kept: FormState) -> None:
         if kept.array is not None:
@@ -197,12 +197,12 @@ class CampaignForm(FormDialog[DraftCampaign]):
 
     def _pick_also(self, is_wanted: Callable[[DriveRow], bool]) -> None:
         """Never what may be the machine's own system: a person picks that alone."""
-        wanted = [
+        numbers = [
             number
             for number, drive in enumerate(self._drives)
             if is_wanted(drive) and not drive.holds_a_system
         ]
-        self._give(roles.pick_also(self._roles, wanted))
+        self._give(roles.pick_also(self._roles, numbers))
 
     def action_take_control(self) -> None:
         """Make a drive a control, or a control a target."""
@@ -290,7 +290,7 @@ class CampaignForm(FormDialog[DraftCampaign]):
         chosen = self._chosen_workloads()
         owners: dict[TestRow, list[Mistake]] = {row: [] for row in self.query(TestRow)}
         others, of_array = [], []
-        elsewhere = [each for each in mistakes if is_in_more_settings(each)]
+        elsewhere = [mistake for mistake in mistakes if is_in_more_settings(mistake)]
         for mistake in mistakes:
             if mistake in elsewhere:
                 continue
@@ -304,17 +304,17 @@ class CampaignForm(FormDialog[DraftCampaign]):
                 others.append(mistake.text)
         self.query_one(MoreSettingsLine).show_mistakes(elsewhere)
         self.query_one(ArrayRow).show_mistakes(of_array)
-        for row, own in owners.items():
-            row.show_mistakes(own)
+        for row, row_mistakes in owners.items():
+            row.show_mistakes(row_mistakes)
         self.query_one("#problem", Line).show(
             "\n".join(others) or _("Nothing was started: see above (!).")
         )
         if of_array:
             self.query_one("#array-settings").focus()
             return
-        for row, own in owners.items():
-            if own:
-                row.focus_mistake(own[0])
+        for row, row_mistakes in owners.items():
+            if row_mistakes:
+                row.focus_mistake(row_mistakes[0])
                 break
 
     def _chosen(self) -> list[TestRow]:
@@ -337,24 +337,24 @@ class CampaignForm(FormDialog[DraftCampaign]):
         if self._starts_installed():
             return _("THE SYSTEMS ON THE DRIVES ARE STARTED, AND WRITE TO THEM.")
         works = self._list_works()
-        written = [
+        numbers = [
             number
             for number, role in self._roles.items()
             if is_written(works, self._drives[number], role)
         ]
-        if written and all(self._roles[number] in roles.MEMBERS for number in written):
+        if numbers and all(self._roles[number] in roles.MEMBERS for number in numbers):
             return _("EVERYTHING ON THE ARRAY'S DRIVES WILL BE LOST, once you have released both.")
-        if 0 < len(written) < len(self._roles):
-            names = ", ".join(self._drives[number].identity for number in sorted(written))
-            told = _("EVERYTHING ON {drives} WILL BE LOST, once you have released each.")
-            return told.format(drives=shorten(names, _LOSS_WIDTH))
+        if 0 < len(numbers) < len(self._roles):
+            names = ", ".join(self._drives[number].identity for number in sorted(numbers))
+            text = _("EVERYTHING ON {drives} WILL BE LOST, once you have released each.")
+            return text.format(drives=shorten(names, _LOSS_WIDTH))
         if any(work.writes for work in works):
             return _("EVERYTHING ON THE SELECTED DRIVES WILL BE LOST, once you have released each.")
         return ""
 
     def _array(self) -> ArrayDrives | None:
         """The two drives of the array; None as long as one is missing."""
-        backing, cache = (roles.find_holder(self._roles, each) for each in roles.MEMBERS)
+        backing, cache = (roles.find_holder(self._roles, role) for role in roles.MEMBERS)
         if backing is None or cache is None:
             return None
         return ArrayDrives(backing=self._drives[backing], cache=self._drives[cache])
@@ -369,10 +369,10 @@ class CampaignForm(FormDialog[DraftCampaign]):
         if answer is None:
             return
         self.query_one(ArrayRow).take(answer.settings)
-        wanted = dict(self._roles)
-        wanted[self._drives.index(answer.drives.backing)] = "backing"
-        wanted[self._drives.index(answer.drives.cache)] = "cache"
-        self._give(wanted)
+        new_roles = dict(self._roles)
+        new_roles[self._drives.index(answer.drives.backing)] = "backing"
+        new_roles[self._drives.index(answer.drives.cache)] = "cache"
+        self._give(new_roles)
 
     def _show_what_it_does(self) -> None:
         """Whether anything is lost, which must be plain before anybody goes on."""

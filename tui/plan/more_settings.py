@@ -43,17 +43,17 @@ class MoreSettingsLine(Line):
     def show_mistakes(self, mistakes: Sequence[Mistake]) -> None:
         """That something is wrong with them; their page has it in the plan's words."""
         self.mistakes = tuple(mistakes)
-        told = ", ".join(self.more_settings.list_set()) or _("all at their defaults")
+        text = ", ".join(self.more_settings.list_set()) or _("all at their defaults")
         if mistakes:
-            wrong = ", ".join(each.key for each in mistakes)
-            told = _("! mistakes in {keys}").format(keys=wrong)
-        self.show(_("F5 more settings: {what}").format(what=told))
+            wrong = ", ".join(mistake.key for mistake in mistakes)
+            text = _("! mistakes in {keys}").format(keys=wrong)
+        self.show(_("F5 more settings: {what}").format(what=text))
         self.set_class(bool(mistakes), "wrong")
 
 
 def is_in_more_settings(mistake: Mistake) -> bool:
     """Whether it is in one of these settings."""
-    return any(each.is_blamed_by(mistake) for each in read_more_settings())
+    return any(setting.is_blamed_by(mistake) for setting in read_more_settings())
 
 
 class MoreSettingsDialog(FormDialog[MoreSettings]):
@@ -70,9 +70,9 @@ class MoreSettingsDialog(FormDialog[MoreSettings]):
         self._unused = unused
         self._mistakes = tuple(mistakes)
         self._switched: dict[PlanSetting, bool] = {
-            each: bool(more_settings.value_of(each))
-            for each in more_settings.settings
-            if isinstance(each.default, bool)
+            setting: bool(more_settings.value_of(setting))
+            for setting in more_settings.settings
+            if isinstance(setting.default, bool)
         }
 
     @override
@@ -83,9 +83,11 @@ class MoreSettingsDialog(FormDialog[MoreSettings]):
                 yield Line(setting.key, classes="name")
                 yield self._make_input(setting)
                 yield Line(self._show_default(setting), classes="does")
-            own = [each.without_key for each in self._mistakes if setting.is_blamed_by(each)]
-            if own:
-                yield Mistakes(own)
+            texts = [
+                mistake.without_key for mistake in self._mistakes if setting.is_blamed_by(mistake)
+            ]
+            if texts:
+                yield Mistakes(texts)
             yield Line(_(setting.does), classes="explanation")
         yield from self.compose_end()
 
@@ -96,16 +98,16 @@ class MoreSettingsDialog(FormDialog[MoreSettings]):
         return Field(value, id=_id_of(setting), name=setting.key, max_length=12)
 
     def _show_default(self, setting: PlanSetting) -> str:
-        told = _("default: {value}").format(value=setting.show_default())
+        text = _("default: {value}").format(value=setting.show_default())
         unused = setting.table in self._unused
-        return f"{told}; {_(UNUSED[setting.table])}" if unused else told
+        return f"{text}; {_(UNUSED[setting.table])}" if unused else text
 
     def on_mount(self) -> None:
         """Go to the first mistake."""
         wrong = [
-            each
-            for each in self._more_settings.settings
-            if any(map(each.is_blamed_by, self._mistakes))
+            setting
+            for setting in self._more_settings.settings
+            if any(map(setting.is_blamed_by, self._mistakes))
         ]
         if wrong:
             self.query_one(f"#{_id_of(wrong[0])}").focus()
@@ -122,10 +124,10 @@ class MoreSettingsDialog(FormDialog[MoreSettings]):
 
     def _read(self) -> Mapping[PlanSetting, PlanValue]:
         return {
-            each: self._switched[each]
-            if each in self._switched
-            else parse_typed(self.query_one(f"#{_id_of(each)}", Field).value)
-            for each in self._more_settings.settings
+            setting: self._switched[setting]
+            if setting in self._switched
+            else parse_typed(self.query_one(f"#{_id_of(setting)}", Field).value)
+            for setting in self._more_settings.settings
         }
 
 

@@ -172,16 +172,18 @@ class PlanPage(Page):
     async def _choose_template(self) -> None:
         app = self.kaltstart
         drives = app.snapshot.drives
-        templates = {each.id: each for each in find_templates(drives)}
+        templates = {template.id: template for template in find_templates(drives)}
         dialog = TemplatesDialog(tuple(templates.values()))
 
         async def estimate() -> None:
             durations = {}
-            for each in templates.values():
-                if not each.obstacle:
-                    campaign = to_campaign(each, drives)
+            for template in templates.values():
+                if not template.obstacle:
+                    campaign = to_campaign(template, drives)
                     times = await app.call_port(partial(app.port.estimate, campaign))
-                    durations[each.id] = _("not known") if times is None else describe_times(times)
+                    durations[template.id] = (
+                        _("not known") if times is None else describe_times(times)
+                    )
             dialog.show_durations(durations)
 
         app.run_worker(estimate(), group="estimate", exit_on_error=False)
@@ -237,7 +239,7 @@ class PlanPage(Page):
 
     def _is_changed(self, drives: Iterable[DriveRow]) -> bool:
         """Whether one of them may not be used any more, which is reported."""
-        problems = (find_change(self.kaltstart, each) for each in drives)
+        problems = (find_change(self.kaltstart, drive) for drive in drives)
         problem = next(filter(None, problems), "")
         if problem:
             self.kaltstart.say(f"{problem} {_('Nothing was started.')}")
@@ -327,8 +329,8 @@ def _describe_more(snapshot: Snapshot, width: int) -> Text:
         return title.append("\n" + drawable_lines(plan.toml.rstrip()))
     is_refused = snapshot.status is not None and snapshot.status.phase == "refused"
     is_offered = not (snapshot.busy or is_refused)
-    told = describe_templates(snapshot.drives, width)[0] if is_offered else ""
-    return Text("\n\n").append_text(paint(told, has_heads=True)) if told else Text()
+    text = describe_templates(snapshot.drives, width)[0] if is_offered else ""
+    return Text("\n\n").append_text(paint(text, has_heads=True)) if text else Text()
 
 
 def _describe_planned(drive: PlannedDrive, live: tuple[DriveRow, ...]) -> str:
@@ -340,9 +342,9 @@ def _describe_planned(drive: PlannedDrive, live: tuple[DriveRow, ...]) -> str:
 
 def _describe_erased(drive: PlannedDrive, live: tuple[DriveRow, ...]) -> str:
     lines = [_describe_live(drive, live)]
-    found = _find_live(drive, live)
-    if found is not None:
-        lines += [f"  {line}" for line in describe_loss(found).splitlines()]
+    row = _find_live(drive, live)
+    if row is not None:
+        lines += [f"  {line}" for line in describe_loss(row).splitlines()]
     return "\n".join(f"  {line}" for line in lines)
 
 
@@ -351,7 +353,7 @@ def _find_live(drive: PlannedDrive, live: tuple[DriveRow, ...]) -> DriveRow | No
 
 
 def _describe_live(drive: PlannedDrive, live: tuple[DriveRow, ...]) -> str:
-    found = _find_live(drive, live)
-    if found is None:
+    row = _find_live(drive, live)
+    if row is None:
         return f"{drive.identity}  {_('NOT FOUND in this machine')}"
-    return f"{drive.identity}  {found.model}, {found.size}, {found.device}"
+    return f"{drive.identity}  {row.model}, {row.size}, {row.device}"

@@ -50,11 +50,11 @@ async def save_plan(app: "KaltstartApp", draft: DraftCampaign) -> str:
         if await app.push_screen_wait(Ask(_(" Save the plan "), text, choices)) is None:
             return _("Not saved.")
     payload = {"name": draft.name, "plan_toml": toml, "replace": is_there}
-    asked = await app.ask_engine("keep-plan", payload)
-    if asked is None:
+    request = await app.ask_engine("keep-plan", payload)
+    if request is None:
         return f"{_('It cannot be saved.')} {app.message}"
     # The page's own message lies under the form.
-    answer = await asked
+    answer = await request
     if answer.state != "accepted":
         return describe_answer(answer)
     return _("Saved as plans/{name} without releases. l on the page loads it.").format(
@@ -74,13 +74,13 @@ async def load_plan(app: "KaltstartApp", *, release: Release, compose: Compose) 
     app.say(_("Checking ..."))
     plan = await asyncio.to_thread(app.port.read_saved_plan, names[number])
     app.say("")
-    written = [
-        [each for each in app.snapshot.drives if identity in each.raw_names]
+    matches = [
+        [drive for drive in app.snapshot.drives if identity in drive.raw_names]
         for identity in plan.raw_released
     ]
-    answer = await app.push_screen_wait(_ask_what(plan, written))
+    answer = await app.push_screen_wait(_ask_what(plan, matches))
     if answer == "start":
-        if await release([each for found in written for each in found], starts=plan.starts):
+        if await release([drive for group in matches for drive in group], starts=plan.starts):
             toml = await app.call_port(partial(app.port.release_in, plan.toml, plan.raw_released))
             await app.ask_engine("start", {"plan_toml": toml})
     elif answer == "adjust":
@@ -93,23 +93,25 @@ def _ask_what(plan: SavedPlan, written: Sequence[Sequence[DriveRow]]) -> Ask:
     delete = ("delete", _("Delete"))
     adjust = ("adjust", _("Edit"))
     if plan.problems:
-        text = "\n".join(f"{number:2}. {each}" for number, each in enumerate(plan.problems, 1))
+        text = "\n".join(
+            f"{number:2}. {problem}" for number, problem in enumerate(plan.problems, 1)
+        )
         title = _(" plans/{name} cannot be started ").format(name=plan.name)
         return Ask(title, text, (delete,), cancel=_("Close"))
     title = f" plans/{plan.name} "
-    if any(len(found) != 1 for found in written):
-        told = _("A drive that this plan writes to appears more than once in this machine.")
+    if any(len(group) != 1 for group in written):
+        note = _("A drive that this plan writes to appears more than once in this machine.")
         if [] in written:
-            told = _("A drive that this plan writes to is not in this machine.")
-        text = f"{plan.summary}.\n\n{told} {_('It cannot be started.')}"
+            note = _("A drive that this plan writes to is not in this machine.")
+        text = f"{plan.summary}.\n\n{note} {_('It cannot be started.')}"
         return Ask(title, text, (delete,), cancel=_("Close"))
-    told = (
+    note = (
         _("Each drive must be released before the plan writes to it.")
         if written
         else _("It only reads.")
     )
     label = _("Continue") if written else _("Start")
-    return Ask(title, f"{plan.summary}.\n\n{told}", (("start", label), adjust, delete))
+    return Ask(title, f"{plan.summary}.\n\n{note}", (("start", label), adjust, delete))
 
 
 async def _adjust(app: "KaltstartApp", plan: SavedPlan, compose: Compose) -> None:
@@ -121,16 +123,16 @@ async def _adjust(app: "KaltstartApp", plan: SavedPlan, compose: Compose) -> Non
         if draft is None:
             lost.append(_("its boots"))
             return False
-        found = await app.call_port(partial(app.port.find_lost, plan.toml, draft))
-        lost.extend((_("it is no longer a plan"),) if found is None else found)
+        losses = await app.call_port(partial(app.port.find_lost, plan.toml, draft))
+        lost.extend((_("it is no longer a plan"),) if losses is None else losses)
         return not lost
 
     if not lost:
         await compose(state, fits)
     if lost:
-        told = _("The form cannot show all of this plan; the rest would be lost:")
+        heading = _("The form cannot show all of this plan; the rest would be lost:")
         hint = _("Change the file on another computer. Nothing was changed here.")
-        text = "\n".join([told, *(f"  {each}" for each in lost), "", hint])
+        text = "\n".join([heading, *(f"  {part}" for part in lost), "", hint])
         title = _(" plans/{name} cannot be edited here ").format(name=plan.name)
         await app.push_screen_wait(Ask(title, text, (), cancel=_("Close")))
 

@@ -21,13 +21,13 @@ from tui.widgets.line import Line
 
 def to_campaign(template: Template, drives: Sequence[DriveRow]) -> DraftCampaign:
     """What it comes to with nothing adjusted, for estimating how long it takes."""
-    taken = tuple(each for each in drives if each.raw_identity in template.roles)
-    members = sorted(each for each, role in template.roles.items() if role in MEMBERS)
+    picks = tuple(drive for drive in drives if drive.raw_identity in template.roles)
+    members = sorted(identity for identity, role in template.roles.items() if role in MEMBERS)
     on: dict[str, PlanValue] = {"on": (*members, ARRAY)} if members else {}
-    boot = {each.name: each.default for each in read_keys("boot") if each.name in BOOT_KEYS}
+    boot = {key.name: key.default for key in read_keys("boot") if key.name in BOOT_KEYS}
     return DraftCampaign(
         name=_(template.label),
-        drives=taken,
+        drives=picks,
         roles=template.roles,
         boot=boot if "boot" in template.tests else None,
         workloads=tuple(
@@ -47,14 +47,14 @@ class TemplatesDialog(Dialog[str]):
 
     def __init__(self, templates: Sequence[Template]) -> None:
         super().__init__(_(" Templates, made from the drives that are here "))
-        self._templates = {each.id: each for each in templates}
+        self._templates = {template.id: template for template in templates}
         self._durations: Mapping[str, str] = {}
 
     @override
     def compose_box(self) -> ComposeResult:
-        for each in self._templates.values():
-            yield Choice(_(each.label), id=each.id)
-            yield Line(self._describe(each), id=f"{each.id}-does", classes="template")
+        for template in self._templates.values():
+            yield Choice(_(template.label), id=template.id)
+            yield Line(self._describe(template), id=f"{template.id}-does", classes="template")
         yield Line(id="problem")
         with Horizontal(classes="buttons"):
             yield Choice(_("Cancel"), id="cancel")
@@ -68,9 +68,9 @@ class TemplatesDialog(Dialog[str]):
         """They were estimated: by the template's id."""
         self._durations = durations
         # Not asked whether it is mounted: it is so only some moments after `on_mount`.
-        for each in self._templates.values():
-            for line in self.query(f"#{each.id}-does").results(Line):
-                line.show(self._describe(each))
+        for template in self._templates.values():
+            for line in self.query(f"#{template.id}-does").results(Line):
+                line.show(self._describe(template))
 
     @override
     def choose(self, choice_id: str) -> None:

@@ -119,11 +119,11 @@ class TestRow(Vertical):
     def show_mistakes(self, mistakes: Sequence[Mistake]) -> None:
         """What is wrong with this test, in the plan's words."""
         self.mistakes = tuple(mistakes)
-        self.query_one(Mistakes).tell(each.text for each in mistakes)
+        self.query_one(Mistakes).tell(mistake.text for mistake in mistakes)
 
     def focus_mistake(self, mistake: Mistake) -> None:
         """Go to the field that is to blame, or to the row."""
-        named = [each for each in self.query("Field, Choice") if each.name == mistake.key]
+        named = [widget for widget in self.query("Field, Choice") if widget.name == mistake.key]
         (named[0] if named and named[0].display else self.query_one(Toggle)).focus()
 
     def _show_state(self) -> None:
@@ -153,7 +153,7 @@ class WorkloadRow(TestRow):
         self._places: tuple[Place, ...] = ()
         self._place: Place | None = None
         self._own: dict[str, PlanValue] = {}
-        self.keys = {each.name: each for each in read_keys(kind)}
+        self.keys = {key.name: key for key in read_keys(kind)}
 
     @override
     def compose(self) -> ComposeResult:
@@ -186,7 +186,7 @@ class WorkloadRow(TestRow):
             # The user named these drives: what may erase others is never moved there automatically.
             self._places = (*(places or (_everywhere(),)), self._place)
         else:
-            labels = [each.label for each in places]
+            labels = [place.label for place in places]
             before = self._place.label if self._place else ""
             self._places = places
             index = labels.index(before) if before in labels else 0
@@ -196,13 +196,13 @@ class WorkloadRow(TestRow):
     def take_place(self, named: tuple[PlanElement, ...]) -> None:
         """Run there, if that is offered, or if it names drives of its own."""
         on = tuple(map(str, named))
-        offered = [each for each in self._places if each.on == on]
+        offered = [place for place in self._places if place.on == on]
         if offered:
             self._place = offered[0]
         elif on:
             label = _("on {drives}").format(drives=shorten(show_value(on), 40))
             place = Place(label, on, is_own=True)
-            offered = [each for each in self._places if not each.is_own]
+            offered = [place for place in self._places if not place.is_own]
             self._places = (*(offered or (_everywhere(),)), place)
             self._place = place
         self._show_state()
@@ -218,14 +218,14 @@ class WorkloadRow(TestRow):
         super().fill(settings)
         self._own = {}
         if settings:
-            shown = self.read_settings()
-            in_fields = {each.name for each in self.query(Field)}
+            row_settings = self.read_settings()
+            in_fields = {field.name for field in self.query(Field)}
             self._own = {
                 key: value
                 for key, value in settings.items()
                 if key in self.keys
                 and key not in {"on", *in_fields}
-                and shown.get(key, self.keys[key].default) != value
+                and row_settings.get(key, self.keys[key].default) != value
             }
         self._show_state()
 
@@ -244,17 +244,17 @@ class WorkloadRow(TestRow):
 
     def shorten(self, table: PlanTable) -> PlanTable:
         """As the plan has it: without what goes without saying, but for what the row shows."""
-        shown = {} if table.get("options") else self.read_settings()
-        written = {
+        row_settings = {} if table.get("options") else self.read_settings()
+        entries = {
             key: value
             for key, value in table.items()
             if value != self.keys[key].default
-            or (value != "" and shown.get(key) == value and key not in self._own)
+            or (value != "" and row_settings.get(key) == value and key not in self._own)
         }
-        on = written.pop("on", "")
+        on = entries.pop("on", "")
         if on:
-            written = {"on": on[0] if isinstance(on, tuple) and len(on) == 1 else on, **written}
-        return {"kind": self.kind, **written}
+            entries = {"on": on[0] if isinstance(on, tuple) and len(on) == 1 else on, **entries}
+        return {"kind": self.kind, **entries}
 
     def list_values(self) -> PlanTable:
         """All keys that are set, those of the row too."""
@@ -282,7 +282,7 @@ class WorkloadRow(TestRow):
         self.query_one(".where").display = self.on and self._place is not None
         if self._place is not None:
             self.query_one(f"#{self.kind}-on-what", Choice).relabel(self._place.label)
-        own, line = self.list_own(), self.query_one(".own", Line)
-        told = "; ".join(f"{key} = {show_value(value)}" for key, value in own.items())
-        line.show(shorten(f"F6: {told}", _OWN_WIDTH))
-        line.display = self.on and bool(own)
+        extras, line = self.list_own(), self.query_one(".own", Line)
+        text = "; ".join(f"{key} = {show_value(value)}" for key, value in extras.items())
+        line.show(shorten(f"F6: {text}", _OWN_WIDTH))
+        line.display = self.on and bool(extras)

@@ -70,15 +70,15 @@ class BootRow(TestRow):
             does=N_("a small system is installed and booted"),
             on=True,
         )
-        self._keys = {each.name: each for each in read_keys("boot")}
-        self._chosen = {each: str(self._keys[each].default) for each in _BOOT_CHOICES}
+        self._keys = {key.name: key for key in read_keys("boot")}
+        self._chosen = {name: str(self._keys[name].default) for name in _BOOT_CHOICES}
 
     @override
     def compose(self) -> ComposeResult:
         yield from super().compose()
         with Horizontal(classes="line settings more"):
-            for each, words in _BOOT_CHOICES.items():
-                yield Choice(_(words[self._chosen[each]]), id=each)
+            for name, words in _BOOT_CHOICES.items():
+                yield Choice(_(words[self._chosen[name]]), id=name)
 
     @override
     def compose_settings(self) -> ComposeResult:
@@ -110,12 +110,12 @@ class BootRow(TestRow):
 
     @override
     def fill(self, settings: PlanTable | None) -> None:
-        said = {**self._chosen, **(settings or {})}
-        for each, words in _BOOT_CHOICES.items():
-            value = said[each]
+        values = {**self._chosen, **(settings or {})}
+        for name, words in _BOOT_CHOICES.items():
+            value = values[name]
             several = sorted(map(str, value)) if isinstance(value, tuple) else [str(value)]
-            self._chosen[each] = ", ".join(several)
-            self.query_one(f"#{each}", Choice).relabel(_(words[self._chosen[each]]))
+            self._chosen[name] = ", ".join(several)
+            self.query_one(f"#{name}", Choice).relabel(_(words[self._chosen[name]]))
         super().fill(settings)
 
     def find_mistake(self) -> str:
@@ -150,8 +150,8 @@ class KindRow(WorkloadRow):
     def __init__(self, kind: PlanKind) -> None:
         super().__init__(kind.kind, label=kind.label, does=kind.does)
         self._on_array = kind.on_array
-        self._shown = [each for each in self.keys.values() if each.in_row]
-        self._turned = {each.name: each.default for each in self._shown if each.turns}
+        self._shown = [key for key in self.keys.values() if key.in_row]
+        self._turned = {key.name: key.default for key in self._shown if key.turns}
         self._narrows_tests = "tests" in self.keys
         self._layouts = self._find_layouts()
         self._layout = self._layouts[0] if self._layouts else None
@@ -165,7 +165,7 @@ class KindRow(WorkloadRow):
             writes = does_table_write({"kind": self.kind, "filesystem": "none"})
             bare = (_BARE_READING, _BARE) if self._narrows_tests else (_BARE_READING,)
             bare = bare if self._narrows_tests or not writes else (_BARE,)
-        return (*bare, *(each for each in _ON if each.file_system in file_systems))
+        return (*bare, *(layout for layout in _ON if layout.file_system in file_systems))
 
     @override
     def offer_places(self, places: tuple[Place, ...]) -> None:
@@ -178,13 +178,13 @@ class KindRow(WorkloadRow):
 
     @override
     def compose_settings(self) -> ComposeResult:
-        for each in self._shown:
-            if each.label:
-                yield Line(_(each.label), classes="setting")
-            if each.turns:
-                yield Choice(self._show_turned(each), id=self.id_of(each.name), name=each.name)
+        for key in self._shown:
+            if key.label:
+                yield Line(_(key.label), classes="setting")
+            if key.turns:
+                yield Choice(self._show_turned(key), id=self.id_of(key.name), name=key.name)
             else:
-                yield self.compose_field(each.name, offered=each.offered)
+                yield self.compose_field(key.name, offered=key.offered)
         if self._layout is not None:
             yield Choice(_(self._layout.label), id=f"{self.kind}-place", name="filesystem")
 
@@ -212,29 +212,29 @@ class KindRow(WorkloadRow):
 
     def _list_layouts(self) -> list[_Layout]:
         """Those that say what is done: a job of one's own may read alone, or must write."""
-        own = self.list_own()
+        extras = self.list_own()
         if not self._narrows_tests:
             return [*self._layouts]
-        bare: PlanTable = {"kind": self.kind, **own, "filesystem": "none", "tests": _READING}
-        must_write, has_job = does_table_write(bare), bool(own.get("options"))
+        bare: PlanTable = {"kind": self.kind, **extras, "filesystem": "none", "tests": _READING}
+        must_write, has_job = does_table_write(bare), bool(extras.get("options"))
         return [
-            each
-            for each in self._layouts
-            if each.file_system != "none"
-            or each.writes == must_write
-            or (each.writes and not has_job)
+            layout
+            for layout in self._layouts
+            if layout.file_system != "none"
+            or layout.writes == must_write
+            or (layout.writes and not has_job)
         ]
 
     @override
     def fill(self, settings: PlanTable | None) -> None:
         if settings:
-            for each in self._shown:
-                if each.turns:
-                    told = settings.get(each.name, "")
-                    if told in [value for value, _text in each.turns]:
-                        self._turned[each.name] = told
-                    choice = self.query_one(f"#{self.id_of(each.name)}", Choice)
-                    choice.relabel(self._show_turned(each))
+            for key in self._shown:
+                if key.turns:
+                    setting = settings.get(key.name, "")
+                    if setting in [value for value, _text in key.turns]:
+                        self._turned[key.name] = setting
+                    choice = self.query_one(f"#{self.id_of(key.name)}", Choice)
+                    choice.relabel(self._show_turned(key))
             if self._layout is not None:
                 self._layout = self._find_layout(settings, self._layout)
                 self.query_one(f"#{self.kind}-place", Choice).relabel(_(self._layout.label))
@@ -245,18 +245,20 @@ class KindRow(WorkloadRow):
 
     def _find_layout(self, settings: PlanTable, offered: _Layout) -> _Layout:
         """The one that comes nearest; the offered one where nothing is said."""
-        fitting = [each for each in self._layouts if each.file_system == settings.get("filesystem")]
+        fitting = [
+            layout for layout in self._layouts if layout.file_system == settings.get("filesystem")
+        ]
         writes = does_table_write({"kind": self.kind, **settings})
-        wanted = [each for each in fitting if each.writes or not writes]
-        return next(iter([*wanted, *fitting]), offered)
+        matches = [layout for layout in fitting if layout.writes or not writes]
+        return next(iter([*matches, *fitting]), offered)
 
     @override
     def read_settings(self) -> PlanTable:
         table: dict[str, PlanValue] = {}
         if self._narrows_tests and self._layout is not None and not self._layout.writes:
             table["tests"] = _READING
-        for each in self._shown:
-            table[each.name] = self._turned[each.name] if each.turns else self._read(each)
+        for key in self._shown:
+            table[key.name] = self._turned[key.name] if key.turns else self._read(key)
         if self._layout is not None:
             table["filesystem"] = self._layout.file_system
         if self._is_on_array_alone() and self._compares_modes:
@@ -286,7 +288,7 @@ class KindRow(WorkloadRow):
 
 def _leave_array_out(places: tuple[Place, ...]) -> tuple[Place, ...]:
     return tuple(
-        Place(_(_BOTH), tuple(each for each in place.on if each != ARRAY)) if place.on else place
+        Place(_(_BOTH), tuple(name for name in place.on if name != ARRAY)) if place.on else place
         for place in places
         if place.on != (ARRAY,)
     )

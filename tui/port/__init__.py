@@ -131,14 +131,14 @@ class Port:
             if self._machine.value is not None and language.use(self._machine.value.language):
                 self._machine.read()  # its own texts in that language
             self._drives.read()
-            found = self._drives.value
+            drive_list = self._drives.value
             trouble = self._status.trouble or self._drives.trouble or self._machine.trouble
             snapshot = Snapshot(
                 status=self._status.value,
                 silent=self._is_silent(),
-                drives=found.drives if found else (),
-                looking=found is None or found.looking,
-                unlisted=found.unlisted if found else (),
+                drives=drive_list.drives if drive_list else (),
+                looking=drive_list is None or drive_list.looking,
+                unlisted=drive_list.unlisted if drive_list else (),
                 machine=self._machine.value,
             )
             if self._is_stored_due(snapshot, trouble):
@@ -238,7 +238,7 @@ class Port:
         return read_manual(self._manual)
 
     def _find_subjects(self, snapshot: Snapshot) -> list[tuple[str, str]]:
-        arrays = [each.name for each in self.block.glob("bcache*")]
+        arrays = [path.name for path in self.block.glob("bcache*")]
         return find_subjects(snapshot.status, snapshot.campaigns, snapshot.drives, arrays=arrays)
 
     def _read_counters(self, device: str) -> Counters | None:
@@ -278,8 +278,8 @@ class Port:
                     connection, kind, payload or {}, at=timestamp(), boot_id=boot_id
                 )
             except sqlite3.Error as error:
-                told = _("the request could not be stored: {reason}").format(reason=error)
-                raise StickError(told) from error
+                text = _("the request could not be stored: {reason}").format(reason=error)
+                raise StickError(text) from error
 
     def compose_plan(self, draft: "DraftCampaign", *, released: bool = True) -> str:
         """The plan's text; it releases the drives that it writes to. Raises RefusedError.
@@ -304,8 +304,8 @@ class Port:
         """The same for a plan without mistakes, on the drives that are here."""
         from tui.port.plans import estimate_plan  # noqa: PLC0415  # see DEFERRED
 
-        found = self._drives.value
-        return estimate_plan(self.database, toml, found.drives if found else ())
+        drive_list = self._drives.value
+        return estimate_plan(self.database, toml, drive_list.drives if drive_list else ())
 
     def find_written(self, campaign_id: int) -> tuple[str, ...]:
         """What a paused campaign still writes to, by raw identities. Raises KaltstartError."""

@@ -16,7 +16,7 @@ def find_boot_ratios(
     drives: Sequence[CampaignDrive],
 ) -> tuple[tuple[BootRatio, ...], tuple[str, ...]]:
     """Each drive beside the fastest one, and what has not settled; nothing where none has."""
-    booted = [each for drive in drives for each in drive.by_power if each.times_s]
+    booted = [part for drive in drives for part in drive.by_power if part.times_s]
     settled = [(drive, boot_s) for drive in booted if (boot_s := _find_settled_s(drive))]
     if len(booted) < 2 or not settled:
         return (), ()
@@ -25,10 +25,10 @@ def find_boot_ratios(
     if len(settled) > MANY:
         # As the report does it: the slowest that was booted as a faster one was.
         groups = (
-            [other for other in settled if _find_proofs(other[0]) == _find_proofs(each[0])]
-            for each in reversed(settled)
+            [other for other in settled if _find_proofs(other[0]) == _find_proofs(pair[0])]
+            for pair in reversed(settled)
         )
-        alike = next((each for each in groups if len(each) > 1), [best, settled[-1]])
+        alike = next((group for group in groups if len(group) > 1), [best, settled[-1]])
         best, others, picked_from = alike[0], alike[-1:], len(alike)
     known = {drive.booted for drive, _boot_s in settled}
     return (

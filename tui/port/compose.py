@@ -23,7 +23,7 @@ def compose_text(draft: DraftCampaign, *, released: bool = True) -> str:
     """
     starts, boot = starts_installed(draft.boot, draft.more_settings), draft.boot
     if starts and boot is not None:  # another system draws no charts, and reads what it reads
-        boot = {key: each for key, each in boot.items() if key not in {"charts", "boot_set"}}
+        boot = {key: value for key, value in boot.items() if key not in {"charts", "boot_set"}}
     return compose_plan(
         name=draft.name,
         on_finish=draft.on_finish,
@@ -35,7 +35,7 @@ def compose_text(draft: DraftCampaign, *, released: bool = True) -> str:
         workloads=draft.workloads,
         more_settings=draft.more_settings,
         labels=draft.labels,
-        typed={each.raw_identity: each.raw_identity for each in find_released(draft)}
+        typed={drive.raw_identity: drive.raw_identity for drive in find_released(draft)}
         if released
         else {},
     )
@@ -51,7 +51,7 @@ def check_draft(draft: DraftCampaign) -> tuple[Mistake, ...]:
     ram_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     conflicts = find_conflicts(plan, drives, stick=None, ram_bytes=ram_bytes)
     refusal = check_room(plan, drives).refusal
-    problems = (*conflicts, *(Problem((), each) for each in [refusal] if each))
+    problems = (*conflicts, *(Problem((), text) for text in [refusal] if text))
     return tuple(map(find_mistake, problems))
 
 
@@ -60,7 +60,7 @@ def find_mistake(problem: Problem) -> Mistake:
     path = problem.path
     table = str(path[0]) if path else ""
     index = path[1] if len(path) > 1 and isinstance(path[1], int) else 0
-    key = next((each for each in path[1:] if isinstance(each, str)), "")
+    key = next((part for part in path[1:] if isinstance(part, str)), "")
     text = f"{key}: {problem.text}" if key and problem.file else problem.text
     return Mistake(table, index, one_line(key), one_line(text))
 

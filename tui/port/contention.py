@@ -20,11 +20,11 @@ def read_contention(database: Path, campaign_id: int) -> tuple[ContentionSentenc
     """
     with opened(database, _("the campaign cannot be read: {reason}")) as connection:
         rows = select_campaign(connection, campaign_id=campaign_id, with_activity=False)
-    found = find_of_kind(rows, "contention")
-    learn_phrases(list_phrases([each.text for each in found]))
+    sentences = find_of_kind(rows, "contention")
+    learn_phrases(list_phrases([sentence.text for sentence in sentences]))
     return tuple(
         ContentionSentence(
-            one_line(each.subject), one_line(each.text), each.subject != "contention"
+            one_line(sentence.subject), one_line(sentence.text), sentence.subject != "contention"
         )
-        for each in found
+        for sentence in sentences
     )

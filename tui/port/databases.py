@@ -51,33 +51,33 @@ def find_files(folder: Path, suffix: str) -> Iterator[Path]:
     FAT tells upper from lower case nowhere. Names that begin with a dot are what a Mac puts beside
     the files it copies.
     """
-    for each in folder.iterdir():
-        name = each.name
-        if name.casefold().endswith(suffix) and not name.startswith(".") and each.is_file():
-            yield each
+    for path in folder.iterdir():
+        name = path.name
+        if name.casefold().endswith(suffix) and not name.startswith(".") and path.is_file():
+            yield path
 
 
 def list_databases(folder: Path) -> tuple[FoundDatabase, ...]:
     """All in `folder`, none where there is no such folder. Raises StickError."""
     try:
-        found = [(each.name, each.stat().st_size) for each in find_files(folder, _SUFFIX)]
+        files = [(path.name, path.stat().st_size) for path in find_files(folder, _SUFFIX)]
     except FileNotFoundError:
         return ()
     except OSError as error:
         raise StickError(
             _("KALTSTART cannot be read: {reason}").format(reason=error.strerror)
         ) from error
-    found.sort(key=lambda each: each[0].casefold())
-    return tuple(_look_at(folder, name, size_bytes) for name, size_bytes in found)
+    files.sort(key=lambda each: each[0].casefold())
+    return tuple(_look_at(folder, name, size_bytes) for name, size_bytes in files)
 
 
 def _look_at(folder: Path, name: str, size_bytes: int) -> FoundDatabase:
-    shown = one_line(name)
+    label = one_line(name)
     try:
         count = count_campaigns(folder / name)
     except UnusableDatabaseError as error:
-        return FoundDatabase(name, shown, size_bytes, problem=one_line(_(error.why)))
-    return FoundDatabase(name, shown, size_bytes, campaigns=count)
+        return FoundDatabase(name, label, size_bytes, problem=one_line(_(error.why)))
+    return FoundDatabase(name, label, size_bytes, campaigns=count)
 
 
 def read_offer(folder: Path, name: str, *, own: Path) -> Offered:
@@ -87,13 +87,13 @@ def read_offer(folder: Path, name: str, *, own: Path) -> Offered:
     try:
         offer = find_offer(folder / name, known)
     except UnusableDatabaseError as error:
-        told = _("KALTSTART: {name} cannot be used: {reason}")
+        text = _("KALTSTART: {name} cannot be used: {reason}")
         raise StickError(
-            told.format(name=one_line(name), reason=one_line(_(error.why))),
+            text.format(name=one_line(name), reason=one_line(_(error.why))),
             hint=_(error.what_to_do),
         ) from error
     return Offered(
-        tuple((one_line(each.created_at), one_line(each.name)) for each in offer.new),
+        tuple((one_line(campaign.created_at), one_line(campaign.name)) for campaign in offer.new),
         offer.already_there,
         offer.unfinished,
     )

@@ -32,12 +32,12 @@ def parse_drives(value: dict[str, Any], *, show_size: Callable[[int], str]) -> D
         unlisted=tuple(
             read_record(
                 UnlistedRow,
-                each,
-                model=one_line(each["model"]),
-                serial=one_line(each["serial"]),
-                health=_parse_health(each["health"]),
+                row,
+                model=one_line(row["model"]),
+                serial=one_line(row["serial"]),
+                health=_parse_health(row["health"]),
             )
-            for each in value.get("unlisted", ())
+            for row in value.get("unlisted", ())
         ),
     )
 
@@ -60,5 +60,7 @@ def _parse_drive(drive: dict[str, Any], *, show_size: Callable[[int], str]) -> D
 def _parse_health(value: dict[str, Any] | None) -> Health | None:
     if value is None:
         return None
-    counters = [each | {"name": each["name"].replace("_", " ")} for each in value["counters"]]
+    counters = [
+        counter | {"name": counter["name"].replace("_", " ")} for counter in value["counters"]
+    ]
     return read_record(Health, value | {"counters": counters})

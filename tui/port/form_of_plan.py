@@ -30,13 +30,13 @@ def parse_form_state(toml: str, drives: Sequence[DriveRow]) -> FormState:
     plan = tomllib.loads(toml)
     roles: dict[str, Role] = {}
     labels: dict[str, str] = {}
-    own: list[DriveRow] = []
+    plan_drives: list[DriveRow] = []
     obstacles: list[str] = []
     for table in plan["drive"]:
         identity = str(table.get("serial") or table["wwn"])
-        found = [each for each in drives if identity in each.raw_names]
-        obstacles += _find_obstacles(identity, found)
-        own += found[:1]
+        matches = [drive for drive in drives if identity in drive.raw_names]
+        obstacles += _find_obstacles(identity, matches)
+        plan_drives += matches[:1]
         roles[identity] = table.get("role", "target")
         labels[identity] = table.get("label", "")
     tests: dict[str, Settings] = {}
@@ -58,25 +58,25 @@ def parse_form_state(toml: str, drives: Sequence[DriveRow]) -> FormState:
         array,
         campaign["on_finish"],
         MoreSettings.from_plan(read_more_settings(), plan),
-        (*own, *(each for each in drives if each not in own)),
+        (*plan_drives, *(drive for drive in drives if drive not in plan_drives)),
         tuple(dict.fromkeys(obstacles)),
         labels,
     )
 
 
 def _find_obstacles(identity: str, found: Sequence[DriveRow]) -> Iterator[str]:
-    shown = one_line(identity)
+    name = one_line(identity)
     if len(found) != 1:
-        told = _("the drive {identity} is not in this machine")
+        text = _("the drive {identity} is not in this machine")
         if found:
-            told = _("the drive {identity} appears more than once in this machine")
-        yield told.format(identity=shown)
+            text = _("the drive {identity} appears more than once in this machine")
+        yield text.format(identity=name)
     elif not found[0].releasable:
-        told = _("the drive {identity} cannot be selected here; page 1 says why")
-        yield told.format(identity=shown)
+        text = _("the drive {identity} cannot be selected here; page 1 says why")
+        yield text.format(identity=name)
     elif found[0].raw_identity != identity:
-        told = _("the drive {identity} is named by its WWN: the form does so only without a serial")
-        yield told.format(identity=shown)
+        text = _("the drive {identity} is named by its WWN: the form does so only without a serial")
+        yield text.format(identity=name)
 
 
 def _fill_up(table: Mapping[str, Any], defaults: Mapping[str, Any]) -> Settings:
@@ -96,9 +96,9 @@ def find_lost(kept: str, formed: str) -> tuple[str, ...]:
     Both are plans without mistakes once their drives are released. Raises KaltstartError.
     """
     identities = tuple(
-        str(each.get("serial") or each["wwn"]) for each in tomllib.loads(kept)["drive"]
+        str(table.get("serial") or table["wwn"]) for table in tomllib.loads(kept)["drive"]
     )
-    before, after = (parse_plan(release_in(each, identities)) for each in (kept, formed))
+    before, after = (parse_plan(release_in(toml, identities)) for toml in (kept, formed))
     if before == after:
         return ()
     lost = [
@@ -106,9 +106,9 @@ def find_lost(kept: str, formed: str) -> tuple[str, ...]:
         *_compare("boot", before.boot, after.boot),
         *_compare("array", before.array, after.array),
     ]
-    formed_by_kind = {each.kind: each for each in after.workloads}
-    for each in before.workloads:
-        lost += _compare(each.kind, each, formed_by_kind.get(each.kind))
+    formed_by_kind = {workload.kind: workload for workload in after.workloads}
+    for workload in before.workloads:
+        lost += _compare(workload.kind, workload, formed_by_kind.get(workload.kind))
     return tuple(lost) or (_("what it says of its drives"),)
 
 

@@ -35,8 +35,8 @@ _PAIR = re.compile(
 @cache
 def read_keys(table: str) -> tuple[PlanKey, ...]:
     """All keys of that table but `kind`; those that all workloads have come last."""
-    found = [_describe(each) for each in ALL_TABLES[table].keys.values() if each.name != "kind"]
-    return tuple(sorted(found, key=_place_of))
+    keys = [_describe(key) for key in ALL_TABLES[table].keys.values() if key.name != "kind"]
+    return tuple(sorted(keys, key=_place_of))
 
 
 def _place_of(key: PlanKey) -> int:
@@ -66,31 +66,33 @@ def read_more_settings() -> tuple[PlanSetting, ...]:
     return tuple(
         PlanSetting(
             table,
-            each.name,
-            each.in_more.does,
-            "" if each.default is None else each.default,
-            each.in_more.absent,
+            key.name,
+            key.in_more.does,
+            "" if key.default is None else key.default,
+            key.in_more.absent,
         )
         for table, declared in TABLES.items()
-        for each in declared.keys.values()
-        if each.in_more is not None
+        for key in declared.keys.values()
+        if key.in_more is not None
     )
 
 
 def read_kinds() -> tuple[PlanKind, ...]:
     """All kinds of workload, in the order of the form."""
     plans = ((kind, load(kind, "keys")) for kind in KINDS)
-    return tuple(PlanKind(kind, each.label, each.does, each.on_array) for kind, each in plans)
+    return tuple(
+        PlanKind(kind, module.label, module.does, module.on_array) for kind, module in plans
+    )
 
 
 def show_value(value: PlanValue) -> str:
     """What a field holds for it."""
     match value:
         case tuple():
-            return ", ".join(_show_element(each) for each in value)
+            return ", ".join(_show_element(element) for element in value)
         case Mapping():
             return ", ".join(
-                f"{_show_name(key)}={_show_typed(each)}" for key, each in value.items()
+                f"{_show_name(key)}={_show_typed(element)}" for key, element in value.items()
             )
         case _:
             return _show_word(value)
@@ -134,25 +136,26 @@ def read_value(key: PlanKey, text: str) -> PlanValue:
 
 
 def _read_list(key: PlanKey, text: str) -> PlanValue:
-    found = tuple(_match_all(_ELEMENT, text))
-    if not found:
+    matches = tuple(_match_all(_ELEMENT, text))
+    if not matches:
         return text
-    elements = (_unquote(each) for each in found)
+    elements = (_unquote(match) for match in matches)
     return tuple(
-        each == "true" if key.choices == _SWITCH and each in _SWITCH else each for each in elements
+        element == "true" if key.choices == _SWITCH and element in _SWITCH else element
+        for element in elements
     )
 
 
 def _read_table(text: str) -> PlanValue:
-    found = tuple(_match_all(_PAIR, text))
-    if not found:
+    matches = tuple(_match_all(_PAIR, text))
+    if not matches:
         return text
     pairs = [
         (
-            _unquote_name(each["key"]),
-            _read_word(each["plain"]) if each["quoted"] is None else _unquote(each),
+            _unquote_name(match["key"]),
+            _read_word(match["plain"]) if match["quoted"] is None else _unquote(match),
         )
-        for each in found
+        for match in matches
     ]
     # Of two with one name only one could be in a plan.
     return dict(pairs) if len(dict(pairs)) == len(pairs) else text

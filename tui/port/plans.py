@@ -45,42 +45,44 @@ class SavedPlan:
 def list_plans(folder: Path) -> tuple[str, ...]:
     """The names of all plans in `folder`; none where there is no such folder."""
     try:
-        return tuple(sorted(each.name for each in find_files(folder, ".toml")))
+        return tuple(sorted(path.name for path in find_files(folder, ".toml")))
     except OSError:
         return ()
 
 
 def read_saved_plan(folder: Path, name: str) -> SavedPlan:
     """The plan in that file. Whatever is wrong with it is among its problems."""
-    shown = one_line(name)
+    label = one_line(name)
     try:
         text = read_plan(folder / name)
     except KaltstartError as error:
-        return SavedPlan(shown, problems=_reasons(error))
-    found: tuple[Problem, ...] = ()
+        return SavedPlan(label, problems=_reasons(error))
+    problems: tuple[Problem, ...] = ()
     try:
         parse_plan(text, name=name)
     except KaltstartError as error:
-        found = error.problems
+        problems = error.problems
     try:
         own_releases = _find_identities(text, key=_release_key(tomllib.loads(text)))
         plan = parse_plan(release_in(text, _find_identities(text)), name=name)
     except ValueError as error:
-        return SavedPlan(shown, text, problems=_show(found) or _reasons(error))
+        return SavedPlan(label, text, problems=_show(problems) or _reasons(error))
     except KaltstartError as error:
         # Those that only a release is missing for are asked for; lines are those of the file.
-        real = {(each.path, each.text) for each in error.problems}
-        own = [each for each in found if (each.path, each.text) in real]
-        return SavedPlan(shown, text, problems=_show(own) or _reasons(error))
+        real = {(problem.path, problem.text) for problem in error.problems}
+        remaining = [problem for problem in problems if (problem.path, problem.text) in real]
+        return SavedPlan(label, text, problems=_show(remaining) or _reasons(error))
     starts = plan.boot is not None and plan.boot.starts_installed
-    written = {each.identity for each in (plan.drives if starts else plan.written_drives)}
+    identities = {drive.identity for drive in (plan.drives if starts else plan.written_drives)}
     return SavedPlan(
-        shown,
+        label,
         text,
         summary=one_line(describe_plan(plan).partition(";")[0]),
         starts=starts,
         raw_released=tuple(
-            each.identity for each in plan.drives if each.identity in {*written, *own_releases}
+            drive.identity
+            for drive in plan.drives
+            if drive.identity in {*identities, *own_releases}
         ),
     )
 
@@ -92,9 +94,9 @@ def release_in(toml: str, identities: tuple[str, ...]) -> str:
     """
     if not identities:
         return toml
-    wanted = tomllib.loads(toml)
-    key = _release_key(wanted)
-    tables: list[dict[str, Any]] = [each for each in wanted["drive"] if isinstance(each, dict)]
+    plan = tomllib.loads(toml)
+    key = _release_key(plan)
+    tables: list[dict[str, Any]] = [table for table in plan["drive"] if isinstance(table, dict)]
     headers = -1
     lines: list[str] = []
     for line in toml.splitlines():
@@ -111,7 +113,7 @@ def release_in(toml: str, identities: tuple[str, ...]) -> str:
         if identity in identities:
             table.setdefault(key, identity)
     released = "\n".join(lines) + "\n"
-    if tomllib.loads(released) != wanted:
+    if tomllib.loads(released) != plan:
         raise ValueError(_("its drives must each have a table of their own: [[drive]]"))
     return released
 
@@ -131,12 +133,12 @@ def _find_identities(toml: str, *, key: str = "") -> tuple[str, ...]:
     tables = tomllib.loads(toml).get("drive", [])
     if not isinstance(tables, list):
         return ()
-    found = (
-        each.get("serial") or each.get("wwn")
-        for each in tables
-        if isinstance(each, dict) and (not key or key in each)
+    identities = (
+        table.get("serial") or table.get("wwn")
+        for table in tables
+        if isinstance(table, dict) and (not key or key in table)
     )
-    return tuple(each for each in found if isinstance(each, str))
+    return tuple(identity for identity in identities if isinstance(identity, str))
 
 
 def _reasons(error: Exception) -> tuple[str, ...]:
@@ -144,7 +146,7 @@ def _reasons(error: Exception) -> tuple[str, ...]:
 
 
 def _show(problems: Iterable[Problem]) -> tuple[str, ...]:
-    return tuple(one_line(str(each)) for each in problems)
+    return tuple(one_line(str(problem)) for problem in problems)
 
 
 def estimate_plan(database: Path, toml: str, drives: Sequence[DriveRow]) -> tuple[StepTime, ...]:

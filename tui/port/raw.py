@@ -84,10 +84,10 @@ class RawOutputs:
 
     def _list_boots(self, connection: sqlite3.Connection, campaign_id: int) -> Iterator[RawOutput]:
         for boot in select_tried_boots(connection, campaign_id):
-            told = _("boot {number}, {drive}")
+            text = _("boot {number}, {drive}")
             if boot.charted:
-                told = _("boot {number} charted, {drive}")
-            owner = told.format(number=boot.cycle, drive=one_line(boot.identity))
+                text = _("boot {number} charted, {drive}")
+            owner = text.format(number=boot.cycle, drive=one_line(boot.identity))
             if boot.has_sample:
                 yield RawOutput(owner, _("its sample"), "sample", str(boot.cycle_id))
             yield from self._list_files(owner, f"cycle-{boot.cycle_id}")
@@ -122,17 +122,17 @@ class RawOutputs:
                 file.seek(first_byte)
                 return file.read(PIECE_BYTES), path.stat().st_size
         except FileNotFoundError as error:
-            told = _("{place} was removed from the stick.").format(place=_place(output))
-            raise KaltstartError(told) from error
+            text = _("{place} was removed from the stick.").format(place=_place(output))
+            raise KaltstartError(text) from error
         except OSError as error:
-            told = _("{place} cannot be read: {reason}")
+            text = _("{place} cannot be read: {reason}")
             raise StickError(
-                told.format(place=_place(output), reason=error.strerror or error)
+                text.format(place=_place(output), reason=error.strerror or error)
             ) from error
 
     def _read_row(self, output: RawOutput) -> str:
-        told = _("the database cannot be read: {reason}")
-        with opened(self._database, told) as connection:
+        text = _("the database cannot be read: {reason}")
+        with opened(self._database, text) as connection:
             if output.source == "health":
                 return select_health_output(connection, int(output.raw_key))
             sample = select_sample(connection, int(output.raw_key))
@@ -155,10 +155,10 @@ def _list_health(
     connection: sqlite3.Connection, campaign_id: int, moment: Literal["before", "after"]
 ) -> Iterator[RawOutput]:
     for reading in select_health_outputs(connection, campaign_id, moment):
-        told = _("health after, {drive}")
+        text = _("health after, {drive}")
         if moment == "before":
-            told = _("health before, {drive}")
-        owner = told.format(drive=one_line(reading.identity))
+            text = _("health before, {drive}")
+        owner = text.format(drive=one_line(reading.identity))
         if reading.size_bytes:
             key = str(reading.reading_id)
             yield RawOutput(owner, "smartctl", "health", key, reading.size_bytes)

@@ -61,14 +61,14 @@ def find_released(draft: DraftCampaign) -> tuple[DriveRow, ...]:
     """The drives that a person must release; the plan releases no other."""
     if starts_installed(draft.boot, draft.more_settings):
         roles = draft.roles
-        return tuple(each for each in draft.drives if roles[each.raw_identity] in TESTED_ROLES)
+        return tuple(drive for drive in draft.drives if roles[drive.raw_identity] in TESTED_ROLES)
     works = list_draft_work(
         draft.workloads,
         installs=draft.boot is not None and draft.boot.get("mode") != "replay",
         has_array=draft.array is not None,
     )
     return tuple(
-        each for each in draft.drives if is_written(works, each, draft.roles[each.raw_identity])
+        drive for drive in draft.drives if is_written(works, drive, draft.roles[drive.raw_identity])
     )
 
 
@@ -96,4 +96,4 @@ def find_written(database: Path, campaign_id: int) -> tuple[str, ...]:
         plan = parse_plan(campaign.plan_toml if campaign else "")
     except KaltstartError:
         plan = None
-    return tuple(each.identity for each in written_drives(rows, plan))
+    return tuple(drive.identity for drive in written_drives(rows, plan))

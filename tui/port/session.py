@@ -48,10 +48,10 @@ class PageStateFile:
 def read_manual(folder: Path | None = None) -> tuple[str, ...]:
     """The Markdown of each document on the stick; the project's own in a trial elsewhere."""
     place = folder or _MANUAL
-    found = [*place.glob("*.md")]
-    if not found and folder is None:
-        found = [*(_PROJECT / "docs/manual").glob("*.md"), _PROJECT / "README.md"]
-    paths = sorted(found, key=_place_in_order)
+    documents = [*place.glob("*.md")]
+    if not documents and folder is None:
+        documents = [*(_PROJECT / "docs/manual").glob("*.md"), _PROJECT / "README.md"]
+    paths = sorted(documents, key=_place_in_order)
     return tuple(path.read_text(encoding="utf-8") for path in paths)
 
 

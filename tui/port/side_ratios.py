@@ -30,15 +30,15 @@ def read_side_ratios(database: Path, campaign_id: int) -> tuple[SideRatio, ...]:
         rows = select_campaign(connection, campaign_id=campaign_id, with_activity=False)
         earlier = select_earlier(connection, rows)
     sides = read_sides(rows)
-    found = [each for each in find_besides(sides) if each[2].subject != BOOTS]
+    triples = [triple for triple in find_besides(sides) if triple[2].subject != BOOTS]
     for side, before in pair_earlier(sides, () if earlier is None else read_sides(earlier)):
         then = _("itself in campaign {number}").format(number=before.campaign_id)
-        found += [
+        triples += [
             (side, replace(before, label=then), beside)
             for beside in compare_sides(side, before)
             if beside.ratio is not None
         ]
-    return tuple(_convert(*each) for each in found)
+    return tuple(_convert(*triple) for triple in triples)
 
 
 def read_comparison(database: Path, one: tuple[int, str], other: tuple[int, str]) -> Comparison:
@@ -51,22 +51,23 @@ def read_comparison(database: Path, one: tuple[int, str], other: tuple[int, str]
     if len(sides) != 2:
         return Comparison((), ())
     first, second = sides
-    found = compare_sides(first, second)
+    besides = compare_sides(first, second)
     return Comparison(
-        tuple(_convert(first, second, each) for each in found if each.ratio is not None),
+        tuple(_convert(first, second, beside) for beside in besides if beside.ratio is not None),
         tuple(
             (
-                one_line(each.subject),
+                one_line(beside.subject),
                 tuple(
                     dict.fromkeys(
-                        differing.allowance for differing in find_differences(each.one, each.other)
+                        differing.allowance
+                        for differing in find_differences(beside.one, beside.other)
                     )
                 )
-                if each.one.values and each.other.values
+                if beside.one.values and beside.other.values
                 else (),
             )
-            for each in found
-            if each.ratio is None
+            for beside in besides
+            if beside.ratio is None
         ),
     )
 

@@ -20,8 +20,8 @@ def parse_status(value: dict[str, Any]) -> Status:
         value,
         plan=_parse_stick_plan(value["plan"]),
         steps=tuple(
-            RunningStep(read_record(StepNow, each), read_record(Progress, each["progress"]))
-            for each in value.get("steps", ())
+            RunningStep(read_record(StepNow, step), read_record(Progress, step["progress"]))
+            for step in value.get("steps", ())
         ),
         temperatures=tuple((identity, float(celsius)) for identity, celsius in temperatures),
     )

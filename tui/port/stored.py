@@ -140,7 +140,7 @@ class StoredReader:
 
     def _read_steps(self, connection: sqlite3.Connection, campaign_id: int) -> tuple[Step, ...]:
         """The steps of a campaign. What is over cannot change and is read only once."""
-        found = []
+        steps = []
         for row in select_steps(connection, campaign_id):
             step = self._ended_steps.get(row.id)
             if step is None:
@@ -151,20 +151,23 @@ class StoredReader:
                         row.kind,
                         results,
                         select_tickets(connection, row.id),
-                        [each.cold_proof for each in select_power_offs(connection, row.id)],
+                        [
+                            power_off.cold_proof
+                            for power_off in select_power_offs(connection, row.id)
+                        ],
                     ),
                     array=describe_array(results) if row.device == ARRAY else (),
                     spreads=tuple(
-                        replace(each, quartiles=_find_box(each.values))
-                        for each in find_spreads(
+                        replace(spread, quartiles=_find_box(spread.values))
+                        for spread in find_spreads(
                             row.kind, results, select_samples(connection, row.id)
                         )
                     ),
                 )
                 if row.state not in {"planned", "running"}:
                     self._ended_steps[row.id] = step
-            found.append(step)
-        return tuple(found)
+            steps.append(step)
+        return tuple(steps)
 
     def _read_campaign(
         self,
@@ -186,17 +189,19 @@ class StoredReader:
             )
             for drive in drives
         )
-        found = tuple(replace(each, quartiles_s=_find_box(each.times_s)) for each in booted)
-        ratios, unsettled = find_boot_ratios(found)
+        campaign_drives = tuple(
+            replace(drive, quartiles_s=_find_box(drive.times_s)) for drive in booted
+        )
+        ratios, unsettled = find_boot_ratios(campaign_drives)
         return Campaign(
             **asdict(_draw(row)),
-            drives=found,
+            drives=campaign_drives,
             boot_ratios=ratios,
             unsettled=unsettled,
             steps=steps_of_it,
             verdicts=tuple(map(_draw, verdicts_on_it)),
             is_judged=any(step.kind in JUDGING_KINDS for step in steps_of_it)
-            or any(each.verdict == "reject" for each in verdicts_on_it),
+            or any(verdict.verdict == "reject" for verdict in verdicts_on_it),
             judging_problem=one_line(judging.problem) if judging else "",
             report=report,
         )
@@ -204,7 +209,7 @@ class StoredReader:
     def _list_folders(self) -> frozenset[str]:
         """The names in `reports/`, without their number where they have one."""
         with suppress(OSError):
-            names = [each.name.casefold() for each in (self._fat / "reports").iterdir()]
+            names = [path.name.casefold() for path in (self._fat / "reports").iterdir()]
             return frozenset([*names, *(re.sub(r"-[0-9]+$", "", name) for name in names)])
         return frozenset()
 
@@ -217,14 +222,14 @@ class StoredReader:
         first = self._fat / f"reports/{row.id}-{slug(row.name)}"
         if first.name.casefold() not in folders:
             return ""
-        found: Path | None = first
+        report: Path | None = first
         stamp = (row.id, *read_stamp(first / "results.json"))
         if stamp not in self._own_reports:
             campaign = select_campaign(connection, row.id)
-            found = folder.find_report(connection, first.parent, campaign) if campaign else None
-            if found == first:
+            report = folder.find_report(connection, first.parent, campaign) if campaign else None
+            if report == first:
                 self._own_reports.add(stamp)
-        return f"reports/{found.name}" if found and (found / "report.html").exists() else ""
+        return f"reports/{report.name}" if report and (report / "report.html").exists() else ""
 
 
 def _draw[T: DataclassInstance](row: T) -> T:
@@ -235,10 +240,10 @@ def _draw[T: DataclassInstance](row: T) -> T:
 
 def _find_box(values: Sequence[float]) -> tuple[float, float, float] | None:
     """Lower quartile, median, upper quartile; None where the values are too few for them."""
-    found = find_quartiles(values)
-    if found is None or len(values) < LEAST_FOR_A_BOX:
+    quartiles = find_quartiles(values)
+    if quartiles is None or len(values) < LEAST_FOR_A_BOX:
         return None
-    return found.lower, found.median, found.upper
+    return quartiles.lower, quartiles.median, quartiles.upper
 
 
 def _read_event(row: overview.EventRow) -> Event:

@@ -51,8 +51,8 @@ class Watched[T]:
             self.value = self._parse(content)
             self.trouble = ""
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            told = _("{name} cannot be read: {error!r}")
-            self.trouble = told.format(name=self._path.name, error=error)
+            text = _("{name} cannot be read: {error!r}")
+            self.trouble = text.format(name=self._path.name, error=error)
         return is_new
 
 
@@ -79,10 +79,10 @@ def learn_phrases(phrases: Iterable[Sequence[str]]) -> None:
 def read_stamp(path: Path) -> tuple[int, ...]:
     """Another one for each state of the file; empty where there is none."""
     try:
-        found = path.stat()
+        stat = path.stat()
     except OSError:
         return ()
-    return found.st_mtime_ns, found.st_ino, found.st_size
+    return stat.st_mtime_ns, stat.st_ino, stat.st_size
 
 
 def read_record[T: DataclassInstance](make: type[T], value: Mapping[str, Any], **own: Any) -> T:  # noqa: ANN401
@@ -91,25 +91,25 @@ def read_record[T: DataclassInstance](make: type[T], value: Mapping[str, Any], *
     `own` are fields that are made otherwise. A list becomes a tuple, an object the dataclass that
     the field is of. Raises LookupError where a key is missing whose field has no default.
     """
-    found = dict(own)
+    values = dict(own)
     for name, (hint, has_default) in _list_fields(make).items():
         key = name.removeprefix("raw_")
         if name not in own and (key in value or not has_default):
-            found[name] = _convert(hint, value[key])
-    return make(**found)
+            values[name] = _convert(hint, value[key])
+    return make(**values)
 
 
 @cache
 def _list_fields(make: type[Any]) -> dict[str, tuple[Any, bool]]:
     hints = get_type_hints(make)
-    return {each.name: (hints[each.name], each.default is not MISSING) for each in fields(make)}
+    return {field.name: (hints[field.name], field.default is not MISSING) for field in fields(make)}
 
 
 def _convert(hint: Any, value: Any) -> Any:  # noqa: ANN401
     if isinstance(hint, UnionType) and value is not None:
-        hint = next(each for each in get_args(hint) if each is not type(None))
+        hint = next(option for option in get_args(hint) if option is not type(None))
     if isinstance(value, list):
-        return tuple(_convert(get_args(hint)[0], each) for each in value)
+        return tuple(_convert(get_args(hint)[0], element) for element in value)
     if is_dataclass(hint) and isinstance(hint, type):
         return None if value is None else read_record(hint, value)
     return hint(value) if hint in {int, float} and value is not None else value

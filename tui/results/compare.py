@@ -52,16 +52,16 @@ def list_measured(campaign: Campaign) -> list[str]:
 async def compare(app: "KaltstartApp", campaign: Campaign, campaigns: Sequence[Campaign]) -> None:
     """Choose one drive of this campaign and one of any other, then read."""
     others = [
-        (each, device)
-        for each in campaigns
-        if each.id != campaign.id
-        for device in list_measured(each)
+        (candidate, device)
+        for candidate in campaigns
+        if candidate.id != campaign.id
+        for device in list_measured(candidate)
     ]
-    own = [(campaign, device) for device in list_measured(campaign)]
-    if not own or not others:
+    choices = [(campaign, device) for device in list_measured(campaign)]
+    if not choices or not others:
         app.say(_("There is no other campaign with results to compare this one with."))
         return
-    one = await _choose(app, _(" Which drive of campaign {id}? ").format(id=campaign.id), own)
+    one = await _choose(app, _(" Which drive of campaign {id}? ").format(id=campaign.id), choices)
     if one is None:
         return
     title = _(" {device} against which drive? ").format(device=shorten(name_device(one[1]), 40))
@@ -69,11 +69,11 @@ async def compare(app: "KaltstartApp", campaign: Campaign, campaigns: Sequence[C
     if other is None:
         return
     read = partial(app.port.read_comparison, one, other)
-    found = await app.call_port(read)
-    if found is not None:
+    comparison = await app.call_port(read)
+    if comparison is not None:
         names = [f"{name_device(device)} ({number})" for number, device in (one, other)]
-        told = _("{one} against {other}").format(one=names[0], other=names[1])
-        await app.push_screen_wait(ComparisonDialog(f" {shorten(told, _TITLE)} ", found))
+        pair = _("{one} against {other}").format(one=names[0], other=names[1])
+        await app.push_screen_wait(ComparisonDialog(f" {shorten(pair, _TITLE)} ", comparison))
 
 
 async def _choose(

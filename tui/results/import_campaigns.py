@@ -27,10 +27,10 @@ class DatabasesDialog(LinesDialog):
 async def import_campaigns(app: "KaltstartApp") -> None:
     """Choose a database, look at what it has, agree; then the engine imports it."""
     app.say(_("Reading KALTSTART ..."))
-    found = await app.call_port(app.port.list_databases)
-    if found is None:
+    databases = await app.call_port(app.port.list_databases)
+    if databases is None:
         return
-    if not found:
+    if not databases:
         app.say(
             _(
                 "KALTSTART holds no database of another stick. On another computer, copy "
@@ -42,16 +42,16 @@ async def import_campaigns(app: "KaltstartApp") -> None:
     app.say("")
     number: int | None = 0
     while number is not None:
-        number = await app.push_screen_wait(_make_list(found, at=number))
-        if number is not None and await _agree(app, found[number]):
-            await app.ask_engine("merge", {"file_name": found[number].raw_name})
+        number = await app.push_screen_wait(_make_list(databases, at=number))
+        if number is not None and await _agree(app, databases[number]):
+            await app.ask_engine("merge", {"file_name": databases[number].raw_name})
             return
 
 
 def _make_list(found: tuple[FoundDatabase, ...], *, at: int) -> DatabasesDialog:
     return DatabasesDialog(
         _(" Databases on KALTSTART "),
-        [_describe(each) for each in found],
+        [_describe(database) for database in found],
         at=at,
         cancel=_("Cancel"),
         keys=_("Up/Down choose  Enter look  Esc close"),
@@ -59,9 +59,9 @@ def _make_list(found: tuple[FoundDatabase, ...], *, at: int) -> DatabasesDialog:
 
 
 def _describe(found: FoundDatabase) -> str:
-    told = found.problem or ngettext("{count} campaign", "{count} campaigns", found.campaigns)
+    summary = found.problem or ngettext("{count} campaign", "{count} campaigns", found.campaigns)
     start = f"{shorten(found.name, _NAME):{_NAME}}{show_bytes(found.size_bytes):>{_SIZE}}  "
-    return start + shorten(told.format(count=found.campaigns), _WIDTH - len(start))
+    return start + shorten(summary.format(count=found.campaigns), _WIDTH - len(start))
 
 
 async def _agree(app: "KaltstartApp", found: FoundDatabase) -> bool:
@@ -81,9 +81,9 @@ async def _agree(app: "KaltstartApp", found: FoundDatabase) -> bool:
 def describe_offer(offered: Offered) -> str:
     """What would be imported, and what not and why."""
     count = len(offered.campaigns)
-    told = _("Nothing in it is new here.")
+    heading = _("Nothing in it is new here.")
     if count:
-        told = ngettext(
+        heading = ngettext(
             "{count} campaign is imported, under a new number:",
             "{count} campaigns are imported, under new numbers:",
             count,
@@ -111,4 +111,4 @@ def describe_offer(offered: Offered) -> str:
         )
     if count:
         rest.append(_("The file is not changed. Raw output stays on the other stick."))
-    return "\n".join([told, *lines, "", *rest]).rstrip()
+    return "\n".join([heading, *lines, "", *rest]).rstrip()

@@ -255,8 +255,8 @@ class ResultsPage(Page):
         verdict.show(draw_verdict(campaign, width))
         verdict.display = bool(verdict.text)
         ratios, contention = self._ratios.get(work, ()), self._contention.get(work, ())
-        told = describe_results(campaign, width, ratios, contention)
-        results.show(paint_results(told))
+        text = describe_results(campaign, width, ratios, contention)
+        results.show(paint_results(text))
         if _may_compare(campaign) and work not in self._ratios:
             self.kaltstart.run_once("ratios", self._read_ratios(campaign))
 
@@ -298,12 +298,14 @@ def draw_verdict(campaign: Campaign, width: int) -> Text:
     """The worst of the campaign's verdicts in large letters, and on how many drives it is."""
     if not campaign.is_judged or campaign.judging_problem:
         return Text()
-    found: list[str] = [
-        each.depth if (each.verdict, each.depth) == ("accept", "quick look") else each.verdict
-        for each in campaign.verdicts
+    outcomes: list[str] = [
+        verdict.depth
+        if (verdict.verdict, verdict.depth) == ("accept", "quick look")
+        else verdict.verdict
+        for verdict in campaign.verdicts
     ]
     for outcome, word, role in _OUTCOMES:
-        if count := found.count(outcome):
+        if count := outcomes.count(outcome):
             words = draw_words(f"{SIGNS[outcome]} {count} {_(word)}", width=width, height=3)
             return Text().append(f"{words}\n", role)
     return Text()
@@ -333,7 +335,7 @@ def describe_results(
         blocks.append(_("No boot of this campaign has finished yet."))
     if has_boots:
         blocks += describe_boot_ratios(campaign, width)
-        apart = [each for drive in campaign.drives for each in drive.by_power]
+        apart = [part for drive in campaign.drives for part in drive.by_power]
         blocks += draw_boots(apart, width)
     if campaign.steps:
         blocks += describe_contention(contention, width)
@@ -361,7 +363,7 @@ def describe_verdicts(campaign: Campaign, width: int) -> str:
     """
     if not campaign.verdicts and not campaign.judging_problem:
         return ""
-    name = min(max([8, *(len(each.drive_serial) for each in campaign.verdicts)]), 28)
+    name = min(max([8, *(len(verdict.drive_serial) for verdict in campaign.verdicts)]), 28)
     is_plain = campaign.is_judged or not campaign.verdicts
     lines = [
         _("Verdicts") if is_plain else _("Verdicts, although no step that judges drives was run")
@@ -370,12 +372,12 @@ def describe_verdicts(campaign: Campaign, width: int) -> str:
         lines += _wrap(
             "! " + _("Not judged: {reason}").format(reason=campaign.judging_problem), width
         )
-    for each in sorted(campaign.verdicts, key=_rank):
-        verdict = each.verdict.upper() if each.verdict == "reject" else each.verdict
-        told = f"{find_sign(each)} {shorten_name(each.drive_serial, name):{name}}  {_(verdict)}, "
-        told += describe_depth(each) + (f"  {each.label}" if each.label else "")
-        lines.append(f"  {shorten(told, width - 2)}")
-        for reason in list_reasons(each):
+    for row in sorted(campaign.verdicts, key=_rank):
+        verdict = row.verdict.upper() if row.verdict == "reject" else row.verdict
+        line = f"{find_sign(row)} {shorten_name(row.drive_serial, name):{name}}  {_(verdict)}, "
+        line += describe_depth(row) + (f"  {row.label}" if row.label else "")
+        lines.append(f"  {shorten(line, width - 2)}")
+        for reason in list_reasons(row):
             lines += _wrap(reason, width)
     return "\n".join(lines)
 
@@ -443,8 +445,8 @@ def _describe_matrix(drives: tuple[CampaignDrive, ...], width: int) -> str:
             lines.append(f"{shorten_name(drive.booted, name):{name}}  {cells}")
         blocks.append("\n".join(lines))
     head = "".join(f"{_(word):>{columns}}" for word, columns in _FIGURES)
-    apart = [each for drive in booted for each in drive.by_power]
-    name = min(max(name, *(len(each.booted) for each in apart)), 28)
+    apart = [part for drive in booted for part in drive.by_power]
+    name = min(max(name, *(len(part.booted) for part in apart)), 28)
     lines = [f"{'':{name}}  {head}"]
     for drive in apart:
         row = "".join(
@@ -464,7 +466,10 @@ def _sum_up(drive: CampaignDrive) -> tuple[str, ...]:
     timed = [boot for boot in drive.boots if not boot.trained]
     valid = sum(boot.valid for boot in timed)
     return (
-        *(["-" if each is None else show_number(each, ".2f") for each in figures] or ["-"] * 3),
+        *(
+            ["-" if figure is None else show_number(figure, ".2f") for figure in figures]
+            or ["-"] * 3
+        ),
         str(valid),
         str(len(timed) - valid),
     )
@@ -477,8 +482,8 @@ def _describe_boots(drive: CampaignDrive, longest: float, width: int) -> str:
     if drive.failed_reason:
         lines.append("  " + _("GAVE UP: {reason}").format(reason=say(drive.failed_reason)))
     if drive.skipped:
-        said = _("SKIPPED by a person: {count} of {planned} boots, not measured")
-        lines.append("  " + said.format(count=drive.skipped, planned=drive.planned))
+        text = _("SKIPPED by a person: {count} of {planned} boots, not measured")
+        lines.append("  " + text.format(count=drive.skipped, planned=drive.planned))
     proof = max(8, len(_("unproven")))
     for boot in drive.boots:
         how = f"{_(boot.power):4}  {_(boot.cold_proof):{proof}}"

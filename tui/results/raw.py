@@ -40,10 +40,10 @@ class RawDialog(Reader):
         keys = _("Up/Down PgUp/PgDn scroll  n next piece  b back  Esc list")
         if piece.is_all:
             keys = _("Up/Down PgUp/PgDn scroll  Esc list")
-        shown = describe_piece(piece)
-        name = shorten(f"{output.owner}: {output.name}", _TITLE - len(shown))
+        extent = describe_piece(piece)
+        name = shorten(f"{output.owner}: {output.name}", _TITLE - len(extent))
         super().__init__(
-            f" {name}, {shown} ",
+            f" {name}, {extent} ",
             keys=keys,
             columns=_COLUMNS,
         )
@@ -64,8 +64,8 @@ def describe_piece(piece: RawPiece) -> str:
     """Which part of it is shown, so that a part is never mistaken for the whole."""
     if piece.is_all:
         return show_bytes(piece.total_bytes)
-    told = _("{begin} to {end} of {total}") if piece.first_byte else _("first {end} of {total}")
-    return told.format(
+    text = _("{begin} to {end} of {total}") if piece.first_byte else _("first {end} of {total}")
+    return text.format(
         begin=show_bytes(piece.first_byte),
         end=show_bytes(piece.end_byte),
         total=show_bytes(piece.total_bytes),
@@ -87,7 +87,7 @@ async def show_raw(app: "KaltstartApp", campaign: Campaign) -> None:
         app.say(_("No raw output of this campaign has been stored yet."))
         return
     title = _(" Raw output of campaign {id} ").format(id=campaign.id)
-    rows = [_describe(each) for each in outputs]
+    rows = [_describe(output) for output in outputs]
     at: int | None = 0
     while at is not None:
         at = await app.push_screen_wait(RawListDialog(title, rows, at=at))

@@ -18,34 +18,34 @@ if TYPE_CHECKING:
 
 async def write_all(app: "KaltstartApp", campaigns: Sequence[Campaign]) -> None:
     """The oldest first, until a campaign has the machine."""
-    written = 0
+    report_count = 0
     refused: list[str] = []
     for number, campaign in enumerate(sorted(campaigns, key=lambda each: each.id), 1):
-        asked = await app.ask_engine("report", {"campaign_id": campaign.id})
-        if asked is None:
+        request = await app.ask_engine("report", {"campaign_id": campaign.id})
+        if request is None:
             return
         app.say(
             _("Report {number} of {count}: campaign {id}, {name} ...").format(
                 number=number, count=len(campaigns), id=campaign.id, name=campaign.name
             )
         )
-        answer = await asked
+        answer = await request
         if answer.state == "accepted":
-            written += 1
+            report_count += 1
             continue
-        told = _("Campaign {id}: {reason}").format(id=campaign.id, reason=answer.text)
-        refused.append(told)
+        text = _("Campaign {id}: {reason}").format(id=campaign.id, reason=answer.text)
+        refused.append(text)
         if app.snapshot.busy:
             break
-    told = _("{written} of {count} reports written (KALTSTART: reports).").format(
-        written=written, count=len(campaigns)
+    text = _("{written} of {count} reports written (KALTSTART: reports).").format(
+        written=report_count, count=len(campaigns)
     )
-    app.say("\n".join([told, *refused]))
+    app.say("\n".join([text, *refused]))
 
 
 async def delete_report(app: "KaltstartApp", campaign: Campaign) -> None:
     """After the user has seen whose it is."""
-    told = _("Delete the report of campaign {id}, {name}, from KALTSTART?").format(
+    question = _("Delete the report of campaign {id}, {name}, from KALTSTART?").format(
         id=campaign.id, name=campaign.name
     )
     rest = _(
@@ -53,6 +53,6 @@ async def delete_report(app: "KaltstartApp", campaign: Campaign) -> None:
         "the database no longer has: the seconds of long recordings in activity.csv."
     ).format(folder=campaign.report)
     choices = (("delete", _("Delete")),)
-    ask = Ask(_(" Delete a report "), f"{told}\n\n{rest}", choices)
+    ask = Ask(_(" Delete a report "), f"{question}\n\n{rest}", choices)
     if await app.push_screen_wait(ask) is not None:
         await app.ask_engine("delete-report", {"campaign_id": campaign.id})

@@ -25,14 +25,14 @@ def draw_course(course: Course, *, width: int, screen_height: int) -> str:
     rows = _TALL_ROWS if screen_height >= _TALL_SCREEN else _LOWEST_ROWS
     rows = _TALLEST_ROWS if screen_height >= _TALLEST_SCREEN else rows
     half = (width - _GAP) // 2
-    each = half if half >= _NARROWEST else width
+    chart_width = half if half >= _NARROWEST else width
     seconds = _("mean of {seconds:.0f} s").format(seconds=course.column_s)
 
     def draw(title: str, values: Sequence[float | None]) -> str:
         return draw_columns(
             title,
             values,
-            width=each,
+            width=chart_width,
             height=rows,
             name_ends=lambda shown: (f"-{shown * course.column_s:.0f} s", _("now")),
         )
@@ -42,7 +42,7 @@ def draw_course(course: Course, *, width: int, screen_height: int) -> str:
         _("Latency ms, {seconds}").format(seconds=seconds),
         [_scale(value, 1e3) for value in course.latency_s],
     )
-    if each == width:
+    if chart_width == width:
         return f"{throughput}\n{latency}"
     column = max(map(len, throughput.splitlines()))
     return set_beside(throughput, latency, gap=half - column + _GAP)

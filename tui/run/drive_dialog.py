@@ -23,10 +23,10 @@ class DriveDialog(Ask):
         self, line: ShelfLine, campaign: Campaign, *, is_busy: bool, can_skip: bool
     ) -> None:
         choices = []
-        own = [step for step in campaign.steps if step.drive_id == line.drive_id]
-        if is_busy and any(step.state in {"planned", "running"} for step in own):
+        steps = [step for step in campaign.steps if step.drive_id == line.drive_id]
+        if is_busy and any(step.state in {"planned", "running"} for step in steps):
             choices = [("pause", _("Pause after part")), ("stop", _("Stop now"))]
-            if any(each.paused for each in campaign.drives if each.drive_id == line.drive_id):
+            if any(drive.paused for drive in campaign.drives if drive.drive_id == line.drive_id):
                 choices = [("resume", _("Resume"))]
         if can_skip:
             choices.append(("skip", _("Skip step")))
@@ -45,9 +45,9 @@ class DriveDialog(Ask):
     def follow(self) -> None:
         """What it says now."""
         snapshot = cast("KaltstartApp", self.app).snapshot
-        found = find_line(snapshot, self._campaign_id, self._drive_id)
-        if found is not None:
-            self.query_one("#text Line", Line).show(describe_drive_now(*found))
+        pair = find_line(snapshot, self._campaign_id, self._drive_id)
+        if pair is not None:
+            self.query_one("#text Line", Line).show(describe_drive_now(*pair))
 
 
 def find_line(
@@ -57,5 +57,5 @@ def find_line(
     for campaign in snapshot.campaigns:
         if campaign.id == campaign_id:
             lines = list_shelf(campaign, snapshot, ORDERS[0])
-            return next(((each, campaign) for each in lines if each.drive_id == drive_id), None)
+            return next(((line, campaign) for line in lines if line.drive_id == drive_id), None)
     return None

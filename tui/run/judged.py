@@ -49,17 +49,19 @@ def draw_judged(campaign: Campaign | None, *, width: int, height: int) -> Judged
     if not campaign.is_judged or campaign.judging_problem:
         return None
     counts = Counter(map(find_sign, campaign.verdicts))
-    shown = [sign for sign in _WORDS if counts[sign]]
+    signs = [sign for sign in _WORDS if counts[sign]]
     # Rejected drives first, then what most of the others are.
-    most = sorted(shown, key=lambda sign: (sign != SIGNS["reject"], -counts[sign]))
+    most = sorted(signs, key=lambda sign: (sign != SIGNS["reject"], -counts[sign]))
     most = most[: max(1, height // _HEIGHT)]
-    large = [sign for sign in shown if sign in most]
-    small = [_describe(sign, counts[sign]) for sign in shown if sign not in large]
+    large = [sign for sign in signs if sign in most]
+    small = [_describe(sign, counts[sign]) for sign in signs if sign not in large]
     if missing := len(campaign.drives) - len(campaign.verdicts):
         small.append(_("{count} not judged").format(count=missing))
     if counts["¼"]:
         small.append(_("¼: not rejected, but a part of the drive was never read"))
-    remarks = sum(find_sign(each) == "¼" and each.verdict != "accept" for each in campaign.verdicts)
+    remarks = sum(
+        find_sign(verdict) == "¼" and verdict.verdict != "accept" for verdict in campaign.verdicts
+    )
     if remarks:
         small.append(_("!: {count} of them with remarks").format(count=remarks))
     figures = {sign: draw_words(_describe(sign, counts[sign]), width=width) for sign in large}
@@ -69,7 +71,7 @@ def draw_judged(campaign: Campaign | None, *, width: int, height: int) -> Judged
         bad=bad,
         good=Text("\n\n").join(good),
         rest="; ".join(small),
-        is_clean=shown == ["+"] and not missing,
+        is_clean=signs == ["+"] and not missing,
     )
 
 

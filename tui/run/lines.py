@@ -50,12 +50,12 @@ def _describe_count(what: str, campaign: Campaign, planned: int, ended: Mapping[
     where = _(_AT[what]).format(number=min(behind + 1, planned), count=planned)
     if campaign.state == "done" or behind == planned:
         where = _(_BEHIND[what]).format(number=behind, count=planned)
-    said = [
+    texts = [
         _(_ENDED[state]).format(count=count)
         for state, count in ended.items()
         if count or state != "skipped"
     ]
-    return f"{where} ({', '.join(said)})"
+    return f"{where} ({', '.join(texts)})"
 
 
 def _count(steps: tuple[Step, ...], state: str) -> int:
@@ -80,12 +80,12 @@ def _list_subjects(campaign: Campaign) -> list[_Subject]:
     subjects = []
     serial = max((len(drive.identity) for drive in campaign.drives), default=0)
     for drive in campaign.drives:
-        own = tuple(step for step in campaign.steps if step.device == drive.identity)
+        steps = tuple(step for step in campaign.steps if step.device == drive.identity)
         name = f"{drive.identity:{serial}} {drive.label or drive.model}"
         if drive.role not in {"backing", "cache"}:
-            subjects.append(_Subject(drive.identity, name, drive.role, own, drive))
+            subjects.append(_Subject(drive.identity, name, drive.role, steps, drive))
             continue
-        subjects.append(_Subject(drive.identity, name, drive.role, own, None))
+        subjects.append(_Subject(drive.identity, name, drive.role, steps, None))
         if drive.role == "backing":
             on_array = tuple(step for step in campaign.steps if step.on_array)
             subjects.append(_Subject(drive.booted, drive.booted, ARRAY, on_array, drive))
@@ -103,7 +103,7 @@ def describe_drives(campaign: Campaign, width: int) -> str:
     fixed = 10 + role + (27 if has_boots else 0) + (1 + steps if campaign.steps else 0)
     fixed += 4 + verdict if signs else 0
     least = max(6, len(_("Drive")))
-    longest = max([least, *(len(each.name) for each in subjects)])
+    longest = max([least, *(len(subject.name) for subject in subjects)])
     name = max(least, min(longest, width - fixed))
     head = f"{_('Drive'):{name}}  {_('Role'):{role}}"
     head += f" {_('Steps'):>{steps}}" if campaign.steps else ""
@@ -111,24 +111,24 @@ def describe_drives(campaign: Campaign, width: int) -> str:
     bad = len(_("Failed"))
     head += f"  {_('Failed')}"
     lines = [f"  {head}  {_('Verdict')}" if signs else head]
-    for each in subjects:
-        boots = each.booted.boots if each.booted else ()
-        failed = sum(not boot.valid for boot in boots) + _count(each.steps, "failed")
+    for subject in subjects:
+        boots = subject.booted.boots if subject.booted else ()
+        failed = sum(not boot.valid for boot in boots) + _count(subject.steps, "failed")
         # Cut as little as possible, and a serial number never at its end.
-        called = shorten_name(each.identity, name)
-        if len(each.identity) < name:
-            called = shorten(each.name, name)
-        line = f"{called:{name}}  {name_role(each.role):{role}}"
+        called = shorten_name(subject.identity, name)
+        if len(subject.identity) < name:
+            called = shorten(subject.name, name)
+        line = f"{called:{name}}  {name_role(subject.role):{role}}"
         if campaign.steps:
-            over = sum(step.state not in {"planned", "running"} for step in each.steps)
-            line += f" {f'{over}/{len(each.steps)}' if each.steps else '-':>{steps}}"
+            over = sum(step.state not in {"planned", "running"} for step in subject.steps)
+            line += f" {f'{over}/{len(subject.steps)}' if subject.steps else '-':>{steps}}"
         if has_boots:
-            line += _describe_times(each.booted)
-        reason = each.booted.failed_reason if each.booted else ""
+            line += _describe_times(subject.booted)
+        reason = subject.booted.failed_reason if subject.booted else ""
         gave_up = "  " + _("GAVE UP: {reason}").format(reason=say(reason)) if reason else ""
         line += f"  {failed or '-':>{bad}}"
         if signs:
-            sign, word = signs.get(each.identity, " "), words.get(each.identity, "-")
+            sign, word = signs.get(subject.identity, " "), words.get(subject.identity, "-")
             line = f"{sign} {line}  {word:{verdict}}".rstrip()
         lines.append(f"{line}{gave_up}")
     return "\n".join(lines)
@@ -138,7 +138,7 @@ def _find_signs(campaign: Campaign) -> dict[str, str]:
     """Of the verdict on each drive by its identity; empty while no large letters count them."""
     if not campaign.is_judged or campaign.state != "done" or campaign.judging_problem:
         return {}
-    return {each.drive_serial: find_sign(each) for each in campaign.verdicts}
+    return {verdict.drive_serial: find_sign(verdict) for verdict in campaign.verdicts}
 
 
 def _describe_times(drive: CampaignDrive | None) -> str:

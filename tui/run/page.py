@@ -158,18 +158,18 @@ class RunPage(Page):
         `above`: lines of the page that are above the panel.
         """
         boots = self.query_one("#boots", Line)
-        others = [each for each in self.query_one(VerticalScroll).query(Line) if each is not boots]
-        taken = sum(len(each.text.splitlines()) + 1 for each in others if each.display)
-        room = self.query_one("#body").size.height - 2 - above - taken
+        others = [line for line in self.query_one(VerticalScroll).query(Line) if line is not boots]
+        other_lines = sum(len(line.text.splitlines()) + 1 for line in others if line.display)
+        room = self.query_one("#body").size.height - 2 - above - other_lines
         timed = [part for drive in campaign.drives for part in drive.by_power] if campaign else []
-        shown = []
+        charts = []
         for chart in draw_boots(timed, width):
             room -= chart.count("\n") + 2
             if room < 0:
                 break
-            shown.append(chart)
-        boots.show(paint("\n\n".join(shown), has_heads=True))
-        boots.display = bool(shown)
+            charts.append(chart)
+        boots.show(paint("\n\n".join(charts), has_heads=True))
+        boots.display = bool(charts)
 
     def _show_shelf(
         self, campaign: Campaign | None, snapshot: Snapshot, width: int, *, many: bool
@@ -193,24 +193,24 @@ class RunPage(Page):
             "#judged": judged.rest if judged else "",
         }
         is_clean = judged is not None and judged.is_clean
-        taken = 2 if is_clean else 0  # the frame
+        count = 2 if is_clean else 0  # the frame
         for name, text in texts.items():
             line = self.query_one(name, Line)
             line.show(text)
             line.display = bool(text)
             parts = line.text.splitlines()
-            taken += sum(max(1, len(textwrap.wrap(part, width))) for part in parts) + bool(parts)
+            count += sum(max(1, len(textwrap.wrap(part, width))) for part in parts) + bool(parts)
         self.query_one("#accepted").set_class(is_clean, "clean")
-        return taken
+        return count
 
     def _describe_live(self, snapshot: Snapshot, width: int) -> dict[str, str]:
-        course, activity, left = snapshot.course, snapshot.activity, snapshot.time_left
+        course, activity, time_left = snapshot.course, snapshot.activity, snapshot.time_left
         height = self.app.size.height
         has_step = snapshot.status is not None and snapshot.status.step is not None
         if is_shelf(snapshot.current):
             course, activity, has_step = None, (), False
         return {
-            "#left": describe_time_left(left, has_step=has_step) if left else "",
+            "#left": describe_time_left(time_left, has_step=has_step) if time_left else "",
             "#course": draw_course(course, width=width, screen_height=height) if course else "",
             "#activity": draw_activity(activity, width) if activity else "",
         }
@@ -272,11 +272,11 @@ class RunPage(Page):
             self._skip_on_shelf()
             return
         drives = find_skippable_boots(app.snapshot)
-        found = find_skippable(app.snapshot)
+        pair = find_skippable(app.snapshot)
         if paused is not None and drives:
             app.run_once("skip", skip_boots(app, paused, drives))
-        elif found is not None:
-            app.run_once("skip", skip_step(app, *found))
+        elif pair is not None:
+            app.run_once("skip", skip_step(app, *pair))
         else:
             app.say(_("There is no step to skip now; a paused campaign may have one."))
 
@@ -323,12 +323,12 @@ class RunPage(Page):
         app = self.kaltstart
         try:
             app.say(_("Checking what is left to do ..."))
-            written = await app.call_port(lambda: app.port.find_written(campaign.id))
-            if written is None:
+            identities = await app.call_port(lambda: app.port.find_written(campaign.id))
+            if identities is None:
                 return
             app.say("")
-            if written:
-                text = describe_resumption(campaign, written, app.snapshot.drives)
+            if identities:
+                text = describe_resumption(campaign, identities, app.snapshot.drives)
                 choices = (("resume", _("Resume and write")),)
                 if await app.push_screen_wait(Ask(_(" Resume "), text, choices)) is None:
                     return
@@ -392,11 +392,11 @@ def describe_steps(
     steps: Sequence[RunningStep], temperatures: Mapping[str, float], width: int
 ) -> str:
     """A line for each of the steps that run at the same time."""
-    names = [drawable(each.step.device) for each in steps]
+    names = [drawable(entry.step.device) for entry in steps]
     longest = min(max(map(len, names)), max(12, width - 46))
     lines = [_("{count} drives are tested at the same time:").format(count=len(steps))]
-    for name, each in zip(names, steps, strict=True):
-        step, done, total = each.step, each.progress.done_bytes, each.progress.total_bytes
+    for name, entry in zip(names, steps, strict=True):
+        step, done, total = entry.step, entry.progress.done_bytes, entry.progress.total_bytes
         part = f"{step.part_number}/{step.parts}" if step.part else "-"
         share = f"{100 * done / total:.0f} %" if total > 0 else ""
         celsius = temperatures.get(step.device)
@@ -405,7 +405,7 @@ def describe_steps(
             f"{shorten_name(name, longest):{longest}}  {step.kind:9} {part:>9} {share:>6} {warm:>6}"
         )
         # What keeps a step from going on must be seen: a drive that does not answer, for one.
-        what = "" if step.part and total > 0 else say(each.progress.label)
+        what = "" if step.part and total > 0 else say(entry.progress.label)
         lines.append(shorten(f"{line}  {what}".rstrip(), width))
     return "\n".join(lines)
 
@@ -440,6 +440,6 @@ def describe_temperatures(temperatures: Sequence[tuple[str, float]], width: int)
     """How warm the drives of the running step are; with several each by its name."""
     if len(temperatures) == 1:
         return _("Temperature: {all}").format(all=f"{temperatures[0][1]:.0f} °C")
-    each = (f"{identity} {celsius:.0f} °C" for identity, celsius in temperatures)
-    text = _("Temperature: {all}").format(all=", ".join(each))
+    texts = (f"{identity} {celsius:.0f} °C" for identity, celsius in temperatures)
+    text = _("Temperature: {all}").format(all=", ".join(texts))
     return textwrap.fill(drawable(text), width, subsequent_indent="  ", break_on_hyphens=False)

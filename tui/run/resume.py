@@ -18,7 +18,7 @@ def describe_resumption(
         _("IT WRITES TO THESE DRIVES AGAIN. Anything put on them since may be lost, for good:"),
     ]
     for raw in raw_written:
-        here = next((each for each in drives if raw in {each.raw_serial, each.raw_wwn}), None)
+        here = next((drive for drive in drives if raw in {drive.raw_serial, drive.raw_wwn}), None)
         facts = f"{here.model}, {here.size}, {here.device}" if here else _("NOT in this machine")
         lines.append(f"  {one_line(raw)}  {facts}")
     return "\n".join(lines)

@@ -80,8 +80,8 @@ class ShelfLine:
     @property
     def sign(self) -> str:
         """The sign of the state beside its word; a blank if the user need not look."""
-        own = _SIGN_OF_STATE.get(self.state, "")
-        return own or (_FAILED_SIGN if self.has_failed else " ")
+        sign = _SIGN_OF_STATE.get(self.state, "")
+        return sign or (_FAILED_SIGN if self.has_failed else " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,23 +147,26 @@ def list_shelf(campaign: Campaign, snapshot: Snapshot, order: Order) -> list[She
     running: dict[int, RunningStep] = {}
     if status is not None and status.step is not None and status.campaign_id == campaign.id:
         alone = RunningStep(status.step, status.progress or Progress("", 0, 0))
-        running = {each.step.step_id: each for each in status.steps or (alone,)}
+        running = {entry.step.step_id: entry for entry in status.steps or (alone,)}
     celsius = dict(status.temperatures) if status else {}
     # Of a drive that is reached over two paths the one at work: nothing goes over the other.
     activity = sorted(snapshot.activity, key=lambda rate: rate.read_bytes_s + rate.write_bytes_s)
     rates = {rate.name.rpartition(" ")[0]: rate for rate in activity}
-    left = {each.identity: each for each in snapshot.drives_left}
+    remaining = {drive.identity: drive for drive in snapshot.drives_left}
     here = {drive.identity: drive for drive in reversed(snapshot.drives)}
     steps: dict[int | None, list[Step]] = {}
     for step in campaign.steps:
         steps.setdefault(step.drive_id, []).append(step)
     lines = []
     for slot, drive in enumerate(campaign.drives):
-        own = steps.get(drive.drive_id, [])
-        now = next((running[step.id] for step in own if step.id in running), None)
+        drive_steps = steps.get(drive.drive_id, [])
+        now = next((running[step.id] for step in drive_steps if step.id in running), None)
         row = here.get(drive.identity)
         is_gone = bool(here) and not snapshot.looking and row is None
-        at = next((number for number, step in enumerate(own) if step.state in _OPEN), len(own))
+        at = next(
+            (number for number, step in enumerate(drive_steps) if step.state in _OPEN),
+            len(drive_steps),
+        )
         lines.append(
             ShelfLine(
                 slot=slot,
@@ -171,15 +174,15 @@ def list_shelf(campaign: Campaign, snapshot: Snapshot, order: Order) -> list[She
                 identity=drive.identity,
                 bay=drive.label or _find_place(row),
                 model=drive.model,
-                step=own[min(at, len(own) - 1)].kind if own else "",
-                place=f"{min(at + 1, len(own))}/{len(own)}" if own else "",
+                step=drive_steps[min(at, len(drive_steps) - 1)].kind if drive_steps else "",
+                place=f"{min(at + 1, len(drive_steps))}/{len(drive_steps)}" if drive_steps else "",
                 share=_find_share(now),
                 rate=rates.get(drive.identity),
                 celsius=celsius.get(drive.identity),
-                left=left.get(drive.identity),
-                state=_name_state(campaign, drive, own, now, is_gone=is_gone),
+                left=remaining.get(drive.identity),
+                state=_name_state(campaign, drive, drive_steps, now, is_gone=is_gone),
                 judged=_describe_verdict(campaign, drive.drive_id),
-                has_failed=any(step.state == "failed" for step in own),
+                has_failed=any(step.state == "failed" for step in drive_steps),
                 now=now,
             )
         )
@@ -364,8 +367,8 @@ def describe_drive_now(line: ShelfLine, campaign: Campaign) -> str:
         )
     if line.celsius is not None:
         texts.append(_("Temperature: {all}").format(all=f"{line.celsius:.0f} °C"))
-    if left := _describe_left_of(line):
-        texts.append(left)
+    if remaining := _describe_left_of(line):
+        texts.append(remaining)
     texts.append("")
     for number, step in enumerate(
         (step for step in campaign.steps if step.drive_id == line.drive_id), start=1
@@ -384,11 +387,11 @@ def _describe_step_now(step: StepNow) -> str:
     part = _("part {number} of {count}: {part}").format(
         number=step.part_number, count=step.parts, part=step.part
     )
-    own = step.left_s
-    if own is None:
+    left_s = step.left_s
+    if left_s is None:
         return f"{step.kind}, {part}"
-    left = _("{span} left at the drive's own rate").format(span=name_span(own))
-    return f"{step.kind}, {part}; {left}"
+    remaining = _("{span} left at the drive's own rate").format(span=name_span(left_s))
+    return f"{step.kind}, {part}; {remaining}"
 
 
 def _describe_left_of(line: ShelfLine) -> str:

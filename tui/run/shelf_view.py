@@ -86,8 +86,10 @@ class Shelf(Vertical):
         self._draw(layout)
         if before is not None:
             self._return_to(before.drive_id)
-        shown = _EVENTS_TALL if self.app.size.height >= _TALL_SCREEN else _EVENTS
-        lines = describe_events(snapshot.events[-shown:], width).splitlines()[1 : shown + 1]
+        event_count = _EVENTS_TALL if self.app.size.height >= _TALL_SCREEN else _EVENTS
+        lines = describe_events(snapshot.events[-event_count:], width).splitlines()[
+            1 : event_count + 1
+        ]
         events = self.query_one("#shelf-events", Line)
         events.show(paint("\n".join(lines)))
         events.display = bool(lines) and campaign.state != "done"
@@ -99,18 +101,18 @@ class Shelf(Vertical):
 
     def _draw(self, layout: Layout) -> None:
         table = self.query_one(Table)
-        drawn = [(describe_line(each, layout), each.sign) for each in self._lines]
-        if len(drawn) != len(self._drawn) or layout.width != self._width:
+        rows = [(describe_line(line, layout), line.sign) for line in self._lines]
+        if len(rows) != len(self._drawn) or layout.width != self._width:
             table.clear(columns=True)
             table.add_column("drive", key="drive", width=layout.width)
-            for text, sign in drawn:
+            for text, sign in rows:
                 table.add_row(_make_line(text, sign))
         else:
-            for row, (old, new) in enumerate(zip(self._drawn, drawn, strict=True)):
+            for row, (old, new) in enumerate(zip(self._drawn, rows, strict=True)):
                 if old != new:
                     table.update_cell_at(Coordinate(row, 0), _make_line(*new))
         self._width = layout.width
-        self._drawn = drawn
+        self._drawn = rows
 
     def _return_to(self, drive_id: int) -> None:
         rows = (row for row, line in enumerate(self._lines) if line.drive_id == drive_id)
@@ -140,5 +142,5 @@ class Shelf(Vertical):
     def find_skippable(self, snapshot: Snapshot) -> tuple[Campaign, Step] | None:
         """The step of the drive under the cursor that can be skipped now, with its campaign."""
         line = self.selected
-        found = find_skippable_on(snapshot, line.drive_id) if line else None
-        return found if found and found[0] == snapshot.current else None
+        pair = find_skippable_on(snapshot, line.drive_id) if line else None
+        return pair if pair and pair[0] == snapshot.current else None

@@ -40,8 +40,8 @@ def find_skippable_boots(snapshot: Snapshot) -> tuple[CampaignDrive, ...]:
     if snapshot.paused is None:
         return ()
     turns = [(drive.next_position, drive) for drive in snapshot.paused.drives]
-    found = [(turn, drive) for turn, drive in turns if turn is not None]
-    return tuple(drive for _turn, drive in sorted(found, key=lambda each: each[0]))
+    open_turns = [(turn, drive) for turn, drive in turns if turn is not None]
+    return tuple(drive for _turn, drive in sorted(open_turns, key=lambda each: each[0]))
 
 
 def describe_boots_skip(drive: CampaignDrive) -> str:
@@ -90,8 +90,8 @@ def find_running(snapshot: Snapshot, step: Step) -> StepNow | None:
     status = snapshot.status if snapshot.busy else None
     if status is None:
         return None
-    running = [each.step for each in status.steps] or ([status.step] if status.step else [])
-    return next((each for each in running if each.step_id == step.id), None)
+    running = [entry.step for entry in status.steps] or ([status.step] if status.step else [])
+    return next((now for now in running if now.step_id == step.id), None)
 
 
 def _describe_missing(step: Step, snapshot: Snapshot) -> str:

@@ -31,12 +31,14 @@ def required_text(drive: DriveRow, others: Iterable[DriveRow]) -> str:
     are here. The WWN is used if there is no serial. If the serial may be other drives' too, the
     model and the size follow. What is shown is what is typed, escapes included.
     """
-    own = drawable(drive.identity)
-    endings = {drawable(each.identity).casefold() for each in others} - {own.casefold()}
-    length = min(_TYPED, len(own))
-    while length < len(own) and any(each.endswith(own[-length:].casefold()) for each in endings):
+    identity = drawable(drive.identity)
+    endings = {drawable(other.identity).casefold() for other in others} - {identity.casefold()}
+    length = min(_TYPED, len(identity))
+    while length < len(identity) and any(
+        other.endswith(identity[-length:].casefold()) for other in endings
+    ):
         length += 1
-    ending = own[-length:]
+    ending = identity[-length:]
     return (
         _squeeze(f"{ending} {drawable(drive.model)} {drive.size}") if drive.serial_doubt else ending
     )
@@ -129,23 +131,23 @@ class ReleaseDialog(ScrolledDialog[bool]):
     @override
     def compose_box(self) -> ComposeResult:
         length = len(self._wanted)
-        told = _("EVERYTHING ON THIS DRIVE WILL BE LOST, FOR GOOD:")
+        loss = _("EVERYTHING ON THIS DRIVE WILL BE LOST, FOR GOOD:")
         if self._starts:
-            told = _("THE SYSTEM ON THIS DRIVE IS STARTED, AND WRITES TO IT:")
-        yield Line(told, classes="lost")
+            loss = _("THE SYSTEM ON THIS DRIVE IS STARTED, AND WRITES TO IT:")
+        yield Line(loss, classes="lost")
         yield Line(describe_identity(self._drive), classes="gap")
         with VerticalScroll(id="text", can_focus=False):
             yield Line(describe_loss(self._drive))
-        wanted = _("To release it, type the last {count} characters of its WWN:")
+        prompt = _("To release it, type the last {count} characters of its WWN:")
         label = _("WWN ends in:")
         if self._drive.serial:
-            wanted = _("To release it, type the last {count} characters of its serial number:")
+            prompt = _("To release it, type the last {count} characters of its serial number:")
             label = _("Serial ends in:")
-        wanted = wanted.format(count=length)
+        prompt = prompt.format(count=length)
         if self._drive.serial_doubt:
-            wanted = _("To release it, type: {text}").format(text=self._wanted)
+            prompt = _("To release it, type: {text}").format(text=self._wanted)
             label = _("Number, model, size:")
-        yield Line(wanted, classes="gap")
+        yield Line(prompt, classes="gap")
         with Horizontal(classes="field"):
             yield Line(label)
             yield Field(id="typed", placeholder="_" * length, max_length=4 * length)
@@ -169,9 +171,9 @@ class ReleaseDialog(ScrolledDialog[bool]):
     @override
     def choose(self, choice_id: str) -> None:
         field = self.query_one(Field)
-        wanted = _squeeze(self._wanted).casefold()
+        ending = _squeeze(self._wanted).casefold()
         typed = field.value.strip()
-        if wanted and _squeeze(typed).casefold() == wanted:
+        if ending and _squeeze(typed).casefold() == ending:
             self.dismiss(True)
             return
         self.query_one("#problem", Line).show(

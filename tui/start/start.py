@@ -29,18 +29,18 @@ def find_change(app: "KaltstartApp", drive: DriveRow) -> str:
     """Why a drive picked a minute ago may not be used now; empty if it may."""
     if app.snapshot.busy:
         return _("A campaign has started meanwhile.")
-    found = _find_now(app, drive)
-    if len(found) != 1:
-        told = _("The drive {identity} appears more than once.")
-        if not found:
-            told = _("The drive {identity} is gone.")
-        return told.format(identity=drive.identity)
-    now = found[0]
+    matches = _find_now(app, drive)
+    if len(matches) != 1:
+        text = _("The drive {identity} appears more than once.")
+        if not matches:
+            text = _("The drive {identity} is gone.")
+        return text.format(identity=drive.identity)
+    now = matches[0]
     if not now.offered:
         return _("The drive {identity}: {reason}.").format(
             identity=drive.identity, reason=say(now.reason)
         )
-    for told, before, after in (
+    for text, before, after in (
         (_("its model was {before} and is {after}"), drive.model, now.model),
         (
             _("its size was {before} and is {after}"),
@@ -53,7 +53,7 @@ def find_change(app: "KaltstartApp", drive: DriveRow) -> str:
             none = _("none")
             return _("The drive {identity} is a different one now: {change}.").format(
                 identity=drive.identity,
-                change=told.format(before=before or none, after=after or none),
+                change=text.format(before=before or none, after=after or none),
             )
     return ""
 
@@ -64,4 +64,4 @@ def find_now(app: "KaltstartApp", drive: DriveRow) -> DriveRow:
 
 
 def _find_now(app: "KaltstartApp", drive: DriveRow) -> list[DriveRow]:
-    return [each for each in app.snapshot.drives if each.raw_identity == drive.raw_identity]
+    return [row for row in app.snapshot.drives if row.raw_identity == drive.raw_identity]

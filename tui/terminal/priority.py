@@ -81,8 +81,8 @@ def _renice(nice: int) -> None:
 
     The caller's own comes last when it steps back, so that it does not wait halfway.
     """
-    own = threading.get_native_id()
-    threads = sorted(map(int, os.listdir("/proc/self/task")), key=own.__eq__)  # noqa: PTH208  # only the port has pathlib
+    thread_id = threading.get_native_id()
+    threads = sorted(map(int, os.listdir("/proc/self/task")), key=thread_id.__eq__)  # noqa: PTH208  # only the port has pathlib
     for thread in threads:
         if thread != _current.listener:
             _set_nice(thread, nice)

@@ -58,15 +58,15 @@ class Durations:
         """
         planned = [work for campaign, work in self.planned if campaign == campaign_id]
         running = []
-        for campaign, each in self.running:
+        for campaign, step in self.running:
             if campaign == campaign_id:
                 # A bench machine's clock may have been set meanwhile.
-                since_s = max(_seconds_between(each.recorded_at, now) or 0.0, 0.0)
-                elapsed_s = each.recorded_s + since_s // _GRAIN_S * _GRAIN_S
-                left_s = own_left_s.get(each.step_id)
+                since_s = max(_seconds_between(step.recorded_at, now) or 0.0, 0.0)
+                elapsed_s = step.recorded_s + since_s // _GRAIN_S * _GRAIN_S
+                left_s = own_left_s.get(step.step_id)
                 if left_s is not None:
                     left_s -= left_s % _GRAIN_S
-                running.append(Begun(each.work, elapsed_s, left_s))
+                running.append(Begun(step.work, elapsed_s, left_s))
         if not planned and not running:
             return None, ()
         whole = find_time_left(planned, self.past, running=running)
@@ -157,8 +157,8 @@ def find_at_once(plan: dict[str, Any], table: dict[str, Any]) -> int:
     if kind == "selftest":
         return _ANY
     if kind == "surface" or (kind == "verify" and not table.get("power_cycle", False)):
-        wanted = plan.get("campaign", {}).get("at_once", "auto")
-        return wanted if isinstance(wanted, int) else _ANY
+        at_once = plan.get("campaign", {}).get("at_once", "auto")
+        return at_once if isinstance(at_once, int) else _ANY
     return 1
 
 

@@ -72,7 +72,7 @@ class StepTime:
 
 def find_step_times(plan: Table, drives: Iterable[DriveRow], basis: Basis) -> tuple[StepTime, ...]:
     """Everything the plan will do, in its order."""
-    here = {name: each for each in drives for name in each.raw_names}
+    here = {name: drive for drive in drives for name in drive.raw_names}
     roles = {
         table.get("serial") or table["wwn"]: table.get("role", "target")
         for table in plan.get("drive", ())
@@ -81,45 +81,45 @@ def find_step_times(plan: Table, drives: Iterable[DriveRow], basis: Basis) -> tu
     places: dict[str, tuple[DriveRow, ...]] = {
         name: (here[name],) for name in names if name in here
     }
-    tested = [each for each, role in roles.items() if role in {"target", "control"}]
-    members = [each for each, role in roles.items() if role in {"backing", "cache"}]
-    if members and all(each in here for each in members):
-        places[ARRAY] = tuple(here[each] for each in members)
-    found = []
+    tested = [name for name, role in roles.items() if role in {"target", "control"}]
+    members = [name for name, role in roles.items() if role in {"backing", "cache"}]
+    if members and all(name in here for name in members):
+        places[ARRAY] = tuple(here[name] for name in members)
+    times = []
     if "boot" in plan:
-        booted = [*tested, *(each for each in members if roles[each] == "backing")]
-        found += [_time_boots(plan["boot"], each, places.get(each), basis) for each in booted]
+        booted = [*tested, *(name for name in members if roles[name] == "backing")]
+        times += [_time_boots(plan["boot"], name, places.get(name), basis) for name in booted]
     for table in list_workloads(plan):
         on = table.get("on") or tested
-        for each in [on] if isinstance(on, str) else on:
-            timed = _time_step(table, each, places.get(each), basis)
-            found.append(replace(timed, at_once=find_at_once(plan, table)))
-    return tuple(found)
+        for name in [on] if isinstance(on, str) else on:
+            timed = _time_step(table, name, places.get(name), basis)
+            times.append(replace(timed, at_once=find_at_once(plan, table)))
+    return tuple(times)
 
 
 def describe_times(times: Sequence[StepTime]) -> str:
     """The whole in words: `about 2 h 10 min`, `at least about 5 min: sql is not known yet`."""
     known_s = add_up(
-        Span(each.device, each.at_once, each.seconds) for each in times if each.seconds is not None
+        Span(step.device, step.at_once, step.seconds) for step in times if step.seconds is not None
     )
-    unknown = sorted({each.kind for each in times if each.seconds is None})
+    unknown = sorted({step.kind for step in times if step.seconds is None})
     if not unknown:
         return show_span(known_s)
-    said = ngettext(
+    text = ngettext(
         "{kinds} is not known before the first time",
         "{kinds} are not known before the first time",
         len(unknown),
     ).format(kinds=", ".join(unknown))
     least = _("at least {span}").format(span=show_span(known_s))
-    return f"{least}; {said}" if known_s else said
+    return f"{least}; {text}" if known_s else text
 
 
 def list_times(times: Sequence[StepTime]) -> str:
     """The whole, then a line for each step, and what it rests on."""
     lines = [
-        f"{each.kind:9} {shorten_name(each.device, 18):18} "
-        f"{'' if each.seconds is None else show_span(each.seconds):16} {_(_SOURCES[each.source])}"
-        for each in times
+        f"{step.kind:9} {shorten_name(step.device, 18):18} "
+        f"{'' if step.seconds is None else show_span(step.seconds):16} {_(_SOURCES[step.source])}"
+        for step in times
     ]
     whole = _("In all: {times}").format(times=describe_times(times))
     return "\n".join([whole, "", *lines])
@@ -134,10 +134,10 @@ def show_span(seconds: float) -> str:
 
 def _subject_of(place: tuple[DriveRow, ...]) -> Subject:
     return Subject(
-        "+".join(each.raw_identity for each in place),
-        "+".join(each.model for each in place),
-        "+".join(f"{each.bus} {each.kind}" for each in place),
-        sum(each.size_bytes for each in place),
+        "+".join(drive.raw_identity for drive in place),
+        "+".join(drive.model for drive in place),
+        "+".join(f"{drive.bus} {drive.kind}" for drive in place),
+        sum(drive.size_bytes for drive in place),
     )
 
 
@@ -177,7 +177,7 @@ def _time_step(
     moved = _count_bytes(whole, place[0].size_bytes, basis.parse_size)
     if moved is None:
         return StepTime(kind, device, None)
-    is_disk = any(each.rotational for each in place)
+    is_disk = any(drive.rotational for drive in place)
     return StepTime(kind, device, moved / _USUAL_BYTES_S[is_disk], "usual")
 
 
@@ -208,9 +208,9 @@ def _count_bytes(
         case "selftest":
             moved = size_bytes  # the long one reads all of it
         case "verify":
-            written = size_bytes if table["size"] == "all" else parse_size(table["size"])
-            moved = written * (3 if table["power_cycle"] else 2)
+            size = size_bytes if table["size"] == "all" else parse_size(table["size"])
+            moved = size * (3 if table["power_cycle"] else 2)
         case "lottery":
-            drawn = sum(table["tickets"].values()) * parse_size(table["file_size"])
-            moved = drawn * len(table["passes"]) * table["repeat"]
+            pass_bytes = sum(table["tickets"].values()) * parse_size(table["file_size"])
+            moved = pass_bytes * len(table["passes"]) * table["repeat"]
     return moved

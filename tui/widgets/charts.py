@@ -83,12 +83,12 @@ def draw_columns(
     if height > 4 and height % 2:
         labels[height // 2] = show_plain(top / 2)
     margin = max(map(len, labels))
-    shown = values[-max(1, (width - margin - 1) // cell) :]
+    tail = values[-max(1, (width - margin - 1) // cell) :]
     lines = [shorten(title, width)]
     for row in range(height):
-        cells = "".join(_cut(value, top, height, height - 1 - row) * cell for value in shown)
+        cells = "".join(_cut(value, top, height, height - 1 - row) * cell for value in tail)
         lines.append(f"{labels[row]:>{margin}}{'┤' if labels[row] else '│'}{cells}".rstrip())
-    lines.append(_label_ends(name_ends(len(shown)), margin + 1, len(shown) * cell, width))
+    lines.append(_label_ends(name_ends(len(tail)), margin + 1, len(tail) * cell, width))
     return "\n".join(lines)
 
 
@@ -122,8 +122,8 @@ def draw_bars(bars: Sequence[Bar], *, width: int, indent: int = 2) -> str:
     for bar in bars:
         start = f"{'':{indent}}{shorten_name(bar.label, label):{label}}  "
         # The figure is never cut off for its picture.
-        drawn = f"{draw_bar(bar.value, largest, space):{space}}  " if space >= 4 else ""
-        lines.append(f"{start}{drawn}{bar.text:>{text}}".rstrip())
+        picture = f"{draw_bar(bar.value, largest, space):{space}}  " if space >= 4 else ""
+        lines.append(f"{start}{picture}{bar.text:>{text}}".rstrip())
     return "\n".join(lines)
 
 
@@ -144,9 +144,9 @@ def draw_boxes(title: str, boxes: Sequence[Box], *, width: int) -> str:
     space = max(4, width - label - text - 4)
     lines = [shorten(title, width)]
     for box, figures in zip(boxes, texts, strict=True):
-        drawn = _draw_box(box, least, most, space)
+        picture = _draw_box(box, least, most, space)
         lines.append(
-            f"{shorten_name(box.label, label):{label}}  {drawn:{space}}  {figures:>{text}}"
+            f"{shorten_name(box.label, label):{label}}  {picture:{space}}  {figures:>{text}}"
         )
     if most > least:
         ends = (show_number(least, ".2f"), show_number(most, ".2f"))

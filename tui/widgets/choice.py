@@ -57,8 +57,8 @@ class Choice(Widget, can_focus=True):
 
     def relabel(self, label: str) -> None:
         """Show another text."""
-        if (shown := drawable(label)) != self._label:
-            self._label = shown
+        if (text := drawable(label)) != self._label:
+            self._label = text
             self.refresh(layout=True)
 
     def action_press(self) -> None:

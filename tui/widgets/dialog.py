@@ -63,8 +63,8 @@ class Dialog[T](ModalScreen[T | None]):
 
     def show_notice(self, text: str) -> None:
         """What must be seen though the box may hide all of the page; empty where nothing must."""
-        shown = shorten(text, _NOTICE).replace("[", r"\[")
-        self.query_one("#box").border_subtitle = shown
+        notice = shorten(text, _NOTICE).replace("[", r"\[")
+        self.query_one("#box").border_subtitle = notice
 
     def action_cancel(self) -> None:
         """Leave; nothing happens."""

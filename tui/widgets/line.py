@@ -92,11 +92,11 @@ class Line(Widget):
 
     @override
     def render_line(self, y: int) -> Strip:
-        drawn = self._drawn
-        if drawn is None or not self._is_drawn(drawn):
-            drawn = self._draw()
-        if y < len(drawn.strips):
-            return drawn.strips[y]
+        drawing = self._drawn
+        if drawing is None or not self._is_drawn(drawing):
+            drawing = self._draw()
+        if y < len(drawing.strips):
+            return drawing.strips[y]
         return Strip.blank(self.size.width, self.visual_style.rich_style)
 
     def _is_drawn(self, drawn: _Drawn) -> bool:
@@ -104,16 +104,16 @@ class Line(Widget):
 
     def _draw(self) -> _Drawn:
         before, size, style = self._drawn, self.size, self.visual_style
-        drawn = _Drawn(size, style)
+        drawing = _Drawn(size, style)
         if before is not None and self._is_drawn(before) and len(before.of_rows) < _KEPT_ROWS:
-            drawn = replace(before, strips=[])
+            drawing = replace(before, strips=[])
         for row in _split(self._styled or Text(drawable_lines(self.text))):
-            strips = drawn.of_rows.get(row)
+            strips = drawing.of_rows.get(row)
             if strips is None:
-                strips = drawn.of_rows[row] = self._draw_row(row, size.width, style)
-            drawn.strips.extend(strips)
-        self._drawn = drawn
-        return drawn
+                strips = drawing.of_rows[row] = self._draw_row(row, size.width, style)
+            drawing.strips.extend(strips)
+        self._drawn = drawing
+        return drawing
 
     def _draw_row(self, row: _Row, width: int, style: Style) -> list[Strip]:
         text, spans = row
@@ -122,7 +122,7 @@ class Line(Widget):
         if not is_short or self.styles.text_align not in {"left", "start"}:
             return Visual.to_strips(self, content, width, None, style)
         parts = content.render(style, end="")
-        strip = Strip([Segment(part, each.rich_style) for part, each in parts if part])
+        strip = Strip([Segment(part, part_style.rich_style) for part, part_style in parts if part])
         return [strip.crop(0, width)]
 
     def _find_changed(self, before: Sequence[Strip], after: Sequence[Strip]) -> list[Region]:
@@ -159,7 +159,7 @@ def _split(text: Text) -> list[_Row]:
             if first < last:
                 spans[row].append(Span(first, last, style))
             row += 1
-    return [(line, tuple(each)) for line, each in zip(lines, spans, strict=True)]
+    return [(line, tuple(row_spans)) for line, row_spans in zip(lines, spans, strict=True)]
 
 
 class Mistakes(Line):
