@@ -192,7 +192,7 @@ def _say_proofs(all_series: Sequence[Series]) -> str:
             counts.update(("cooled", each) for each in series.coolings)
     told = [
         f"{name}: {', '.join(parts)}."
-        for name, kind in (("Cold boots", "cold"), ("Made to forget", "cooled"))
+        for name, kind in (("Cold boots", "cold"), ("Coolings", "cooled"))
         if (
             parts := [
                 f"{counts[kind, proof]} {proof}"
