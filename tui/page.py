@@ -37,6 +37,7 @@ PAGES = (
 )
 NOT_READ = N_("Reading the campaigns on the stick ...")
 """What pages say where they have no campaign to show, and `Snapshot.is_read` is not true yet."""
+_UNREADABLE = N_("The campaigns on the stick cannot be read.")
 _PURPOSES = {
     "autostart": N_("The plan on the stick starts in {count} s - press any key to stop it"),
     "resume": N_("The campaign continues in {count} s - press any key to stop it"),
@@ -83,6 +84,14 @@ def describe_trouble(snapshot: Snapshot) -> str:
     if status is not None and status.phase != "starting":
         trouble = snapshot.trouble or trouble
     return f"{_('PROBLEM')}: {trouble}" if trouble else ""
+
+
+def say_none(snapshot: Snapshot, none: str) -> str:
+    """What a page says where it has no campaign to show: `none` only if that is known."""
+    is_awaited = snapshot.is_early and not snapshot.silent
+    if not snapshot.is_read or (snapshot.is_unreadable and is_awaited):
+        return _(NOT_READ)
+    return _(_UNREADABLE) if snapshot.is_unreadable else none
 
 
 def entitle(panel: Widget, title: str) -> None:

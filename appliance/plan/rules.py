@@ -30,6 +30,10 @@ type _Drives = Mapping[int, Reading[PlannedDrive]]
 
 MAX_REPLAYED_BYTES = 2 << 30
 """Each read's time is stored: some 50,000 in each boot."""
+MAX_DRAWN_ROWS = 100_000
+"""Draws of lotteries, and their figures, of all drives: a report has them in memory at once. It
+took 1.2 kB for each draw and 3.6 kB for each figure (40,000 and 12,000 of them, beside 40 MB), so
+these take 130 to 350 MB, of the 1 GiB that a machine has at least. It is done in minutes, too."""
 LEAST_COOLED_BYTES = 2 << 20
 """The built-in list of a smaller boot has too few reads for two probes on all but the smallest
 drives, and there by chance. Of a larger one `plan_cooling` knows."""
@@ -43,7 +47,23 @@ def find_contradictions(shape: Shape) -> list[Problem]:
         for clash in workload.value.find_clashes(workload.given)
         if not workload.broken & set(clash.keys)
     ]
-    return [*problems, *_check_boot(shape), *_check_places(shape)]
+    return [*problems, *_check_boot(shape), *_check_places(shape), *_check_draws(shape)]
+
+
+def _check_draws(shape: Shape) -> Iterator[Problem]:
+    """Lotteries whose report would need more memory than there is; the first one too many."""
+    tested = sum(map(_is_tested, shape.drives.values()))
+    rows = 0
+    for each in shape.workloads.values():
+        rows += each.value.drawn_rows * (len(each.value.on) or tested)
+        if each.value.drawn_rows and rows > MAX_DRAWN_ROWS:
+            yield Problem(
+                each.path,
+                f"the plan's lotteries up to here make {rows} draws and figures on all drives; at "
+                f"most {MAX_DRAWN_ROWS} are allowed, because the report holds them in memory at "
+                "once; lower repeat or tickets, leave out passes, or test fewer drives in one plan",
+            )
+            return
 
 
 def _check_boot(shape: Shape) -> Iterator[Problem]:

@@ -201,6 +201,11 @@ class WorkloadPlan:
         """How much RAM it wants free or allowed, not more; 0 where it takes what there is."""
         return 0
 
+    @property
+    def drawn_rows(self) -> int:
+        """How many draws and figures of draws it stores on each drive; 0 without draws."""
+        return 0
+
     def find_clashes(self, given: frozenset[str]) -> Iterator["Clash"]:  # noqa: ARG002
         """What is wrong between its keys; `given` are those that the plan has."""
         yield from ()

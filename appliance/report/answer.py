@@ -192,7 +192,7 @@ def _say_proofs(all_series: Sequence[Series]) -> str:
             counts.update(("cooled", proof) for proof in series.coolings)
     sentences = [
         f"{name}: {', '.join(parts)}."
-        for name, kind in (("Cold boots", "cold"), ("Made to forget", "cooled"))
+        for name, kind in (("Cold boots", "cold"), ("Coolings", "cooled"))
         if (
             parts := [
                 f"{counts[kind, proof]} {proof}"

@@ -38,7 +38,7 @@ class Series:
     powers: tuple[str, ...]
     """cold | warm: what was asked for before each value of `boot_s`."""
     coolings: tuple[str, ...] = ()
-    """none | proven | unproven: whether the drive had been made to forget before each of them."""
+    """none | proven | unproven: whether it was shown not to know the boot before each of them."""
     trained: int = 0
     """Untimed boots that were made before these."""
     learned_before: str = ""

@@ -164,7 +164,7 @@ def _read_boots(rows: CampaignRows, series: Series) -> Samples:
         **_read_boot_table(rows.campaign.plan_toml),
         **({"list of reads": ", ".join(sorted(lists))} if lists else {}),
         "power": series.power,
-        **({"made to forget": ", ".join(sorted(set(series.coolings)))} if series.is_cooled else {}),
+        **({"cooling": ", ".join(sorted(set(series.coolings)))} if series.is_cooled else {}),
         COLD_START: ", ".join(sorted({proof for proof, _ in series.proofs})),
         PAGE_CACHE: ", ".join(sorted(set(series.page_caches))),
     }

@@ -21,8 +21,9 @@ MAX_JOBS = 64
 # Each job holds a buffer of the largest block for each I/O under way.
 _MAX_BLOCK_BYTES = 64 << 20
 _BLOCK_OPTIONS = frozenset({"bs", "bsrange", "bssplit"})
-# With a size of 0 fio takes all there is, however much the plan has counted with.
-_POSITIVE_OPTIONS = frozenset({*_BLOCK_OPTIONS, "size", "io_size"})
+# With a size of 0 fio takes all there is, however much the plan has counted with. An io_size of 0
+# is fio's default: as much as `size` says, which each job has (tried with fio 3.39).
+_POSITIVE_OPTIONS = frozenset({*_BLOCK_OPTIONS, "size"})
 
 # fio's own suffixes change their meaning with kb_base (HOWTO, "kb_base"); single letters are
 # binary by default, as everywhere in the plan.

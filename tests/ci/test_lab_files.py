@@ -233,7 +233,7 @@ sys.exit(130)
 """
 
 
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("to_all", [False, True], ids=["to-it-alone", "to-its-group"])
 def test_a_signal_leaves_the_database_where_one_looks_for_it(
     desk: _Desk, signum: signal.Signals, *, to_all: bool
@@ -244,7 +244,7 @@ def test_a_signal_leaves_the_database_where_one_looks_for_it(
     words: list[str | Path] = [desk.folder / "repository/ci/lab", "--plan", plan]
     with subprocess.Popen(
         # A shell cannot trap what was ignored when it began, as SIGINT is in a background job.
-        ["env", "--default-signal=INT,TERM", *words, "--out", desk.folder / "results"],
+        ["env", "--default-signal=INT,TERM,HUP", *words, "--out", desk.folder / "results"],
         stdout=subprocess.PIPE,
         start_new_session=True,
     ) as lab:
@@ -260,4 +260,5 @@ def test_after_a_signal_nothing_stops_the_copying(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(signal, "signal", handled.__setitem__)
     with pytest.raises(KeyboardInterrupt):
         _stop(signal.SIGTERM, None)
-    assert handled == {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: signal.SIG_IGN}
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    assert handled == dict.fromkeys(signals, signal.SIG_IGN)

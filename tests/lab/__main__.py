@@ -21,7 +21,7 @@ from tests.lab.machine import FIRMWARES
 from tests.lab.stick import StickError
 from tests.lab.wake import WAKES
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> int:

@@ -41,3 +41,12 @@ def test_a_later_round_moves_the_blocks_that_the_first_one_reached(
     assert 0 < moved_bytes < _SIZE_BYTES
     again_bytes, again = _read_round(target, test, ("io_size", str(moved_bytes)))
     assert (again_bytes, again) == (moved_bytes, moved)
+
+
+def test_an_io_size_of_0_is_fios_default(tmp_path: Path) -> None:
+    """A job of the user's own may say so: it moves what its `size` says, not all there is."""
+    target = tmp_path / "data"
+    with target.open("wb") as file:
+        file.truncate(2 * _SIZE_BYTES)
+    assert _read_round(target, "seq-read", ("io_size", "0")) == _read_round(target, "seq-read")
+    assert _read_round(target, "seq-read", ("io_size", "0"))[0] == _SIZE_BYTES

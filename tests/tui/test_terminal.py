@@ -107,8 +107,9 @@ class _Reader(Keyboard):
 
     @override
     def process_message(self, message: Message) -> None:
-        assert isinstance(message, events.Key)
-        self.keys.append(message.character or message.key)
+        assert isinstance(message, events.Key | events.Resize)
+        if isinstance(message, events.Key):
+            self.keys.append(message.character or message.key)
 
 
 @pytest.fixture
@@ -159,6 +160,25 @@ def test_any_byte_is_a_key(
     reader = _Reader(ours)
     reader.run_input_thread()
     assert reader.keys == keys
+    assert not signals
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "\x1b[48;0;0;0;0t\x1b[<0;1;1M",  # a mouse in a window without a size
+        "\x1b[9999999u",  # the key of a character that there is not
+    ],
+)
+def test_what_the_parser_fails_on_costs_no_other_key(
+    line: tuple[int, int], signals: list[int], typed: str
+) -> None:
+    far, ours = line
+    tty.setraw(ours)
+    os.write(far, f"a{typed}b{typed}\x1b[A".encode())
+    reader = _Reader(ours)
+    reader.run_input_thread()
+    assert reader.keys == ["a", "b", "up"]
     assert not signals
 
 

@@ -139,6 +139,35 @@ async def test_a_database_that_is_none_is_told_and_takes_no_request(engine: Fake
         assert "A short press of the power button" in text_of(pilot, "#message")
 
 
+async def test_campaigns_that_cannot_be_read_are_not_called_absent(engine: FakeEngine) -> None:
+    engine.connection.close()
+    (engine.data / "kaltstart.sqlite").write_bytes(b"x" * 8192)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        for key in ("3", "4"):
+            await press(pilot, key)
+            assert "The campaigns on the stick cannot be read." in drawn(pilot)
+            assert "No campaign" not in drawn(pilot)
+        await press(pilot, "3", "r")
+        assert text_of(pilot, "#message") == "The campaigns on the stick cannot be read."
+
+
+async def test_a_database_that_a_starting_engine_has_yet_to_make_is_awaited(
+    engine: FakeEngine,
+) -> None:
+    (engine.data / "kaltstart.sqlite").unlink()
+    engine.say(phase="starting")
+    engine.show_drives(looking=False)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        engine.clock_s += 11
+        await settle(pilot)
+        app_of(pilot).read()
+        await settle(pilot)
+        await press(pilot, "4")
+        assert app_of(pilot).snapshot.is_unreadable
+        assert "Reading the campaigns on the stick" in drawn(pilot)
+
+
 async def test_a_bug_in_a_worker_shows_a_message_and_ends_nothing(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

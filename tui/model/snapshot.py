@@ -98,7 +98,9 @@ class Snapshot:
     machine: Machine | None = None
     """None: the engine has not reported it yet."""
     is_read: bool = False
-    """The database was read, or cannot be: that there is no campaign is known, not only assumed."""
+    """The database was read, or cannot be: what there is to know about campaigns is known."""
+    is_unreadable: bool = False
+    """The database cannot be read: that it shows no campaign says nothing."""
     trouble: str = ""
     """Why something could not be read; empty where all could."""
 

@@ -185,7 +185,7 @@ class Port:
         except (KaltstartError, OSError, sqlite3.Error, ImportError) as error:
             trouble = str(error)
         if self._stored is None:  # its code could not be read from the stick
-            return replace(snapshot, is_read=True), trouble
+            return replace(snapshot, is_read=True, is_unreadable=True), trouble
         stored, status = self._stored.value, snapshot.status
         time_left, drives_left = stored.durations.find_time_left(
             status.campaign_id if status and status.busy else None,
@@ -200,6 +200,7 @@ class Port:
             time_left=time_left,
             drives_left=drives_left,
             is_read=True,
+            is_unreadable=bool(trouble),
         ), trouble
 
     def is_counting(self) -> bool:

@@ -27,7 +27,7 @@ from tui.model.campaigns import Campaign, CampaignDrive, Figure, Step
 from tui.model.engine_words import name_device, name_role, say
 from tui.model.snapshot import Snapshot
 from tui.model.verdicts import SIGNS, describe_depth, find_sign, list_reasons
-from tui.page import NOT_READ, Group, Page, entitle
+from tui.page import Group, Page, entitle, say_none
 from tui.results.compare import compare
 from tui.results.import_campaigns import import_campaigns
 from tui.results.raw import show_raw
@@ -242,8 +242,8 @@ class ResultsPage(Page):
         title = shorten(campaign.name, width - _FRAME) if campaign else _("Results")
         entitle(self.query_one(VerticalScroll), title)
         if campaign is None:
-            is_read = self.kaltstart.snapshot.is_read
-            results.show(_("No campaign on this stick yet.") if is_read else _(NOT_READ))
+            none = _("No campaign on this stick yet.")
+            results.show(say_none(self.kaltstart.snapshot, none))
             report.show("")
             verdict.display = False
             return

@@ -19,7 +19,7 @@ from tui.model.engine_words import name_device, say
 from tui.model.estimate import describe_time_left
 from tui.model.snapshot import Rate, Snapshot
 from tui.model.status import ARRAY, Progress, RunningStep, StepNow
-from tui.page import NOT_READ, Page, entitle
+from tui.page import Page, entitle, say_none
 from tui.roles import paint
 from tui.run.charts import draw_activity, draw_course
 from tui.run.drive_dialog import DriveDialog
@@ -121,7 +121,7 @@ class RunPage(Page):
     def show(self, snapshot: Snapshot) -> None:
         width = max(40, self.app.size.width - 4)
         campaign = snapshot.current
-        about = _("No campaign yet: start one on page 2.") if snapshot.is_read else _(NOT_READ)
+        about = say_none(snapshot, _("No campaign yet: start one on page 2."))
         if campaign is not None:
             about = describe_campaign(campaign, width)
         paused = snapshot.paused
@@ -296,7 +296,7 @@ class RunPage(Page):
             self.kaltstart.run_once("wake", self._choose_wake(paused))
 
     def _say_none(self, none: str) -> None:
-        self.kaltstart.say(none if self.kaltstart.snapshot.is_read else _(NOT_READ))
+        self.kaltstart.say(say_none(self.kaltstart.snapshot, none))
 
     async def _choose_wake(self, campaign: Campaign) -> None:
         choices = (("people", _("By hand")), ("warm", _("Warm boots")))

@@ -8,6 +8,7 @@ import os
 import select
 import signal
 from codecs import getincrementaldecoder
+from collections.abc import Iterator
 from typing import override
 
 from textual import events
@@ -31,10 +32,11 @@ class Keyboard(LinuxDriver):
         """Read keys until the app or the terminal ends.
 
         Textual's own reader asks a terminal that hung up again and again without a pause, and ends
-        at a byte that is no UTF-8, as a line with another speed has.
+        at a byte that is no UTF-8, as a line with another speed has, and at what its parser fails
+        on.
         """
         priority.listen()
-        parser = XTermParser(self._debug)
+        self._parser = XTermParser(self._debug)
         decode = getincrementaldecoder("utf-8")("replace").decode
         while not self.exit_event.is_set():
             ready, _, _ = select.select([self.fileno], [], [], _TICK_S)
@@ -44,12 +46,24 @@ class Keyboard(LinuxDriver):
                 # ends: that would wait for what is still to be written there.
                 signal.raise_signal(signal.SIGHUP)
                 return
-            # Of half a letter comes nothing, which would be the parser's end; it is a key as well
-            # if its rest does not follow: with another encoding it may have been a whole one.
-            for event in parser.feed(text) if (text := decode(typed, not ready)) else ():
+            # Half a letter is a key as well if its rest does not follow: with another encoding it
+            # may have been a whole one.
+            for event in self._parse(decode(typed, not ready)):
                 self.process_message(event)
-            for event in parser.tick():
-                self.process_message(event)
+
+    def _parse(self, text: str) -> Iterator[Message]:
+        """The keys in it, and an Esc that nothing followed.
+
+        What the parser fails on counts as nothing: a mouse in a window that is said to have no
+        size, or a key with a number that no character has. What follows is for a new parser, as
+        the generator in the old one is over.
+        """
+        for character in text:
+            try:
+                yield from self._parser.feed(character)
+            except Exception:  # noqa: BLE001  # whatever it is: there must be a reader
+                self._parser = XTermParser(self._debug)
+        yield from self._parser.tick()
 
     def _read(self) -> bytes:
         """What was typed; nothing if the terminal is gone."""

@@ -122,12 +122,12 @@ def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[
 
 
 def _judge_cooling(series: Series) -> Finding:
-    """Whether the drive had forgotten before each boot."""
+    """Whether the drive knew nothing of the boot before each, be it that it never learned."""
     unproven = sum(proof != "proven" for proof in series.coolings)
     if not unproven:
         text = (
-            f"before each of {_count(len(series.coolings), 'boot')} it was made to forget what a"
-            " boot reads, and probed: proven."
+            f"before each of {_count(len(series.coolings), 'boot')} other blocks were read, and a"
+            " probe showed that it did not know what a boot reads (cooling proven)."
         )
         return Finding("flat", series.label, text, is_aside=True)
     text = (

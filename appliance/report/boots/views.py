@@ -185,7 +185,7 @@ def _describe_drive_state(boot: BootRow, own: Sequence[BootRow]) -> str:
         ("warm", "unproven"): "restarted, not proven that it kept power",
     }.get((boot.power, boot.cold_proof), boot.cold_proof)
     earlier = "no earlier boot" if before == 0 else f"{before} earlier boot{'s' * (before > 1)}"
-    cooled = {"proven": "; made to forget, proven", "unproven": "; cooling unproven"}
+    cooled = {"proven": "; cooling proven", "unproven": "; cooling unproven"}
     return f"{power}; {earlier}{cooled.get(boot.cooling, '')}{_describe_whole_start(boot)}"
 
 

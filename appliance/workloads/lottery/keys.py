@@ -108,6 +108,12 @@ class LotteryPlan(WorkloadPlan):
     def data_bytes(self) -> int:
         return self.file_size_bytes * len(self.tickets)
 
+    @property
+    @override
+    def drawn_rows(self) -> int:
+        parts = len(self.passes) * self.repeat
+        return self._count_draws(parts) + self._count_results(parts)
+
     @override
     def find_clashes(self, given: frozenset[str]) -> Iterator[Clash]:
         tickets = sum(count for _, count in self.tickets)
@@ -117,14 +123,20 @@ class LotteryPlan(WorkloadPlan):
 
     @override
     def expect(self, parts: int, *, drive_bytes: int, bytes_s: float) -> Expected:
-        draws = parts * sum(number for _, number in self.tickets)
+        draws = self._count_draws(parts)
         return Expected(
             runs=parts,
-            # Of each file and of the pass.
-            results=parts * (6 * len(self.tickets) + 8),
+            results=self._count_results(parts),
             tickets=draws,
             usual_s=draws * self.file_size_bytes / bytes_s,
         )
+
+    def _count_draws(self, parts: int) -> int:
+        return parts * sum(number for _, number in self.tickets)
+
+    def _count_results(self, parts: int) -> int:
+        """Of each file and of the pass."""
+        return parts * (6 * len(self.tickets) + 8)
 
 
 PLAN = LotteryPlan

@@ -97,6 +97,25 @@ def test_types_and_ranges_are_strict(table: str, *, accepted: bool) -> None:
     assert problem.isprintable()
 
 
+def test_the_draws_of_all_lotteries_and_drives_are_bounded() -> None:
+    """A report has them all in memory: millions would take more than there is."""
+    (problem,) = problems_of('kind = "lottery"\ntickets = { a = 10000 }\nrepeat = 100')
+    assert problem.startswith(
+        "plan.toml line 5: workload 1: the plan's lotteries up to here make 4005600 draws and "
+        "figures on all drives; at most 100000 are allowed, because the report holds them in "
+        "memory at once; lower repeat or tickets"
+    )
+    largest = 'kind = "lottery"\ntickets = { a = 10000 }\non = "A"'  # 40,056
+    plan_of(largest, largest)
+    (problem,) = problems_of(largest, largest, largest)
+    assert "workload 3: the plan's lotteries up to here make 120168 " in problem
+    everywhere = 'kind = "lottery"\ntickets = { a = 10000 }'
+    plan_of(everywhere, serials="AB")
+    with pytest.raises(PlanError, match="make 120168 draws"):
+        plan_of(everywhere, serials="ABC")
+    plan_of(*['kind = "lottery"'] * 4, serials="ABCDEFGHIJKLMNOP")  # by default of 16 drives
+
+
 def test_the_schema_knows_the_ranges_of_sizes() -> None:
     validator = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))
 

@@ -33,6 +33,8 @@ from appliance.samples.fio_options import _ALLOWED, ENGINES, check_option
         ("cpus_allowed", "0,2-3"),
         ("rate", "10M,5M"),
         ("time_based", "1"),
+        ("io_size", "0"),
+        ("io_size", "0K"),
     ],
 )
 def test_what_shapes_the_load_is_allowed(key: str, value: str) -> None:
@@ -64,7 +66,7 @@ def test_what_would_take_all_memory_is_refused(key: str, value: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        *(("size", "0"), ("size", "0K"), ("io_size", "0")),
+        *(("size", "0"), ("size", "0K")),
         *(("bs", "0"), ("bs", "4k,00"), ("bsrange", "0-4k"), ("bssplit", "0/50:4k/50")),
     ],
 )
