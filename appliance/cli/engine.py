@@ -7,10 +7,10 @@ import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from appliance.cli.named_files import read_named_plan
 from appliance.cli.say import say, say_json
@@ -21,6 +21,9 @@ from appliance.errors import (
     StepFailedError,
     StickError,
 )
+
+if TYPE_CHECKING:
+    from appliance.store.read.overview import CampaignRow
 
 _ANSWER_S = 60.0
 _POLL_S = 0.1
@@ -160,10 +163,7 @@ def run(options: argparse.Namespace) -> int:
     if code == 0:
         for row in reversed(campaigns):
             if row.state == "paused":
-                say(
-                    f"campaign {row.id} is still paused: `kaltstart resume {row.id}` continues it",
-                    to=sys.stderr,
-                )
+                say(_describe_paused(row, "is still paused"), to=sys.stderr)
     return _wait(after=before) if options.wait and code == 0 else code
 
 
@@ -367,16 +367,33 @@ def skip(options: argparse.Namespace) -> int:
 
 
 def status(options: argparse.Namespace) -> int:
-    """What the engine is doing now."""
+    """What the engine is doing now, and which campaigns wait to be resumed."""
     _need_stick()
     state = _read_status()
+    paused = _list_paused()
     if options.json:
-        say_json(**state)
+        named = [{"id": row.id, "name": row.name, "reason": row.reason} for row in paused]
+        say_json(**state, paused=named)
     else:
         say(f"{state['phase']}: {state['message']}")
         if state["next"]:
             say(f"next: {state['next']}")
+        for row in paused:
+            say(_describe_paused(row, "is paused"))
     return 0
+
+
+def _list_paused() -> Sequence["CampaignRow"]:
+    """Oldest first; none where the stick cannot be read, which the engine's status says."""
+    from appliance.store.read.overview import select_campaigns
+
+    with suppress(StickError), _reading() as connection:
+        return [row for row in reversed(select_campaigns(connection)) if row.state == "paused"]
+    return ()
+
+
+def _describe_paused(row: "CampaignRow", state: str) -> str:
+    return f"campaign {row.id} {state}: `kaltstart resume {row.id}` continues it"
 
 
 def _read_status() -> dict[str, Any]:

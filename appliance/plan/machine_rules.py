@@ -15,6 +15,7 @@ from appliance.plan.compose import quote
 from appliance.plan.model import MIN_BUCKETS, ArrayPlan, Boot, Plan, PlannedDrive
 from appliance.plan.workloads import ARRAY, WorkloadPlan
 from appliance.problem import Problem
+from appliance.samples.fio_options import BUFFER_SHARE
 from appliance.toml.values import show_value
 from appliance.units import format_drive_size, printable, show_size
 
@@ -162,6 +163,14 @@ def _check_ram(plan: Plan, ram_bytes: int) -> Iterator[Problem]:
             yield _say(
                 f"{_name(number, workload)} is to run in {_show_ram(wanted_bytes)} of RAM; "
                 f"this machine has no more than {_show_ram(ram_bytes)}",
+                "workload",
+                number - 1,
+            )
+        if workload.buffer_bytes > ram_bytes * BUFFER_SHARE:
+            yield _say(
+                f"{_name(number, workload)} takes {_show_ram(workload.buffer_bytes)} of RAM for "
+                "its buffers (block × iodepth × numjobs), more than a quarter of this machine's "
+                f"{_show_ram(ram_bytes)}; make iodepth smaller",
                 "workload",
                 number - 1,
             )

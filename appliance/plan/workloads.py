@@ -6,7 +6,7 @@ the plan declares all there is to say of it alone. Sizes are bytes, times second
 `filesystem` is the bare drive.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
@@ -206,6 +206,11 @@ class WorkloadPlan:
         """How many draws and figures of draws it stores on each drive; 0 without draws."""
         return 0
 
+    @property
+    def buffer_bytes(self) -> int:
+        """RAM for what fio has under way at once; 0 where that is next to nothing."""
+        return 0
+
     def find_clashes(self, given: frozenset[str]) -> Iterator["Clash"]:  # noqa: ARG002
         """What is wrong between its keys; `given` are those that the plan has."""
         yield from ()
@@ -223,6 +228,15 @@ class WorkloadPlan:
         if not self.filesystem:
             return size_bytes
         return max(size_bytes + size_bytes // 10 + (64 << 20), _SMALLEST_BYTES[self.filesystem])
+
+
+def classic_buffer_bytes(tests: Iterable[str], at_once: int) -> int:
+    """What the deepest of fio's classic tests has under way: sequential ones move 1 MiB at a time.
+
+    The tests with a depth of their own take next to nothing.
+    """
+    blocks = (1 << 20 if each.startswith("seq-") else 4 << 10 for each in tests)
+    return at_once * max(blocks, default=0)
 
 
 def check_depth(ioengine: str, iodepth: int) -> Iterator[Clash]:

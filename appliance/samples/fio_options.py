@@ -7,6 +7,7 @@ What fio thinks of the whole job is for `fio --parse-only`.
 """
 
 import re
+from collections.abc import Sequence
 
 from appliance.units import parse_size
 
@@ -20,6 +21,9 @@ MODES = (*sorted(READING_MODES), "write", "randwrite", "rw", "readwrite", "randr
 MAX_JOBS = 64
 # Each job holds a buffer of the largest block for each I/O under way.
 _MAX_BLOCK_BYTES = 64 << 20
+_DEFAULT_BLOCK_BYTES = 4096
+BUFFER_SHARE = 0.25
+"""Of the RAM: all buffers of a job together take no more."""
 _BLOCK_OPTIONS = frozenset({"bs", "bsrange", "bssplit"})
 # With a size of 0 fio takes all there is, however much the plan has counted with. An io_size of 0
 # is fio's default: as much as `size` says, which each job has (tried with fio 3.39).
@@ -182,6 +186,14 @@ def check_option(key: str, value: str) -> str:
         return f"must be {description}; 0 is none"
     is_too_large = key in _BLOCK_OPTIONS and max(_list_sizes(value)) > _MAX_BLOCK_BYTES
     return f"must be {description}" if is_too_large else ""
+
+
+def buffer_bytes(options: Sequence[tuple[str, str]]) -> int:
+    """The RAM that a job takes for what is under way at once: it cannot be reclaimed."""
+    values = dict(options)
+    blocks = [size for key in _BLOCK_OPTIONS & set(values) for size in _list_sizes(values[key])]
+    at_once = int(values.get("iodepth", "1")) * int(values.get("numjobs", "1"))
+    return max(blocks, default=_DEFAULT_BLOCK_BYTES) * at_once
 
 
 def _list_sizes(value: str) -> list[int]:

@@ -309,7 +309,7 @@ class StepRun:
             step,
             opened,
             max_celsius=self.max_celsius,
-            transports={row.identity: drive.transport for row, drive in self.subject.members},
+            transports={row.drive_id: drive.transport for row, drive in self.subject.members},
             hand=self._hand,
         )
         for text in recorders.describe_throttling():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The recorders that run during a step, and storing what they record."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
@@ -18,7 +18,6 @@ from appliance.samples.temperature import find_sensor
 from appliance.store.tables.arrays import insert_array_samples
 from appliance.store.tables.campaigns import select_campaign_drives
 from appliance.store.tables.health import (
-    HealthRow,
     insert_temperatures,
     select_health,
     select_last_celsius,
@@ -41,20 +40,23 @@ class StepRecorders:
         opened: OpenSubject,
         *,
         max_celsius: float | None,
-        transports: Mapping[str, str],
+        transports: Mapping[int, str],
         hand: DriveThread,
     ) -> None:
-        """`hand` asks the sensors: some wait for their drive. `transports`: by identity."""
+        """`hand` asks the sensors: some wait for their drive. `transports`: by the drive's row."""
         connection = context.connection
         start_s = select_activity_end_s(connection, step.id)
         self._is_planned_limit = max_celsius is not None
         self._is_guarding = False
         self._connection = connection
         self._step = step
-        self._drive_ids = {
-            row.identity: row.drive_id
+        # By its WWN is known whose serial number is another one's too, or the array's name.
+        names = {
+            row.drive_id: row.wwn if row.wwn in opened.stats else row.identity
             for row in select_campaign_drives(connection, step.campaign_id)
-            if row.identity in opened.stats
+        }
+        self._drive_ids = {
+            name: drive_id for drive_id, name in names.items() if name in opened.stats
         }
         self._activity = ActivityRecorder(opened.stats, start_s=start_s)
         self._dirty = (
@@ -64,14 +66,18 @@ class StepRecorders:
         self._hand = hand
         health = select_health(connection, step.campaign_id)
         self._asked = self._make_asked(
-            context, opened, health, transports=transports, start_s=start_s
+            context,
+            opened,
+            frozenset(names[row.drive_id] for row in health if row.celsius is not None),
+            transports={names[drive_id]: each for drive_id, each in transports.items()},
+            start_s=start_s,
         )
         watch = partial(
             TemperatureWatch,
             {name: stat for name, stat in opened.stats.items() if name in self._drive_ids},
             max_celsius=max_celsius,
             own_limits={
-                row.drive_serial: row.limit_celsius
+                names[row.drive_id]: row.limit_celsius
                 for row in health
                 if row.limit_celsius is not None
             },
@@ -90,7 +96,7 @@ class StepRecorders:
         self,
         context: CampaignContext,
         opened: OpenSubject,
-        health: Sequence[HealthRow],
+        tells: frozenset[str],
         *,
         transports: Mapping[str, str],
         start_s: float,
@@ -100,7 +106,6 @@ class StepRecorders:
         The latter only if they told their temperature before the campaign, and not behind USB:
         bridges may take such a question badly while they are busy.
         """
-        tells = {row.drive_serial for row in health if row.celsius is not None}
         watched = frozenset(
             name
             for name in self._drive_ids.keys() & tells

@@ -185,7 +185,13 @@ class ArraySubject:
                 ),
                 "looking at the array",
             )
-            names = (self.step.device, members.cache.identity, members.backing.identity)
+            # A drive that calls itself what the array is called, or as the other one, has its WWN:
+            # two devices under one name would be taken for each other.
+            identities = (self.step.device, members.cache.identity, members.backing.identity)
+            names = [self.step.device]
+            for row in (members.cache, members.backing):
+                is_own = identities.count(row.identity) == 1
+                names.append(row.identity if is_own else row.wwn)
             yield OpenSubject(
                 stats=dict(zip(names, watch.stat_paths.values(), strict=True)),
                 open_bench=partial(

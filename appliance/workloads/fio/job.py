@@ -177,20 +177,6 @@ def own_size(options: Options, default_bytes: int) -> int:
     return parse_size(dict(options).get("size", str(default_bytes)).upper())
 
 
-def buffer_bytes(options: Options) -> int:
-    """The RAM that a job takes for what is under way at once: it cannot be reclaimed."""
-    values = dict(options)
-    # `4K,8K`, `4K-64K` and `4K/60:64K/40` have several; the shares of the last are no sizes.
-    blocks = [
-        parse_size(size.upper())
-        for key in ("bs", "bsrange", "bssplit")
-        for word in re.split("[,:-]", values.get(key, ""))
-        if (size := word.partition("/")[0])
-    ]
-    at_once = int(values.get("iodepth", "1")) * int(values.get("numjobs", "1"))
-    return max(blocks, default=BLOCK_BYTES) * at_once
-
-
 def with_defaults(options: Options, defaults: Sequence[tuple[str, str]]) -> Options:
     """`options`, and before them those of `defaults` that they do not set."""
     keys = {key for key, _ in options}

@@ -20,12 +20,13 @@ from appliance.plan.workloads import (
     FioTest,
     WorkloadPlan,
     check_depth,
+    classic_buffer_bytes,
     filesystem_key,
     iodepth_key,
     ioengine_key,
     kind_key,
 )
-from appliance.samples.fio_options import MAX_JOBS, READING_MODES, check_option
+from appliance.samples.fio_options import MAX_JOBS, READING_MODES, buffer_bytes, check_option
 from appliance.samples.variants import CACHE_MODES, CacheMode, Variant
 from appliance.toml.fields import InRow, each_once, flag, key, one_of, pairs, scalar, size, whole
 from appliance.toml.values import show_value
@@ -245,6 +246,14 @@ class FioPlan(WorkloadPlan):
     def wanted_ram_bytes(self) -> int:
         """Of a bounded test."""
         return self.memory_max_bytes
+
+    @property
+    @override
+    def buffer_bytes(self) -> int:
+        if not self.options:
+            return classic_buffer_bytes(self.tests, self.iodepth * self.numjobs)
+        defaults = (("iodepth", str(self.iodepth)), ("numjobs", str(self.numjobs)))
+        return buffer_bytes((*defaults, *self.options))
 
     @property
     def own_modes(self) -> set[str]:

@@ -21,11 +21,12 @@ from appliance.errors import RefusedError, StepFailedError
 from appliance.flush import sync_path
 from appliance.run import Finished, in_pid_namespace, run, run_watched
 from appliance.samples.diskstats import DiskStats
+from appliance.samples.fio_options import BUFFER_SHARE, buffer_bytes
 from appliance.samples.fio_output import FioOutput, FioOutputError, find_percentiles, parse_fio
 from appliance.samples.model import CacheState, Result
 from appliance.units import format_size, printable
 from appliance.workloads.base import Bench
-from appliance.workloads.fio.job import FioJob, Options, buffer_bytes, file_stem
+from appliance.workloads.fio.job import FioJob, Options, file_stem
 from appliance.workloads.fio.keys import FioVariant
 from appliance.workloads.matrix.keys import MatrixVariant
 from appliance.workloads.raw_files import stick_trouble, write_durably
@@ -34,7 +35,6 @@ from appliance.workloads.sweep.keys import SweepVariant
 # Slow is not hung: as long as a drive moves anything, only the user ends its job. After its
 # runtime fio still waits for what it has written to reach the drive, which may take hours.
 _SILENCE_S = 15 * 60
-_BUFFER_SHARE = 0.25
 # Where RAM runs out nevertheless, the kernel is to end fio, not the engine (-900) nor the rest (0).
 _OOM_SCORE_ADJ = 500
 # fio prints this, and exits with success (backend.c, do_io: that error is only logged).
@@ -71,7 +71,7 @@ class FioRun:
 def check_buffers(name: str, options: Options) -> None:
     """Raises StepFailedError when a job's buffers would take more of the RAM than can be spared."""
     size_bytes, total = buffer_bytes(options), read_memory("MemTotal")
-    if size_bytes > total * _BUFFER_SHARE:
+    if size_bytes > total * BUFFER_SHARE:
         raise StepFailedError(
             f"{name} would take {format_size(size_bytes)} of RAM for its buffers (bs × iodepth × "
             f"numjobs), more than a quarter of the machine's {format_size(total)}",

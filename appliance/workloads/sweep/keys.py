@@ -19,6 +19,7 @@ from appliance.plan.workloads import (
     FioTest,
     WorkloadPlan,
     check_depth,
+    classic_buffer_bytes,
     filesystem_key,
     iodepth_key,
     ioengine_key,
@@ -148,6 +149,11 @@ class SweepPlan(WorkloadPlan):
     @override
     def data_bytes(self) -> int:
         return max(self.set_sizes_bytes, default=0)
+
+    @property
+    @override
+    def buffer_bytes(self) -> int:
+        return classic_buffer_bytes(self.tests, self.iodepth)
 
     @override
     def find_clashes(self, given: frozenset[str]) -> Iterator[Clash]:

@@ -19,6 +19,7 @@ from appliance.arrays.superblock import Kind, Superblock
 from appliance.campaign.drives import array as arrays
 from appliance.campaign.drives import ownership as marks
 from appliance.campaign.steps import array_watch
+from appliance.drives.model import Drive
 from appliance.errors import RefusedError, StepFailedError
 from appliance.plan.model import ArrayPlan
 from appliance.progress import Progress
@@ -315,12 +316,13 @@ def make_array_machine(
     monkeypatch: pytest.MonkeyPatch,
     *,
     roles: Sequence[str] = ROLES,
+    disk: Drive = HDD,
 ) -> ArrayMachine:
-    """HDD is the backing drive, SSD the cache drive, OTHER a target; the reference OS on each."""
+    """`disk` is the backing drive, SSD the cache, OTHER a target; the reference OS on each."""
     machine = ArrayMachine(world, folder, plans=(lottery(),))
-    machine.take_over(monkeypatch, HDD, SSD, OTHER)
+    machine.take_over(monkeypatch, disk, SSD, OTHER)
     machine.take_over_array(monkeypatch)
-    world.make_campaign((HDD, SSD, OTHER), roles=roles)
+    world.make_campaign((disk, SSD, OTHER), roles=roles)
     return machine
 
 

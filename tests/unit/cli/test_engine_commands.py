@@ -290,6 +290,21 @@ def test_status_has_a_version(database: Path, capsys: pytest.CaptureFixture[str]
     document = json.loads(capsys.readouterr().out)
     assert (document["version"], document["kaltstart_version"]) == (1, VERSION)
     assert (document["phase"], document["message"]) == ("idle", "waiting")
+    assert document["paused"] == []
+
+
+def test_status_names_what_is_paused(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_status(Status(phase="idle", message="Ready"), database.parent)
+    _unfinish(database, "paused")
+    assert main(["status"]) == 0
+    told = "campaign 1 is paused: `kaltstart resume 1` continues it"
+    assert capsys.readouterr().out == f"idle: Ready\n{told}\n"
+    assert main(["status", "--json"]) == 0
+    (paused,) = json.loads(capsys.readouterr().out)["paused"]
+    assert (paused["id"], set(paused)) == (1, {"id", "name", "reason"})
+    database.unlink()
+    assert main(["status"]) == 0
+    assert capsys.readouterr().out == "idle: Ready\n"
 
 
 def _end_new_campaign(database: Path, state: str, verdict: str | None) -> None:

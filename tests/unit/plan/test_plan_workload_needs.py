@@ -195,6 +195,29 @@ def test_more_free_ram_than_there_is() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ('kind = "sweep"\ncache_size = "4M"\niodepth = 1024', "1.0 GiB"),
+        ('kind = "sweep"\ncache_size = "4M"\niodepth = 1024\ntests = ["rand-read"]', ""),
+        ('kind = "fio"\nnumjobs = 64\niodepth = 9', "576 MiB"),
+        ('kind = "fio"\nnumjobs = 64\niodepth = 8', ""),
+        ('kind = "fio"\ntests = ["rand-read", "rand-write"]\nnumjobs = 64\niodepth = 1024', ""),
+        ('kind = "fio"\niodepth = 9\noptions = { bs = "64M" }', "576 MiB"),
+        ('kind = "fio"\noptions = { bs = "64M", iodepth = 8 }', ""),
+    ],
+)
+def test_buffers_that_the_machine_has_no_room_for(table: str, told: str) -> None:
+    plan = plan_of('kind = "surface"', table)
+    said = (
+        f"workload 2 ({plan.workloads[1].kind}) takes {told} of RAM for its buffers (block × "
+        "iodepth × numjobs), more than a quarter of this machine's 2.0 GiB; make iodepth smaller"
+    )
+    expected = (said,) if told else ()
+    assert conflicts(plan, [HDD], stick=None, ram_bytes=2 * GIB) == expected
+    assert conflicts(plan, [HDD], stick=None) == ()
+
+
 def test_no_plan_asks_for_a_ballast_that_is_never_made() -> None:
     assert parse_size(SMALLEST_FREE_RAM) == FLOOR_BYTES
 

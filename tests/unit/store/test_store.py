@@ -13,6 +13,7 @@ import pytest
 import appliance
 import tui
 from appliance.errors import StickError
+from appliance.kinds import KINDS
 from appliance.store import connect
 from appliance.store.connect import SCHEMA_VERSION, open_database, open_read_only, transaction
 from appliance.store.schema import APPLICATION_ID, VERSIONS, find_own_schema
@@ -135,6 +136,12 @@ def test_every_column_is_documented(connection: sqlite3.Connection, view: str) -
     section = DOCUMENT.read_text().split(f"\n## `{view}`", 1)[1].split("\n## ", 1)[0]
     documented = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
     assert documented == columns_of(connection, view)
+
+
+def test_each_kind_of_workload_is_documented() -> None:
+    row = re.search(r"^\| `workload` \|.*$", DOCUMENT.read_text(), re.MULTILINE)
+    assert row is not None
+    assert set(re.findall(r"`(\w+)`", row[0])) == {"workload", *KINDS}
 
 
 @pytest.mark.parametrize(("serial", "named"), [("WD-1", "WD-1"), ("", "0x5")])

@@ -121,7 +121,7 @@ class Machine:
                     campaign_id=self.world.campaign_id,
                     position=position,
                     kind=self.plans[index].kind,
-                    drive_id=rows.get(device),
+                    drive_id=None if isinstance(place, str) else rows[device],
                     device=device,
                     workload_index=index,
                 )

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a step on the campaign's array leaves in the database, also when the array dies of it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,28 @@ def test_every_byte_of_the_array_is_accounted_for_and_three_devices_are_watched(
         ("array", READ_BYTES),
     ]
     assert machine.rows("SELECT DISTINCT dirty_bytes FROM array_dirty WHERE step_id = 1") == [(0,)]
+
+
+def test_a_disk_that_calls_itself_array_is_not_taken_for_the_array(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is in the plan by its WWN, and in the rows as well."""
+    machine = make_array_machine(
+        world, tmp_path, monkeypatch, disk=replace(HDD, serial=ARRAY, wwn="0x5000000000000007")
+    )
+    machine.add_steps(ARRAY)
+    machine.run()
+    assert machine.rows(
+        "SELECT sum(value) FROM results WHERE metric = 'device_read_bytes' AND device = 'array'"
+    ) == [(READ_BYTES,)]
+    from_backing = 2 * 1024
+    assert machine.rows(
+        "SELECT device, sum(read_bytes) FROM activity GROUP BY device ORDER BY device"
+    ) == [
+        ("0x5000000000000007", from_backing),
+        ("LAB-SSD-1", READ_BYTES - from_backing),
+        ("array", READ_BYTES),
+    ]
 
 
 def test_each_part_says_what_the_drives_did_in_it(machine: ArrayMachine) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import RefusedError
+from appliance.samples.fio_options import buffer_bytes
 from appliance.units import show_size
 from appliance.workloads.fio.job import (
     FioJob,
-    buffer_bytes,
     classic_options,
     file_stem,
     layout_options,
