@@ -373,7 +373,7 @@ class KaltstartApp(App[None]):
 
     def action_page(self, name: str) -> None:
         """Go to a page."""
-        self.message = ""
+        self.say("")
         self._has_turned_since = self._has_asked_to_start
         self._go_to(name)
 

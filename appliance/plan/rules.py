@@ -54,11 +54,11 @@ def _check_draws(shape: Shape) -> Iterator[Problem]:
     """Lotteries whose report would need more memory than there is; the first one too many."""
     tested = sum(map(_is_tested, shape.drives.values()))
     rows = 0
-    for each in shape.workloads.values():
-        rows += each.value.drawn_rows * (len(each.value.on) or tested)
-        if each.value.drawn_rows and rows > MAX_DRAWN_ROWS:
+    for workload in shape.workloads.values():
+        rows += workload.value.drawn_rows * (len(workload.value.on) or tested)
+        if workload.value.drawn_rows and rows > MAX_DRAWN_ROWS:
             yield Problem(
-                each.path,
+                workload.path,
                 f"the plan's lotteries up to here make {rows} draws and figures on all drives; at "
                 f"most {MAX_DRAWN_ROWS} are allowed, because the report holds them in memory at "
                 "once; lower repeat or tickets, leave out passes, or test fewer drives in one plan",

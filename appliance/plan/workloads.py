@@ -235,7 +235,7 @@ def classic_buffer_bytes(tests: Iterable[str], at_once: int) -> int:
 
     The tests with a depth of their own take next to nothing.
     """
-    blocks = (1 << 20 if each.startswith("seq-") else 4 << 10 for each in tests)
+    blocks = (1 << 20 if test.startswith("seq-") else 4 << 10 for test in tests)
     return at_once * max(blocks, default=0)
 
 

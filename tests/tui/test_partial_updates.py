@@ -156,6 +156,21 @@ async def test_its_own_key_has_nothing_drawn_and_no_dialog_stays(
         _compare(pilot, terminal, ["1", "d", "escape"])
 
 
+async def test_a_page_turned_to_has_no_old_message(
+    engine: FakeEngine, written: tuple[_Terminal, list[CompositorUpdate]]
+) -> None:
+    terminal, _ = written
+    engine.show_drives(*_DRIVES)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        for keys in (["1"], ["2", "1"]):
+            await press(pilot, "t")
+            assert "in no array" in drawn(pilot)
+            await press(pilot, *keys)
+            assert "in no array" not in drawn(pilot)
+            _compare(pilot, terminal, keys)
+
+
 async def test_a_line_that_needs_more_room_has_it_when_it_is_drawn(
     engine: FakeEngine, written: tuple[_Terminal, list[CompositorUpdate]]
 ) -> None:

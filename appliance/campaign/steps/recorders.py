@@ -69,7 +69,7 @@ class StepRecorders:
             context,
             opened,
             frozenset(names[row.drive_id] for row in health if row.celsius is not None),
-            transports={names[drive_id]: each for drive_id, each in transports.items()},
+            transports={names[drive_id]: transport for drive_id, transport in transports.items()},
             start_s=start_s,
         )
         watch = partial(

@@ -61,6 +61,9 @@ class FreshWorkload(Workload):
             sizes = map(format_drive_size, (self._fio.whole_bytes, bench.size_bytes))
             times = "once" if self._plan.precondition == 1 else f"{self._plan.precondition} times"
             state = f"{' of '.join(sizes)} overwritten {times} in sequence since it was discarded"
+            before = self._plan.tests[: self._plan.tests.index(variant.test)]
+            if before:
+                state += f", then written to by {' and '.join(before)}"
         bench = replace(bench, drive_state=f"{bench.drive_state}; {state}")
         result = self._fio.run_test(bench, variant.test, variant)
         return replace(result, notes=notes + result.notes)

@@ -80,7 +80,9 @@ def test_both_runs_differ_in_nothing_but_the_drives_state(lab: FioBench) -> None
         found[f"{mode}/rand-write"].results[0].cache.drive_state for mode in ("fresh", "used")
     )
     assert fresh_state == "first step on it; all of it discarded, then idle"
-    assert used_state.endswith("overwritten 2 times in sequence since it was discarded")
+    overwritten = "overwritten 2 times in sequence since it was discarded"
+    assert used_state.endswith(f"{overwritten}, then written to by seq-write")
+    assert found["used/seq-write"].results[0].cache.drive_state.endswith(overwritten)
     assert used_state.startswith("first step on it; 34 MB of 1.1 GB ")
 
 
