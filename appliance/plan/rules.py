@@ -30,10 +30,11 @@ type _Drives = Mapping[int, Reading[PlannedDrive]]
 
 MAX_REPLAYED_BYTES = 2 << 30
 """Each read's time is stored: some 50,000 in each boot."""
-MAX_DRAWN_ROWS = 100_000
+MAX_DRAWN_ROWS = 250_000
 """Draws of lotteries, and their figures, of all drives: a report has them in memory at once. It
 took 1.2 kB for each draw and 3.6 kB for each figure (40,000 and 12,000 of them, beside 40 MB), so
-these take 130 to 350 MB, of the 1 GiB that a machine has at least. It is done in minutes, too."""
+nearly all being draws these take 300 MB, and 900 MB if all were figures, of the 1 GiB that a
+machine has at least. It is done in minutes, too."""
 LEAST_COOLED_BYTES = 2 << 20
 """The built-in list of a smaller boot has too few reads for two probes on all but the smallest
 drives, and there by chance. Of a larger one `plan_cooling` knows."""

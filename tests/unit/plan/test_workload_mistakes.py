@@ -102,17 +102,18 @@ def test_the_draws_of_all_lotteries_and_drives_are_bounded() -> None:
     (problem,) = problems_of('kind = "lottery"\ntickets = { a = 10000 }\nrepeat = 100')
     assert problem.startswith(
         "plan.toml line 5: workload 1: the plan's lotteries up to here make 4005600 draws and "
-        "figures on all drives; at most 100000 are allowed, because the report holds them in "
+        "figures on all drives; at most 250000 are allowed, because the report holds them in "
         "memory at once; lower repeat or tickets"
     )
     largest = 'kind = "lottery"\ntickets = { a = 10000 }\non = "A"'  # 40,056
-    plan_of(largest, largest)
-    (problem,) = problems_of(largest, largest, largest)
-    assert "workload 3: the plan's lotteries up to here make 120168 " in problem
+    plan_of(*[largest] * 6)
+    (problem,) = problems_of(*[largest] * 7)
+    assert "workload 7: the plan's lotteries up to here make 280392 " in problem
     everywhere = 'kind = "lottery"\ntickets = { a = 10000 }'
-    plan_of(everywhere, serials="AB")
-    with pytest.raises(PlanError, match="make 120168 draws"):
-        plan_of(everywhere, serials="ABC")
+    plan_of(everywhere, serials="ABCDEF")
+    with pytest.raises(PlanError, match="make 280392 draws"):
+        plan_of(everywhere, serials="ABCDEFG")
+    plan_of('kind = "lottery"\nrepeat = 100', serials="ABC")
     plan_of(*['kind = "lottery"'] * 4, serials="ABCDEFGHIJKLMNOP")  # by default of 16 drives
 
 
