@@ -50,10 +50,12 @@ class StepRecorders:
         self._is_guarding = False
         self._connection = connection
         self._step = step
-        # By its WWN is known whose serial number is another one's too, or the array's name.
+        # By its WWN is known whose serial number is another one's too, or the array's name. None
+        # but the step's own drives: another one may be called as one of them, or as the array.
         names = {
             row.drive_id: row.wwn if row.wwn in opened.stats else row.identity
             for row in select_campaign_drives(connection, step.campaign_id)
+            if row.drive_id in transports
         }
         self._drive_ids = {
             name: drive_id for drive_id, name in names.items() if name in opened.stats
@@ -68,8 +70,12 @@ class StepRecorders:
         self._asked = self._make_asked(
             context,
             opened,
-            frozenset(names[row.drive_id] for row in health if row.celsius is not None),
-            transports={names[drive_id]: transport for drive_id, transport in transports.items()},
+            frozenset(
+                names[row.drive_id]
+                for row in health
+                if row.drive_id in names and row.celsius is not None
+            ),
+            transports={name: transports[drive_id] for drive_id, name in names.items()},
             start_s=start_s,
         )
         watch = partial(
@@ -79,7 +85,7 @@ class StepRecorders:
             own_limits={
                 names[row.drive_id]: row.limit_celsius
                 for row in health
-                if row.limit_celsius is not None
+                if row.drive_id in names and row.limit_celsius is not None
             },
             asked=self._asked,
             start_s=start_s,

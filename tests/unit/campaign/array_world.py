@@ -317,12 +317,13 @@ def make_array_machine(
     *,
     roles: Sequence[str] = ROLES,
     disk: Drive = HDD,
+    other: Drive = OTHER,
 ) -> ArrayMachine:
-    """`disk` is the backing drive, SSD the cache, OTHER a target; the reference OS on each."""
+    """`disk` is the backing drive, SSD the cache, `other` a target; the reference OS on each."""
     machine = ArrayMachine(world, folder, plans=(lottery(),))
-    machine.take_over(monkeypatch, disk, SSD, OTHER)
+    machine.take_over(monkeypatch, disk, SSD, other)
     machine.take_over_array(monkeypatch)
-    world.make_campaign((disk, SSD, OTHER), roles=roles)
+    world.make_campaign((disk, SSD, other), roles=roles)
     return machine
 
 

@@ -97,6 +97,26 @@ def test_a_disk_that_calls_itself_array_is_not_taken_for_the_array(
     ]
 
 
+@pytest.mark.parametrize("serial", [HDD.serial, ARRAY])
+def test_another_drive_of_the_same_name_gets_no_temperature_of_the_array(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serial: str
+) -> None:
+    """It is no part of the step; the disk has a sensor."""
+    other = replace(OTHER, serial=serial)
+    machine = make_array_machine(world, tmp_path, monkeypatch, other=other)
+    sensor = tmp_path / "block" / HDD.name / "device" / "hwmon" / "hwmon0"
+    sensor.mkdir(parents=True)
+    for name, text in (("name", "drivetemp"), ("temp1_input", "40000"), ("temp1_max", "60000")):
+        (sensor / name).write_text(text)
+    machine.add_steps(ARRAY)
+    machine.run()
+    assert machine.rows(
+        "SELECT DISTINCT d.wwn, t.celsius FROM temperature_sample t JOIN drive d ON d.id = drive_id"
+    ) == [(HDD.wwn, 40.0)]
+    told = [detail for event, detail in world.events() if event == "step-temperature"]
+    assert len(told) == 2, told
+
+
 def test_each_part_says_what_the_drives_did_in_it(machine: ArrayMachine) -> None:
     machine.add_steps(ARRAY)
     # From here on the disk reads ahead, more than it is asked for.
