@@ -139,7 +139,7 @@ class StepFigures:
     slices: tuple[SliceRow, ...]
     ranges: tuple[RangeRow, ...]
     devices: Mapping[str, tuple[str, int]]
-    """Label and colour of each drive of the campaign by the name it has in `activity`."""
+    """Label and colour of the array's drives by the names they have in its `activity`."""
     throttling: tuple[ThrottlingRow, ...] = ()
     topology: str = ""
     """What leads to its drive, joined by " > "; empty where it was not noted."""
@@ -179,7 +179,7 @@ class Workload:
 def group_workloads(rows: CampaignRows) -> tuple[Workload, ...]:
     """The workloads of a campaign in the order of the plan."""
     drives = {drive.id: (color, drive) for color, drive in enumerate(rows.drives)}
-    devices = {drive.identity: (label_member(drive), color) for color, drive in drives.values()}
+    devices = _label_devices(drives.values())
     results = _split(rows.workloads.results)
     tickets = _split(rows.workloads.tickets)
     activity = _split(rows.workloads.activity)
@@ -226,6 +226,23 @@ def group_workloads(rows: CampaignRows) -> tuple[Workload, ...]:
         )
         for (indexes, kind), steps in sorted(groups.items(), key=lambda group: group[0])
     )
+
+
+def _label_devices(drives: Iterable[tuple[int, DriveRow]]) -> dict[str, tuple[str, int]]:
+    """Of an array's drives, by what their activity is stored under (`ArraySubject.opened`).
+
+    That is the WWN of one that is called as the other one, or as the array. What has no part in
+    the array may have any name.
+    """
+    members = [(color, drive) for color, drive in drives if drive.role in MEMBERS]
+    identities = [ARRAY, *(drive.identity for _, drive in members)]
+    return {
+        drive.identity if identities.count(drive.identity) == 1 else drive.wwn: (
+            label_member(drive),
+            color,
+        )
+        for color, drive in members
+    }
 
 
 def _join_tables(rows: CampaignRows) -> dict[int, tuple[int, ...]]:

@@ -52,6 +52,22 @@ def pair(tmp_path: Path) -> sqlite3.Connection:
     return make_database(tmp_path / "pair.sqlite", disks=disks)
 
 
+def test_the_rates_of_the_array_are_those_of_no_drive_that_is_called_so(tmp_path: Path) -> None:
+    """Neither is the backing drive another drive of its name, which has no part in the array."""
+    wwns = ("0x5000000000000001", "0x5000000000000002")
+    members = [replace(disk, wwn=wwn, boots=()) for disk, wwn in zip(DISKS, wwns, strict=True)]
+    members[0] = replace(members[0], serial="array")
+    others = [replace(members[1], wwn="0x5000000000000003", role="target")]
+    connection = make_database(tmp_path / "names.sqlite", disks=[*members, *others])
+    add_array_step(connection, "sql", "array")
+    connection.execute("UPDATE step SET drive_id = NULL")  # it took the drive for the array
+    (workload,) = _group(connection)
+    assert {name: label for name, (label, _) in workload.steps[0].devices.items()} == {
+        wwns[0]: "array (cache)",
+        HDD: "LAB-HDD-1 (backing)",
+    }
+
+
 def _add_totals(connection: sqlite3.Connection, totals: Sequence[float]) -> None:
     for place, total in zip(PLACES, totals, strict=True):
         step = add_array_step(connection, "sql", place)
