@@ -372,24 +372,27 @@ def status(options: argparse.Namespace) -> int:
     state = _read_status()
     paused = _list_paused()
     if options.json:
-        named = [{"id": row.id, "name": row.name, "reason": row.reason} for row in paused]
-        say_json(**state, paused=named)
+        named = [{"id": row.id, "name": row.name, "reason": row.reason} for row in paused or ()]
+        say_json(**state, paused=None if paused is None else named)
     else:
         say(f"{state['phase']}: {state['message']}")
         if state["next"]:
             say(f"next: {state['next']}")
-        for row in paused:
+        for row in paused or ():
             say(_describe_paused(row, "is paused"))
     return 0
 
 
-def _list_paused() -> Sequence["CampaignRow"]:
-    """Oldest first; none where the stick cannot be read, which the engine's status says."""
+def _list_paused() -> Sequence["CampaignRow"] | None:
+    """Oldest first; None where the database cannot be read, which the engine's status says.
+
+    It may be an older version's, too, as long as the engine that brings it up to date starts.
+    """
     from appliance.store.read.overview import select_campaigns
 
-    with suppress(StickError), _reading() as connection:
+    with suppress(StickError, sqlite3.Error), _reading() as connection:
         return [row for row in reversed(select_campaigns(connection)) if row.state == "paused"]
-    return ()
+    return None
 
 
 def _describe_paused(row: "CampaignRow", state: str) -> str:

@@ -307,6 +307,28 @@ def test_status_names_what_is_paused(database: Path, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out == "idle: Ready\n"
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE sqlite_schema SET rootpage = 9999 WHERE name = 'campaign'",
+        "ALTER TABLE campaign RENAME COLUMN pause_asked_at TO later",
+    ],
+)
+def test_status_is_told_where_the_campaigns_cannot_be_read(
+    database: Path, capsys: pytest.CaptureFixture[str], damage: str
+) -> None:
+    """None is called paused, nor is it said that there is none."""
+    write_status(Status(phase="refused", message="The database is damaged"), database.parent)
+    _unfinish(database, "paused")
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(damage)
+    assert main(["status"]) == 0
+    assert capsys.readouterr().out == "refused: The database is damaged\n"
+    assert main(["status", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["paused"] is None
+
+
 def _end_new_campaign(database: Path, state: str, verdict: str | None) -> None:
     with closing(open_database(database)) as connection:
         number = add_campaign(connection, name="second", disks=())
