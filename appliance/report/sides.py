@@ -5,6 +5,7 @@ Each series has the conditions that it was taken under: two are compared only wh
 """
 
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -65,7 +66,7 @@ class Side:
 
     campaign_id: int
     identity: str
-    """The drive's serial number or WWN; `array`."""
+    """The drive's serial number, or its WWN where that is another one's too; `array`."""
     label: str
     samples: tuple[Samples, ...]
     token: str = ""
@@ -78,8 +79,13 @@ class Side:
 def read_sides(rows: CampaignRows) -> tuple[Side, ...]:
     """All drives of the campaign that measured something, and its array."""
     image = _find_images(rows)
-    identities = {drive.id: drive.identity for drive in rows.drives}
-    tokens = {drive.identity: drive.token for drive in rows.drives}
+    counts = Counter([ARRAY, *(drive.identity for drive in rows.drives)])
+    # The number of two, or the array's name: neither has figures of the other.
+    identities = {
+        drive.id: drive.identity if counts[drive.identity] == 1 else drive.wwn
+        for drive in rows.drives
+    }
+    tokens = {identities[drive.id]: drive.token for drive in rows.drives}
     tokens[ARRAY] = _join_members(rows.drives)
     by_identity: dict[str, tuple[str, list[Samples]]] = {}
     for drive in rows.drives:
@@ -89,7 +95,7 @@ def read_sides(rows: CampaignRows) -> tuple[Side, ...]:
             samples = _read_boots(rows, series)
             # A backing drive is booted with its array.
             is_array = drive.role == "backing"
-            identity = ARRAY if is_array else drive.identity
+            identity = ARRAY if is_array else identities[drive.id]
             label = ARRAY if is_array else label_booted(drive)
             by_identity.setdefault(identity, (label, []))[1].append(samples)
     sizes = {drive.id: format_drive_size(drive.size_bytes) for drive in rows.drives}

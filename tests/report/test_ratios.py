@@ -5,12 +5,14 @@ import csv
 import json
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from appliance.errors import PlanError
 from appliance.report.ratios import compare_campaigns, say_ratio
+from appliance.report.sides import read_sides
 from appliance.samples.model import Ticket
 from appliance.statistics.ratio import find_ratio
 from appliance.store.connect import open_database
@@ -45,6 +47,21 @@ def _compare(connection: sqlite3.Connection, *asked: str, although: Sequence[str
         number, _, drive = text.partition(":")
         sides.append((select_campaign(connection, campaign_id=int(number)), drive))
     return "\n".join(compare_campaigns(*sides, although=although))
+
+
+@pytest.mark.parametrize("serial", ["A", "array"])
+def test_two_drives_of_one_name_are_two(tmp_path: Path, serial: str) -> None:
+    """The plan names them by their WWNs; of the array nothing is known here."""
+    wwns = ("0x5000000000000001", "0x5000000000000002")
+    twins = [
+        replace(disk, serial=serial, wwn=wwn) for disk, wwn in zip((SLOW, FAST), wwns, strict=True)
+    ]
+    connection = make_database(tmp_path / "twins.sqlite", disks=twins)
+    found = read_sides(select_campaign(connection, campaign_id=1))
+    assert {side.identity: [samples.values for samples in side.samples] for side in found} == {
+        wwns[0]: [(54.0, 55.0, 54.5, 54.2, 54.8, 54.4)],
+        wwns[1]: [(27.9, 28.1, 27.8, 28.3, 28.0, 28.2)],
+    }
 
 
 def _add_sql(
