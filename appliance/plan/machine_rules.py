@@ -170,7 +170,7 @@ def _check_ram(plan: Plan, ram_bytes: int) -> Iterator[Problem]:
             yield _say(
                 f"{_name(number, workload)} takes {_show_ram(workload.buffer_bytes)} of RAM for "
                 "its buffers (block × iodepth × numjobs), more than a quarter of this machine's "
-                f"{_show_ram(ram_bytes)}; make iodepth smaller",
+                f"{_show_ram(ram_bytes)}; make one of them smaller",
                 "workload",
                 number - 1,
             )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.errors import RefusedError
-from appliance.plan.workloads import FioTest
+from appliance.plan.workloads import FioTest, find_whole_read_block
 from appliance.samples.fio_options import READING_MODES, check_option
 from appliance.units import parse_size, printable
 from appliance.workloads.fio.keys import SpeedTest
@@ -21,11 +21,6 @@ BLOCK_BYTES = 4096
 """Sizes are rounded down to it: what every drive and O_DIRECT can do."""
 SEQUENTIAL_BYTES = 1 << 20
 RANDOM_BYTES = 4 << 10
-_LEAST_BLOCKS = 2048
-"""With fewer, chance alone keeps the hit ratio of what does not fit from settling. Simulated for a
-cache of half the file, least recently used goes first: of 60 warm-ups in blocks of this number all
-settle in ten rounds, with 128 blocks 22."""
-
 # ':' parts file names and ';' and '#' end a line for fio; it has no quotes.
 _PLAIN_PATH = re.compile(r"/[A-Za-z0-9/._+@=-]+")
 _MODES: Mapping[FioTest, str] = {
@@ -157,10 +152,7 @@ def whole_read_options(size_bytes: int, *, ioengine: str, iodepth: int) -> Optio
     In blocks as large as can be: a disk reads a file in blocks of 4 KiB a hundred times slower, and
     what is in the cache in the end is the same.
     """
-    # The largest power of two that divides the size: fio leaves out what is no whole block.
-    bs = min(size_bytes & -size_bytes, SEQUENTIAL_BYTES)
-    while bs > BLOCK_BYTES and size_bytes // bs < _LEAST_BLOCKS:
-        bs //= 2
+    bs = find_whole_read_block(size_bytes)
     return (("rw", "randread"), ("bs", str(bs)), ("ioengine", ioengine), ("iodepth", str(iodepth)))
 
 

@@ -22,6 +22,7 @@ from appliance.plan.workloads import (
     check_depth,
     classic_buffer_bytes,
     filesystem_key,
+    find_whole_read_block,
     iodepth_key,
     ioengine_key,
     kind_key,
@@ -251,7 +252,9 @@ class FioPlan(WorkloadPlan):
     @override
     def buffer_bytes(self) -> int:
         if not self.options:
-            return classic_buffer_bytes(self.tests, self.iodepth * self.numjobs)
+            tests_bytes = classic_buffer_bytes(self.tests, self.iodepth * self.numjobs)
+            block_bytes = find_whole_read_block(self.size_bytes) if self.modes else 0
+            return max(tests_bytes, block_bytes * self.iodepth)
         defaults = (("iodepth", str(self.iodepth)), ("numjobs", str(self.numjobs)))
         return buffer_bytes((*defaults, *self.options))
 

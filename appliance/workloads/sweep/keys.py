@@ -21,6 +21,7 @@ from appliance.plan.workloads import (
     check_depth,
     classic_buffer_bytes,
     filesystem_key,
+    find_whole_read_block,
     iodepth_key,
     ioengine_key,
     kind_key,
@@ -153,7 +154,9 @@ class SweepPlan(WorkloadPlan):
     @property
     @override
     def buffer_bytes(self) -> int:
-        return classic_buffer_bytes(self.tests, self.iodepth)
+        warmed = self.set_sizes_bytes if self.warm_up_reads else ()
+        block_bytes = max(map(find_whole_read_block, warmed), default=0)
+        return max(classic_buffer_bytes(self.tests, self.iodepth), block_bytes * self.iodepth)
 
     @override
     def find_clashes(self, given: frozenset[str]) -> Iterator[Clash]:

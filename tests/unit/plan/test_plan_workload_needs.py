@@ -200,6 +200,17 @@ def test_more_free_ram_than_there_is() -> None:
     [
         ('kind = "sweep"\ncache_size = "4M"\niodepth = 1024', "1.0 GiB"),
         ('kind = "sweep"\ncache_size = "4M"\niodepth = 1024\ntests = ["rand-read"]', ""),
+        # A warm-up reads as large blocks as can be, of a small set no large ones.
+        (
+            'kind = "sweep"\nset_sizes = ["4M", "2G"]\niodepth = 1024\ntests = ["rand-read"]\n'
+            "warm_up_reads = 1",
+            "1.0 GiB",
+        ),
+        (
+            'kind = "sweep"\nset_sizes = ["4M", "1G"]\niodepth = 1024\ntests = ["rand-read"]\n'
+            "warm_up_reads = 1",
+            "",
+        ),
         ('kind = "fio"\nnumjobs = 64\niodepth = 9', "576 MiB"),
         ('kind = "fio"\nnumjobs = 64\niodepth = 8', ""),
         ('kind = "fio"\ntests = ["rand-read", "rand-write"]\nnumjobs = 64\niodepth = 1024', ""),
@@ -211,7 +222,8 @@ def test_buffers_that_the_machine_has_no_room_for(table: str, told: str) -> None
     plan = plan_of('kind = "surface"', table)
     said = (
         f"workload 2 ({plan.workloads[1].kind}) takes {told} of RAM for its buffers (block × "
-        "iodepth × numjobs), more than a quarter of this machine's 2.0 GiB; make iodepth smaller"
+        "iodepth × numjobs), more than a quarter of this machine's 2.0 GiB; make one of them "
+        "smaller"
     )
     expected = (said,) if told else ()
     assert conflicts(plan, [HDD], stick=None, ram_bytes=2 * GIB) == expected
