@@ -6,6 +6,7 @@ than one that has none. Before each fresh test the whole drive is discarded; bef
 is overwritten as the plan says. Must never call a drive fresh of which a part was written since.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import override
@@ -16,8 +17,11 @@ from appliance.workloads.fio.classic import FioWorkload
 from appliance.workloads.fio.discard import discard_all
 from appliance.workloads.fio.keys import FRESH, PRECONDITION, USED, FioPlan, FioVariant
 from appliance.workloads.idle_wait import wait_idle
+from appliance.workloads.raw_files import keep, read_list
 
 _REST_S = 120.0
+_BEGUN = "used.json"
+"""In the raw folder: the parts that have begun to write on the used drive."""
 
 
 class FreshWorkload(Workload):
@@ -48,6 +52,7 @@ class FreshWorkload(Workload):
     @override
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
         if part == PRECONDITION:
+            keep(bench.raw / _BEGUN, "[]")
             return self._fio.run_part(bench, part, finished=finished)
         variant = self._tests[part]
         notes: tuple[str, ...] = ()
@@ -61,9 +66,14 @@ class FreshWorkload(Workload):
             sizes = map(format_drive_size, (self._fio.whole_bytes, bench.size_bytes))
             times = "once" if self._plan.precondition == 1 else f"{self._plan.precondition} times"
             state = f"{' of '.join(sizes)} overwritten {times} in sequence since it was discarded"
-            before = self._plan.tests[: self._plan.tests.index(variant.test)]
-            if before:
-                state += f", then written to by {' and '.join(before)}"
+            writers = [*self._plan.tests[: self._plan.tests.index(variant.test)]]
+            begun = read_list(bench.raw / _BEGUN)
+            if part in begun:
+                writers.append(f"an interrupted {variant.test}")
+            if writers:
+                state += f", then written to by {' and '.join(writers)}"
+            # Before it writes: what an interrupted one has written nothing takes back.
+            keep(bench.raw / _BEGUN, json.dumps([*begun, part]))
         bench = replace(bench, drive_state=f"{bench.drive_state}; {state}")
         result = self._fio.run_test(bench, variant.test, variant)
         return replace(result, notes=notes + result.notes)

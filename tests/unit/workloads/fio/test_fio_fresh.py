@@ -86,6 +86,22 @@ def test_both_runs_differ_in_nothing_but_the_drives_state(lab: FioBench) -> None
     assert used_state.startswith("first step on it; 34 MB of 1.1 GB ")
 
 
+def test_a_used_test_that_begins_again_tells_that_it_had_written(lab: FioBench) -> None:
+    run_all(lab)
+    bench = lab.bare(writable=True)
+    again = make_workload(PLAN)
+    again.prepare(bench)
+    states = [
+        again.run_part(bench, part, finished={}).results[0].cache.drive_state
+        for part in ("fresh/rand-write", "used/seq-write", "used/rand-write")
+    ]
+    assert states[0].endswith("; all of it discarded, then idle")
+    assert states[1].endswith(" discarded, then written to by an interrupted seq-write")
+    assert states[2].endswith(" then written to by seq-write and an interrupted rand-write")
+    used = run_all(lab)["used/seq-write"]
+    assert used.results[0].cache.drive_state.endswith("in sequence since it was discarded")
+
+
 def test_every_byte_is_counted(lab: FioBench) -> None:
     written = lab.write_bytes
     rows = [row for part in run_all(lab).values() for row in part.results]
