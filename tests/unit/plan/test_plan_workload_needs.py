@@ -195,20 +195,21 @@ def test_more_free_ram_than_there_is() -> None:
     )
 
 
+_DEEP_SWEEP = 'kind = "sweep"\niodepth = 1024\ntests = ["rand-read"]'
+
+
 @pytest.mark.parametrize(
     ("table", "told"),
     [
         ('kind = "sweep"\ncache_size = "4M"\niodepth = 1024', "1.0 GiB"),
-        ('kind = "sweep"\ncache_size = "4M"\niodepth = 1024\ntests = ["rand-read"]', ""),
+        (f'{_DEEP_SWEEP}\ncache_size = "4M"', ""),
         # A warm-up reads as large blocks as can be, of a small set no large ones.
         (
-            'kind = "sweep"\nset_sizes = ["4M", "2G"]\niodepth = 1024\ntests = ["rand-read"]\n'
-            "warm_up_reads = 1",
+            f'{_DEEP_SWEEP}\nset_sizes = ["4M", "2G"]\nwarm_up_reads = 1',
             "1.0 GiB",
         ),
         (
-            'kind = "sweep"\nset_sizes = ["4M", "1G"]\niodepth = 1024\ntests = ["rand-read"]\n'
-            "warm_up_reads = 1",
+            f'{_DEEP_SWEEP}\nset_sizes = ["4M", "1G"]\nwarm_up_reads = 1',
             "",
         ),
         ('kind = "fio"\nnumjobs = 64\niodepth = 9', "576 MiB"),
