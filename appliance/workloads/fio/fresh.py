@@ -66,7 +66,7 @@ class FreshWorkload(Workload):
             sizes = map(format_drive_size, (self._fio.whole_bytes, bench.size_bytes))
             times = "once" if self._plan.precondition == 1 else f"{self._plan.precondition} times"
             state = f"{' of '.join(sizes)} overwritten {times} in sequence since it was discarded"
-            writers = [*self._plan.tests[: self._plan.tests.index(variant.test)]]
+            writers: list[str] = [*self._plan.tests[: self._plan.tests.index(variant.test)]]
             begun = read_list(bench.raw / _BEGUN)
             if part in begun:
                 writers.append(f"an interrupted {variant.test}")
