@@ -28,7 +28,7 @@ class PatchCompositor(Compositor):
         """Whether a widget has asked for another place, which Textual gives it a little later."""
         # Textual tells nobody before the widget's own queue of messages is empty.
         return any(
-            widget._layout_required  # noqa: SLF001
+            widget._layout_required  # noqa: SLF001  # no public name says it
             or (isinstance(widget, Table) and widget.is_unmeasured)
             for widget in self.widgets
         )

@@ -444,6 +444,7 @@ def table_of[T](kind: type[T]) -> Table[T]:
     one must be there, and `LACKING` what is said where none is; `complete` is called where some
     fields follow from others.
     """
+    # The type of a table is not bound to dataclasses, which all tables are.
     declared = [field for field in fields(kind) if _MARK in field.metadata]  # type: ignore[arg-type]
     needed: tuple[str, ...] = getattr(kind, "NEEDS_ONE", ())
 
