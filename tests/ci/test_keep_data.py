@@ -11,17 +11,17 @@ from typing import override
 
 import pytest
 
-from ci import keep_data
-from ci.keep_data import (
+from appliance.stick.partition_table import (
     CHUNK_BYTES,
     DISK_UUID,
-    RefusedError,
+    BlockDevice,
+    UnfitError,
     Upgrade,
     parse_image,
     plan_upgrade,
     read_table,
-    write_upgrade,
 )
+from ci.keep_data import write_upgrade
 from tests.lab.campaign import REPO
 from tests.lab.stick import DATA_NAME, FAT_NAME, find_partition, find_partitions
 
@@ -37,7 +37,7 @@ class _Cut(Exception):  # noqa: N818  # no error: the power is gone
     pass
 
 
-class _Disk(keep_data.BlockDevice):
+class _Disk(BlockDevice):
     """A file whose power goes at a write, in the middle of it. A sector is written or not."""
 
     def __init__(self, path: Path, *, cut_at: int = -1) -> None:
@@ -237,7 +237,7 @@ def test_a_copy_of_a_larger_stick_is_refused(stick: Path, image: Path) -> None:
     """The table at the end would be written into what is kept."""
     with stick.open("r+b") as file:
         file.truncate(20 * _MIB)
-    with pytest.raises(RefusedError, match=f"{DATA_NAME} reaches beyond its end"):
+    with pytest.raises(UnfitError, match=f"{DATA_NAME} reaches beyond its end"):
         _plan(stick, image)
 
 
@@ -262,7 +262,7 @@ def test_an_image_that_does_not_fit_is_refused(
         )  # fmt: skip
     else:
         _make(image, size_mib=24, root_mib=what["root_mib"])
-    with pytest.raises(RefusedError, match=message):
+    with pytest.raises(UnfitError, match=message):
         _plan(stick, image)
 
 
@@ -270,13 +270,13 @@ def test_what_is_no_stick_of_ours_is_refused(tmp_path: Path, image: Path) -> Non
     other = tmp_path / "other.raw"
     with other.open("wb") as file:
         file.truncate(24 * _MIB)
-    with pytest.raises(RefusedError, match="no partition table"):
+    with pytest.raises(UnfitError, match="no partition table"):
         _plan(other, image)
     subprocess.run(
         ["sfdisk", "--quiet", other], input=f"label: gpt\nname={FAT_NAME}\n", text=True,
         check=True, capture_output=True,
     )  # fmt: skip
-    with pytest.raises(RefusedError, match="not a Kaltstart stick"):
+    with pytest.raises(UnfitError, match="not a Kaltstart stick"):
         _plan(other, image)
 
 
@@ -289,22 +289,28 @@ def test_a_partition_that_the_user_made_is_not_lost(
     stick = tmp_path / "old.raw"
     extra = f'start=20MiB, size=1MiB, type={kind}, name="{name}"'
     _make(stick, size_mib=24, root_mib=4, data=True, extra=extra)
-    with pytest.raises(RefusedError, match=rf'its partition 7 \("{name}"\)'):
+    with pytest.raises(UnfitError, match=rf'its partition 7 \("{name}"\)'):
         _plan(stick, image)
 
 
 def test_what_is_no_image_of_ours_is_refused(stick: Path, tmp_path: Path) -> None:
     image = tmp_path / "new.raw"
     image.write_bytes(b"image" * 100_000)
-    with pytest.raises(RefusedError, match="not one of Kaltstart"):
+    with pytest.raises(UnfitError, match="not one of Kaltstart"):
         _plan(stick, image)
 
 
 @pytest.fixture
 def folder(tmp_path: Path, stick: Path, image: Path) -> Path:
     """ci/write beside its helper, and a stick that is a file: with a real partition table."""
-    (tmp_path / "ci").mkdir()
-    shutil.copy(REPO / "ci/keep_data.py", tmp_path / "ci")
+    for name in (
+        "ci/keep_data.py",
+        "appliance/__init__.py",
+        "appliance/stick/__init__.py",
+        "appliance/stick/partition_table.py",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPO / name, tmp_path / name)
     sys_block = tmp_path / "sys/sdz"
     sys_block.mkdir(parents=True)
     for name, text in (("dev", "8:400"), ("diskseq", "7"), ("removable", "1")):
@@ -315,7 +321,7 @@ def folder(tmp_path: Path, stick: Path, image: Path) -> Path:
         ("/sys/block/", f"{tmp_path}/sys/"),
         ("${device#/dev/}", "sdz"),
         ('[ -b "$device" ]', '[ -e "$device" ]'),
-        ("(161 << 20)", "0"),
+        ("(385 << 20)", "0"),
         (" oflag=direct", ""),
     ):
         assert was in text
