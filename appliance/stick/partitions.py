@@ -191,7 +191,7 @@ def make_data_partition(stick: Stick) -> None:
     except StepFailedError as error:
         raise StickError(
             f"the partition kaltstart-data cannot be made on the stick: {error.message}",
-            hint="the stick must be 160 MiB larger than the image; use a larger one",
+            hint="the stick must be 384 MiB larger than the image; use a larger one",
         ) from error
 
 
