@@ -163,6 +163,7 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     N_("temperature-differs"): (_WHAT,),
     N_("trouble-after-the-end"): (_WHAT,),
     N_("unexpected-boot"): (N_("slot {slot}"),),
+    N_("upgraded"): (_WHAT,),
     N_("verdict"): (N_("{drive}: {verdict} ({depth}), by {policy} ({origin})"),),
     N_("verdict-before"): (_WHAT,),
     N_("verdict-kept"): (

@@ -332,6 +332,21 @@ def _find_drive(connection: sqlite3.Connection, campaign_id: int, identity: str)
     return named[0]
 
 
+def upgrade(options: argparse.Namespace) -> int:
+    """Upgrade the stick by an image on KALTSTART; the machine restarts once it is written."""
+    from appliance.machine.facts import find_images
+    from appliance.stick.partitions import FAT
+
+    _need_stick()
+    images = find_images(path.name for path in FAT.iterdir())
+    if options.image is None and not images:
+        raise RefusedError(
+            "there is no image of a version in the top folder of KALTSTART",
+            hint="copy kaltstart-VERSION-amd64.img.xz there, with SHA256SUMS",
+        )
+    return ask("upgrade", {"file_name": options.image or images[0]})
+
+
 def skip(options: argparse.Namespace) -> int:
     """Skip a step that runs, a drive's next one, or the boots that it still had to make.
 

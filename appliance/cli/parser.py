@@ -93,6 +93,16 @@ def _add_engine_commands(add: _Add) -> None:
     recorded.add_argument(
         "--to", metavar="NAME", default="boot.csv", help="a new file there; default: boot.csv"
     )
+    upgrade = add(
+        "upgrade",
+        engine.upgrade,
+        "write a newer version beside this one, and restart into it",
+        description="Write the system of an image beside the one that runs, and restart into it. "
+        "Plans, reports and results stay. `stop`, or a key, ends it before the restart.",
+    )
+    upgrade.add_argument(
+        "image", metavar="NAME", nargs="?", help="on KALTSTART; default: the newest one there"
+    )
     add("support", engine.support, "write the log of this start to the partition KALTSTART")
     add("rescue", engine.rescue, "copy the database to the partition KALTSTART")
     add("restore", engine.restore, "replace a damaged database with its newest copy")

@@ -5,8 +5,9 @@ Starts no process, asks no drive, writes nothing. What the machine does not tell
 """
 
 import os
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from appliance.sysfs import read_bytes, read_text
 
 _GLOBAL_GUID = "8be4df61-93ca-11d2-aa0d-00e098032b8c"
 _ON = b"\x01"
+_IMAGE = re.compile(r"kaltstart-([0-9]+(?:\.[0-9]+)*)-amd64\.img\.xz", re.IGNORECASE)
+"""Of a version: as ci/release calls it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,8 @@ class MachineFacts:
     keyboard: str
     language: str
     """Of the interface."""
+    images: tuple[str, ...]
+    """Of other versions, or of this one, by their names on KALTSTART; the newest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +153,28 @@ def read_machine(
         fat=read_space(stick.fat),
         keyboard=keyboard,
         language=language,
+        images=find_images(_list_files(stick.fat)),
     )
+
+
+def _list_files(folder: Path) -> list[str]:
+    try:
+        return [path.name for path in folder.iterdir()]
+    except OSError:
+        return []
+
+
+def parse_version(file_name: str) -> tuple[int, ...] | None:
+    """Of an image by its name; None where it is not called as one. Pure."""
+    match = _IMAGE.fullmatch(file_name)
+    return tuple(int(number) for number in match[1].split(".")) if match else None
+
+
+def find_images(file_names: Iterable[str]) -> tuple[str, ...]:
+    """The names of images among them, the newest version first. Pure."""
+    versions = {name: parse_version(name) for name in file_names}
+    images = [(version, name) for name, version in versions.items() if version]
+    return tuple(name for _, name in sorted(images, reverse=True))
 
 
 def read_space(mounted: Path) -> Space | None:

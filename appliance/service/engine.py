@@ -813,6 +813,34 @@ class Appliance:
         """Import the campaigns of another stick's database."""
         import_campaigns(self.context, self.screen, file_name, accept=accept)
 
+    def upgrade(self, file_name: str, accept: Accept) -> None:
+        """The stick; ends in a restart, or in words why not. A key ends it while it is written."""
+        # Seldom needed, so not loaded at each start.
+        from appliance.service.upgrade_stick import (  # noqa: PLC0415  # for that
+            check_upgrade,
+            upgrade_stick,
+        )
+
+        check_upgrade(self.context, self.stick, file_name)
+        accept(N_("the new version is written beside this one; then the machine restarts"))
+        self.screen.show("running", N_("Upgrading the stick"), campaign_id=None)
+        try:
+            with self.drives.quiet(self.context.tell):
+                upgrade_stick(self.stick, file_name, tell=self.context.tell)
+        except StoppedByPersonError:
+            outcome = N_("stopped; the stick starts as before")
+            refuse(self, (outcome,))
+        except StickError:
+            raise
+        except KaltstartError as error:
+            outcome = str(error)
+            refuse(self, (outcome,))
+        else:
+            record(self, "upgraded", what=f"{VERSION}: {printable(file_name)}")
+            leave(self.context, self.host.power.reboot)
+            self.host.power.wait_for_the_end()
+        self.screen.show("idle", outcome[:1].upper() + outcome[1:], campaign_id=None)
+
     def write_report_again(self, campaign_id: int) -> str:
         """Of a campaign that has ended; the answer."""
         return write_report_again(self.context, campaign_id)

@@ -85,6 +85,7 @@ MACHINE: dict[str, Any] = {
         "smartmontools": "7.4-3",
         "systemd": "257.13-1~deb13u1",
     },
+    "images": [],
 }
 
 

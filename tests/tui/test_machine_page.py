@@ -151,3 +151,35 @@ async def test_whether_it_wakes_is_tried_after_a_question(engine: FakeEngine) ->
         await finish(pilot, "flow")
         [request] = engine.requests()
         assert (request.kind, request.read_payload()) == ("try-wake", {})
+
+
+_IMAGES = ["kaltstart-0.2.0-amd64.img.xz", "kaltstart-0.1.0-amd64.img.xz"]
+
+
+async def test_an_upgrade_to_the_newest_image_needs_two_keys(engine: FakeEngine) -> None:
+    engine.show_machine(images=_IMAGES)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "5")
+        assert "u upgrade" in text_of(pilot, "#keys")
+        await press(pilot, "u")
+        assert _IMAGES[0] in drawn(pilot)
+        await press(pilot, "enter")
+        await finish(pilot, "flow")
+        assert engine.requests() == [], "the focus starts on Cancel"
+        await press(pilot, "u", "right", "enter")
+        await finish(pilot, "flow")
+        [request] = engine.requests()
+        assert (request.kind, request.read_payload()) == ("upgrade", {"file_name": _IMAGES[0]})
+
+
+async def test_without_an_image_it_is_said_what_is_missing(engine: FakeEngine) -> None:
+    engine.show_machine()
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "5")
+        assert "u upgrade" not in text_of(pilot, "#keys")
+        await press(pilot, "u")
+        await settle(pilot)
+        assert "There is no kaltstart-VERSION-amd64.img.xz" in text_of(pilot, "#message")
+        assert engine.requests() == []

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 
+from tui.charset import one_line
 from tui.language import N_, _
 from tui.model.machine import Lines, Machine
 from tui.model.snapshot import Snapshot
@@ -34,6 +35,13 @@ _WAKE = N_(
     "No drive is written. Any key stops the countdowns."
 )
 
+_UPGRADE = N_(
+    "{file} is on KALTSTART. Its system is written beside the one that runs; then the machine "
+    "restarts into it. Plans, reports and results stay.\n\n"
+    "A key or a power cut before the restart changes nothing. Copy the reports to a computer "
+    "before, as before any work on a stick."
+)
+
 _TALL = 32
 """Lines of a screen that has room for more than the facts."""
 _NAME = re.compile(r"^[^\s].{14} ?", re.MULTILINE)
@@ -45,6 +53,7 @@ _WAYS = (
     ("w", N_("whether the clock wakes this machine from power-off")),
     ("x", N_("a root shell in place of this page")),
 )
+_UPGRADE_WAY = ("u", N_("a newer version, from an image on KALTSTART"))
 
 type _Flow = Callable[[Machine], Coroutine[Any, Any, None]]
 
@@ -70,13 +79,14 @@ class MachinePage(Page):
         "Wake-up: whether its clock was seen to switch it on. If not, cold boots need a person.\n\n"
         "Its errors: of the stick, and of its data partition. Copy and replace a stick with "
         "errors: all results are on it.\n\n"
-        "While a campaign runs, nothing here is updated.\n\n"
+        "While a campaign runs, nothing here is updated.\n"
         "k  the keyboard layout, stored on the stick. A serial line uses its terminal's own\n"
         "l  the language, also stored on the stick. The engine's own texts, logs, reports "
         "and the manual are in English\n"
         "t  set the time, in UTC, of the system and of the hardware clock\n"
         "w  try whether the clock wakes the machine, after a question\n"
-        "x  a root shell, after a question"
+        "x  a root shell, after a question\n"
+        "u  upgrade the stick by an image on KALTSTART, after a question"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("k", "keyboard", show=False),
@@ -84,6 +94,7 @@ class MachinePage(Page):
         Binding("t", "time", show=False),
         Binding("w", "wake", show=False),
         Binding("x", "shell", show=False),
+        Binding("u", "upgrade", show=False),
     ]
 
     @override
@@ -102,6 +113,7 @@ class MachinePage(Page):
             ("t", _("time")),
             ("w", _("wake-up")),
             ("x", _("shell")),
+            *([("u", _("upgrade"))] if snapshot.machine.images else []),
         ]
 
     @override
@@ -110,7 +122,8 @@ class MachinePage(Page):
         entitle(self.query_one(VerticalScroll), _("The machine and the stick"))
         ways = self.query_one("#ways", Line)
         entitle(ways, _("What can be set and tried"))
-        ways.show(paint_keys([(key, _(what)) for key, what in _WAYS], "\n"))
+        offered = (*_WAYS, *([_UPGRADE_WAY] if machine and machine.images else []))
+        ways.show(paint_keys([(key, _(what)) for key, what in offered], "\n"))
         ways.display = self.app.size.height >= _TALL and bool(self.list_keys(snapshot))
         facts = self.query_one("#facts", Line)
         if machine is None:
@@ -140,6 +153,10 @@ class MachinePage(Page):
     def action_shell(self) -> None:
         """Open a shell, after a question."""
         self._set(self._ask_shell)
+
+    def action_upgrade(self) -> None:
+        """Upgrade the stick, after a question."""
+        self._set(self._ask_upgrade)
 
     def _set(self, flow: _Flow) -> None:
         machine = self.kaltstart.snapshot.machine
@@ -191,6 +208,18 @@ class MachinePage(Page):
         choices = (("shell", _("Open a shell")),)
         if await self.app.push_screen_wait(Ask(_(" Shell "), _(_SHELL), choices)) == "shell":
             await self.kaltstart.ask_engine("shell", {"terminal": terminal})
+
+    async def _ask_upgrade(self, machine: Machine) -> None:
+        if not machine.images:
+            self.kaltstart.say(
+                _("There is no kaltstart-VERSION-amd64.img.xz in the top folder of KALTSTART.")
+            )
+            return
+        file_name = machine.images[0]
+        text = _(_UPGRADE).format(file=one_line(file_name))
+        choices = (("upgrade", _("Upgrade")),)
+        if await self.app.push_screen_wait(Ask(_(" Upgrade "), text, choices)) == "upgrade":
+            await self.kaltstart.ask_engine("upgrade", {"file_name": file_name})
 
 
 class TimeDialog(Dialog[str]):

@@ -39,6 +39,8 @@ class Machine:
     facts: tuple[Lines, ...]
     """In groups."""
     versions: Lines
+    images: tuple[str, ...] = ()
+    """Of versions, by the names of their files on KALTSTART; the newest first."""
 
     def describe(self, width: int, *, is_past: bool = False, is_dense: bool = False) -> str:
         """All of it in lines of `width` columns, an empty one between groups unless `is_dense`.
@@ -86,6 +88,7 @@ def parse_machine(value: dict[str, Any], *, show_size: Callable[[int], str]) -> 
             _find_stick(value, show_size=show_size),
         ),
         versions=tuple((name, version) for name, version in value["versions"].items()),
+        images=tuple(value["images"]),
     )
 
 

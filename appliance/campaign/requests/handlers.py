@@ -93,6 +93,9 @@ class Engine(Protocol):
     def locate(self, device: str, identity: str, accept: Accept) -> None:
         """Let a drive's lights show where it is, for some seconds."""
 
+    def upgrade(self, file_name: str, accept: Accept) -> None:
+        """The stick, by this image on KALTSTART; then the machine restarts."""
+
     def switch_off(self, accept: Accept, *, restart: bool) -> None:
         """The machine."""
 
@@ -497,6 +500,10 @@ def _open_shell(context: RequestContext, *, terminal: str) -> str:
     return context.engine.machine.open_shell(terminal)
 
 
+def _upgrade(context: RequestContext, *, file_name: str) -> None:
+    context.engine.upgrade(file_name, context.accept)
+
+
 HANDLERS: dict[str, Handler] = {
     Kind.START: Handler(_start),
     Kind.RESUME: Handler(_resume),
@@ -522,6 +529,7 @@ HANDLERS: dict[str, Handler] = {
     Kind.SET_KEYBOARD: Handler(_set_keyboard),
     Kind.SET_LANGUAGE: Handler(_set_language),
     Kind.SHELL: Handler(_open_shell),
+    Kind.UPGRADE: Handler(_upgrade),
     Kind.POWER_OFF: Handler(_power_off),
     Kind.REBOOT: Handler(_reboot),
 }

@@ -43,6 +43,7 @@ class Kind(StrEnum):
     SET_KEYBOARD = ("set-keyboard", N_("Keyboard"))
     SET_LANGUAGE = ("set-language", N_("Language"))
     SHELL = ("shell", N_("Shell"))
+    UPGRADE = ("upgrade", N_("Upgrade"))
     POWER_OFF = ("poweroff", N_("Power off"))
     REBOOT = ("reboot", N_("Restart"))
 

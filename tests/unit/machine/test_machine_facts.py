@@ -10,6 +10,7 @@ import pytest
 from appliance.machine.clock import pack_rtc_time, parse_time
 from appliance.machine.facts import (
     StickPlace,
+    find_images,
     parse_cpuinfo,
     parse_is_virtual,
     parse_versions,
@@ -153,3 +154,13 @@ def test_the_hardware_clock_counts_months_from_0_and_years_from_1900() -> None:
     packed = pack_rtc_time(datetime(2026, 1, 31, 23, 59, 58, tzinfo=UTC))
     assert struct.unpack("9i", packed)[:6] == (58, 59, 23, 31, 0, 126)
     assert len(packed) == 0x24  # the size that the request's number carries
+
+
+def test_images_are_known_by_the_names_that_a_release_gives_them() -> None:
+    newest, older, oldest = (
+        f"kaltstart-{version}-amd64.img.xz" for version in ("0.10.0", "0.9", "0.1.0")
+    )
+    other = ("kaltstart-0.2.0-amd64.img", "kaltstart-0.2.0-amd64.img.xz.part", "SHA256SUMS")
+    assert find_images([oldest, *other, newest, older]) == (newest, older, oldest)
+    assert find_images(["KALTSTART-0.1.0-AMD64.IMG.XZ"]) == ("KALTSTART-0.1.0-AMD64.IMG.XZ",)
+    assert find_images([]) == ()

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Upgrading the stick that this machine runs from, by an image file on KALTSTART.
+
+A person asks for it, and the machine then restarts into the new version. Any key ends it before the
+partition table is written; until then nothing that starts the stick has changed. What is written
+where: `appliance.stick.upgrade`.
+"""
+
+import hashlib
+import lzma
+from pathlib import Path
+
+from appliance import VERSION
+from appliance.campaign.context import CampaignContext
+from appliance.campaign.states import next_cycle
+from appliance.errors import RefusedError, StepFailedError
+from appliance.machine.facts import parse_version
+from appliance.phrases import N_, Phrase
+from appliance.progress import Progress
+from appliance.stick.partition_table import (
+    CHUNK_BYTES,
+    KEPT,
+    SECTOR_BYTES,
+    UnfitError,
+    open_image,
+    parse_image,
+)
+from appliance.stick.partitions import FAT, Stick
+from appliance.stick.upgrade import (
+    HEAD_BYTES,
+    Placement,
+    StickDevice,
+    plan_placement,
+    read_current_table,
+    switch,
+    write_beside,
+)
+from appliance.store.read.overview import select_campaigns
+from appliance.store.tables.boots import select_cycles
+from appliance.sysfs import read_text
+from appliance.units import printable
+
+_SUMS = "SHA256SUMS"
+_BLOCK = Path("/sys/class/block")
+_UNCHANGED = N_("{what}; nothing was changed")
+_COPY_AGAIN = "copy it to KALTSTART again, or download it again"
+
+
+def check_upgrade(context: CampaignContext, stick: Stick, file_name: str) -> None:
+    """Raises RefusedError where it cannot be: nothing has been read of the file itself."""
+    name = printable(file_name)
+    version = parse_version(file_name)
+    if version is None or Path(file_name).name != file_name:
+        raise RefusedError(
+            f"{name} is not the image of a version",
+            hint="it must be called kaltstart-VERSION-amd64.img.xz",
+        )
+    if version < tuple(int(number) for number in VERSION.split(".")):
+        raise RefusedError(
+            f"{name} is older than this version, {VERSION}",
+            hint="an older version may not read this stick's database; write it to another stick",
+        )
+    if not (FAT / file_name).is_file():
+        raise RefusedError(f"there is no {name} on KALTSTART")
+    if stick.drive.read_only:
+        raise RefusedError("the stick is write-protected")
+    for campaign in select_campaigns(context.connection):
+        cycles = select_cycles(context.connection, campaign.id)
+        if campaign.state != "done" and next_cycle(cycles) is not None:
+            raise RefusedError(
+                f"campaign {campaign.id} has boots left, and all boots of a campaign belong to one "
+                "version",
+                hint="resume it and let it finish, or skip its boots (page 3)",
+            )
+
+
+def upgrade_stick(stick: Stick, file_name: str, *, tell: Progress) -> None:
+    """Write the system of this image beside the one that runs, and let the next start take it.
+
+    Raises RefusedError and StepFailedError, which say whether the stick starts as before, and what
+    `tell` raises, where it does.
+    """
+    path = FAT / file_name
+    name = printable(file_name)
+    try:
+        _check_sum(path, FAT / _SUMS, tell=tell)
+        with Path(stick.drive.path).open("r+b") as file, open_image(path) as image:
+            disk = StickDevice(file)
+            head = image.read(HEAD_BYTES)
+            placement = _place(disk, head, stick)
+            write_beside(disk, image, placement, tell=tell)
+            _place(disk, head, stick)  # right before what starts the stick changes
+            _switch(disk, placement)
+    except UnfitError as error:
+        raise RefusedError(Phrase(_UNCHANGED, what=f"{name}: {error}")) from error
+    except (EOFError, lzma.LZMAError, MemoryError) as error:
+        what = f"{name} is damaged"
+        raise RefusedError(Phrase(_UNCHANGED, what=what), hint=_COPY_AGAIN) from error
+    except OSError as error:
+        what = f"the stick cannot be upgraded: {error.strerror or error}"
+        raise StepFailedError(
+            Phrase(_UNCHANGED, what=what),
+            hint="it may be failing: copy the folder reports of KALTSTART, and replace it",
+            blame="other",
+        ) from error
+
+
+def _switch(disk: StickDevice, placement: Placement) -> None:
+    """Raises StepFailedError: from here on nobody knows what the stick holds."""
+    try:
+        switch(disk, placement)
+    except OSError as error:
+        raise StepFailedError(
+            f"the stick's partition table cannot be written: {error.strerror or error}",
+            hint="it may not start any more; its data is kept: copy it with another computer",
+            blame="other",
+        ) from error
+
+
+def _place(disk: StickDevice, head: bytes, stick: Stick) -> Placement:
+    """Where it goes, on this stick and no other one. Raises UnfitError."""
+    table = read_current_table(disk, _read_partitions(_BLOCK / Path(stick.drive.path).name))
+    data = next((part for part in table.partitions.values() if part.name == KEPT[1]), None)
+    if data is None or str(data.guid) != stick.data_uuid:
+        raise UnfitError("the stick is not the one that this machine was started from")
+    sectors = disk.size_bytes // SECTOR_BYTES
+    return plan_placement(table, head, parse_image(head), sectors=sectors)
+
+
+def _read_partitions(folder: Path) -> dict[int, tuple[int, int]]:
+    """As the kernel has them: number → first sector of 512 bytes, how many."""
+    return {
+        int(read_text(part.parent / "partition")): (
+            int(read_text(part.parent / "start")),
+            int(read_text(part.parent / "size")),
+        )
+        for part in folder.glob("*/partition")
+    }
+
+
+def _check_sum(path: Path, sums: Path, *, tell: Progress) -> None:
+    """Against SHA256SUMS, where that is beside it. Raises RefusedError, OSError."""
+    if not sums.is_file():
+        return
+    lines = (line.split() for line in sums.read_text(errors="replace").splitlines())
+    wanted = {words[1].lstrip("*"): words[0] for words in lines if len(words) == 2}
+    total, done = path.stat().st_size, 0
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while data := file.read(CHUNK_BYTES):
+            found.update(data)
+            done += len(data)
+            tell(N_("the image is checked"), done, total)
+    if wanted.get(path.name) != found.hexdigest():
+        raise RefusedError(
+            Phrase(_UNCHANGED, what=f"{printable(path.name)} does not agree with {_SUMS}"),
+            hint=_COPY_AGAIN,
+        )
