@@ -826,7 +826,7 @@ class Appliance:
         self.screen.show("running", N_("Upgrading the stick"), campaign_id=None)
         try:
             with self.drives.quiet(self.context.tell):
-                upgrade_stick(self.stick, file_name, tell=self.context.tell)
+                upgrade_stick(self.host, self.stick, file_name, tell=self.context.tell)
         except StoppedByPersonError:
             outcome = N_("stopped; the stick starts as before")
             refuse(self, (outcome,))

@@ -8,11 +8,17 @@ where: `appliance.stick.upgrade`.
 
 import hashlib
 import lzma
+import os
+import threading
+from functools import partial
 from pathlib import Path
 
 from appliance import VERSION
 from appliance.campaign.context import CampaignContext
+from appliance.campaign.drives.work import side_work
+from appliance.campaign.host import Host
 from appliance.campaign.states import next_cycle
+from appliance.campaign.steps.attempt import StoppedByPersonError
 from appliance.errors import RefusedError, StepFailedError
 from appliance.machine.facts import parse_version
 from appliance.phrases import N_, Phrase
@@ -43,6 +49,8 @@ from appliance.units import printable
 _SUMS = "SHA256SUMS"
 _BLOCK = Path("/sys/class/block")
 _UNCHANGED = N_("{what}; nothing was changed")
+_LAST = 19
+"""The nice value of what waits for everything else."""
 _COPY_AGAIN = "copy it to KALTSTART again, or download it again"
 
 
@@ -74,12 +82,29 @@ def check_upgrade(context: CampaignContext, stick: Stick, file_name: str) -> Non
             )
 
 
-def upgrade_stick(stick: Stick, file_name: str, *, tell: Progress) -> None:
+def upgrade_stick(host: Host, stick: Stick, file_name: str, *, tell: Progress) -> None:
     """Write the system of this image beside the one that runs, and let the next start take it.
 
     Raises RefusedError and StepFailedError, which say whether the stick starts as before, and what
     `tell` raises, where it does.
     """
+    done: list[str] = []
+    try:
+        names = [Path(stick.drive.path).name]
+        with side_work(host, "the stick", tell=tell, names=names) as hand:
+            hand.do(
+                partial(_upgrade, stick, file_name, tell=hand.tell, done=done),
+                N_("the image is checked"),
+            )
+    except StoppedByPersonError:
+        if not done:  # else it came too late
+            raise
+
+
+def _upgrade(stick: Stick, file_name: str, *, tell: Progress, done: list[str]) -> None:
+    """In a thread of its own; puts the file's name into `done` once the next start takes it."""
+    # Unpacking leaves the processor to the interface, which shows how far it is.
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LAST)
     path = FAT / file_name
     name = printable(file_name)
     try:
@@ -89,8 +114,10 @@ def upgrade_stick(stick: Stick, file_name: str, *, tell: Progress) -> None:
             head = image.read(HEAD_BYTES)
             placement = _place(disk, head, stick)
             write_beside(disk, image, placement, tell=tell)
-            _place(disk, head, stick)  # right before what starts the stick changes
+            tell(N_("the partition table is written"), 0, 0)  # the last chance to stop it
+            _place(disk, head, stick)
             _switch(disk, placement)
+            done.append(file_name)
     except UnfitError as error:
         raise RefusedError(Phrase(_UNCHANGED, what=f"{name}: {error}")) from error
     except (EOFError, lzma.LZMAError, MemoryError) as error:

@@ -9,6 +9,8 @@ import pytest
 
 from tests.lab.campaign import IMAGE
 from tests.lab.machine import PATIENCE_S, Machine, MachineSetup
+from tests.lab.monitor import Monitor
+from tests.lab.screens import load_look
 from tests.lab.stick import (
     DATA_NAME,
     FAT_NAME,
@@ -78,3 +80,35 @@ def test_a_stick_upgrades_itself_and_starts_from_where_that_is(out: Path, firmwa
         if part.name != FAT_NAME:
             assert _read(stick, part) == _read(IMAGE, part), part.name
     assert find_partition(stick, FAT_NAME) == find_partition(IMAGE, FAT_NAME)
+
+
+@pytest.mark.long
+def test_the_page_machine_asks_and_shows_how_far_it_is(out: Path) -> None:
+    stick = make_stick(IMAGE, out / "stick.raw")
+    put_file(stick, _NAME, _pack(out))
+    setup = MachineSetup(
+        stick=stick, serial_log=out / "serial.log", firmware="bios", interface=True
+    )
+    font, _ = load_look()
+    with Machine(setup) as machine:
+        machine.wait_event("ready", timeout_s=PATIENCE_S)
+        monitor = Monitor(machine, font)
+        monitor.press("5")
+        monitor.wait_for("u upgrade")
+        machine.screenshot(out / "vga-Machine.png")
+        monitor.press("u")
+        monitor.wait_for(_NAME)
+        machine.screenshot(out / "vga-question.png")
+        monitor.press("right", "ret")
+        monitor.wait_for("Upgrading the stick|the new version|read back")
+        machine.screenshot(out / "vga-page-while-written.png")
+        monitor.press("3")
+        monitor.wait_for(r"\[3 Run\]")
+        machine.screenshot(out / "vga-Run-while-written.png")
+        # The second start.
+        machine.wait_event("ready", timeout_s=PATIENCE_S)
+        monitor.wait_for(r"\[1 Drives\]")
+        monitor.press("5")
+        monitor.wait_for("u upgrade")
+        machine.screenshot(out / "vga-after.png")
+    assert find_partition(stick, "esp") != find_partition(IMAGE, "esp")

@@ -14,7 +14,7 @@ from appliance.service import upgrade_stick as module
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
 from appliance.stick.partition_table import read_table
-from appliance.stick.upgrade import StickDevice
+from appliance.stick.upgrade import Placement, StickDevice, switch
 from appliance.store.connect import open_database, open_read_only
 from appliance.store.read.overview import select_events
 from appliance.store.tables.requests import Request, insert_request, select_request
@@ -201,3 +201,24 @@ def test_a_key_while_it_is_written_changes_nothing(
     assert appliance.status.message == "Stopped; the stick starts as before"
     assert device.read_bytes()[: 9 << 20] == _OLD[: 9 << 20]
     assert "reboot" not in world.log
+
+
+@pytest.mark.usefixtures("fat")
+def test_a_key_after_the_switch_comes_too_late(
+    appliance: Appliance, world: World, device: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What runs is no longer what the table names: the machine restarts all the same."""
+
+    def switch_and_stop(stick: StickDevice, placement: Placement) -> None:
+        switch(stick, placement)
+        insert_request(
+            open_database(world.path), "stop", {}, at="2026-11-21T03:20:01.123Z", boot_id="b"
+        )
+
+    monkeypatch.setattr(module, "switch", switch_and_stop)
+    with pytest.raises(OffError):
+        appliance.upgrade(_NAME, lambda _answer: None)
+    assert world.log[-1] == "reboot"
+    with device.open("rb") as file:
+        root = read_table(StickDevice(file)).partitions[3]
+    assert device.read_bytes()[root.offset_bytes :].startswith(b"root newer")
