@@ -128,7 +128,7 @@ def write_beside(stick: Stick, image: Image, placement: Placement, *, tell: Prog
     changes. Raises OSError, UnfitError where the image is not what it should be, StepFailedError
     where the stick gives back something else, and what `tell` raises.
     """
-    label = N_("the new version")
+    label = N_("the new version is written")
     by_bytes = placement.by_sectors * SECTOR_BYTES
     replaced = placement.upgrade.replaced
     total = sum(part.size_bytes for part in replaced)

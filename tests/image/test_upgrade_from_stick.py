@@ -100,7 +100,7 @@ def test_the_page_machine_asks_and_shows_how_far_it_is(out: Path) -> None:
         monitor.wait_for(_NAME)
         machine.screenshot(out / "vga-question.png")
         monitor.press("right", "ret")
-        monitor.wait_for("Upgrading the stick|the new version|read back")
+        monitor.wait_for("Upgrading the stick|The new version|read back")
         machine.screenshot(out / "vga-page-while-written.png")
         monitor.press("3")
         monitor.wait_for(r"\[3 Run\]")
