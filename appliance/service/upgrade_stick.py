@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Upgrading the stick that this machine runs from, by an image file on KALTSTART.
 
-A person asks for it, and the machine then restarts into the new version. Any key ends it before the
-partition table is written; until then nothing that starts the stick has changed. What is written
-where: `appliance.stick.upgrade`.
+A person asks for it, and the machine then restarts into the new version. A request to stop ends it
+before the partition table is written; until then nothing that starts the stick has changed. What is
+written where: `appliance.stick.upgrade`.
 """
 
 import hashlib
