@@ -43,7 +43,7 @@ from appliance.units import printable
 _SUMS = "SHA256SUMS"
 _BLOCK = Path("/sys/class/block")
 _UNCHANGED = N_("{what}; nothing was changed")
-_COPY_AGAIN = "copy it to KALTSTART again, or download it again"
+_COPY_AGAIN = "copy it and its SHA256SUMS to KALTSTART again, or download both again"
 
 
 def check_upgrade(context: CampaignContext, stick: Stick, file_name: str) -> None:

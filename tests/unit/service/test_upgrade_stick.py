@@ -201,3 +201,13 @@ def test_a_key_while_it_is_written_changes_nothing(
     assert appliance.status.message == "Stopped; the stick starts as before"
     assert device.read_bytes()[: 9 << 20] == _OLD[: 9 << 20]
     assert "reboot" not in world.log
+
+
+def test_an_image_in_capital_letters_is_the_same(
+    appliance: Appliance, world: World, fat: Path
+) -> None:
+    """As a computer may write it on a FAT, which takes both for one name."""
+    (fat / _NAME).rename(fat / _NAME.upper())
+    with pytest.raises(OffError):
+        appliance.upgrade(_NAME.upper(), lambda _answer: None)
+    assert world.log[-1] == "reboot"
