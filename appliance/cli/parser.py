@@ -98,7 +98,7 @@ def _add_engine_commands(add: _Add) -> None:
         engine.upgrade,
         "write a newer version beside this one, and restart into it",
         description="Write the system of an image beside the one that runs, and restart into it. "
-        "Plans, reports and results stay. `stop`, or a key, ends it before the restart.",
+        "Plans, reports and results stay. `kaltstart stop` ends it before the restart.",
     )
     upgrade.add_argument(
         "image", metavar="NAME", nargs="?", help="on KALTSTART; default: the newest one there"

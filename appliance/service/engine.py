@@ -814,7 +814,7 @@ class Appliance:
         import_campaigns(self.context, self.screen, file_name, accept=accept)
 
     def upgrade(self, file_name: str, accept: Accept) -> None:
-        """The stick; ends in a restart, or in words why not. A key ends it while it is written."""
+        """The stick; ends in a restart, or in words why not. A stop ends it while it is written."""
         # Seldom needed, so not loaded at each start.
         from appliance.service.upgrade_stick import (  # noqa: PLC0415  # for that
             check_upgrade,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Upgrading the stick that this machine runs from, by an image file on KALTSTART.
 
-A person asks for it, and the machine then restarts into the new version. Any key ends it before the
-partition table is written; until then nothing that starts the stick has changed. What is written
-where: `appliance.stick.upgrade`.
+A person asks for it, and the machine then restarts into the new version. A request to stop ends it
+before the partition table is written; until then nothing that starts the stick has changed. What is
+written where: `appliance.stick.upgrade`.
 """
 
 import hashlib
@@ -51,7 +51,7 @@ _BLOCK = Path("/sys/class/block")
 _UNCHANGED = N_("{what}; nothing was changed")
 _LAST = 19
 """The nice value of what waits for everything else."""
-_COPY_AGAIN = "copy it to KALTSTART again, or download it again"
+_COPY_AGAIN = "copy it and its SHA256SUMS to KALTSTART again, or download both again"
 
 
 def check_upgrade(context: CampaignContext, stick: Stick, file_name: str) -> None:

@@ -284,4 +284,4 @@ class BlockDevice:
 
 def open_image(path: Path) -> BinaryIO:
     """The image, unpacked while it is read."""
-    return lzma.open(path, "rb") if path.suffix == ".xz" else path.open("rb")  # type: ignore[return-value]  # reads like one
+    return lzma.open(path, "rb") if path.suffix.lower() == ".xz" else path.open("rb")  # type: ignore[return-value]  # reads like one

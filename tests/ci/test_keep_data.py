@@ -321,7 +321,6 @@ def folder(tmp_path: Path, stick: Path, image: Path) -> Path:
         ("/sys/block/", f"{tmp_path}/sys/"),
         ("${device#/dev/}", "sdz"),
         ('[ -b "$device" ]', '[ -e "$device" ]'),
-        ("(385 << 20)", "0"),
         (" oflag=direct", ""),
     ):
         assert was in text
@@ -394,6 +393,9 @@ def test_an_image_that_is_cut_off_is_refused_while_the_stick_still_starts(
 
 
 def test_without_keep_data_a_packed_image_is_written_whole(folder: Path, image: Path) -> None:
+    script = (folder / "ci/write").read_text()
+    assert "(385 << 20)" in script
+    (folder / "ci/write").write_text(script.replace("(385 << 20)", "0"))
     given = folder / "new.img.xz"
     given.write_bytes(lzma.compress(image.read_bytes()))
     done = _call(folder, "--image", given)

@@ -95,6 +95,9 @@ _SILENT = Phrase(
         ("sda: read error on sector 8; gave up", "sda: read error on sector 8; gave up"),
         (Phrase(N_("start campaign {name}"), name="{kind} {}"), "Kampagne {kind} {} starten"),
         ("stopped\nnothing is running", "angehalten\nes läuft nichts"),
+        ("Stopped; the stick starts as before", "Angehalten; der Stick startet wie bisher"),
+        ("The image is checked", "Das Abbild wird geprüft"),
+        ("Äpfel", "Äpfel"),
         ("", ""),
     ],
 )
@@ -124,6 +127,15 @@ def test_what_another_stick_says_a_text_is_made_of_is_no_more_than_that(
     learn_phrases([("stopped by a cat", words, fields)])
     language.use("de")
     assert say("stopped by a cat") == "stopped by a cat"
+
+
+def test_a_reason_that_begins_with_a_capital_letter_is_still_known() -> None:
+    """As a state of the engine that is one of its reasons."""
+    _learn(Phrase(N_("{what}; nothing was changed"), what="k.img.xz is damaged"))
+    language.use("de")
+    assert say("K.img.xz is damaged; nothing was changed") == (
+        "K.img.xz is damaged; nichts wurde verändert"
+    )
 
 
 async def test_a_reason_of_the_database_is_said_in_german(engine: FakeEngine) -> None:

@@ -38,8 +38,8 @@ _WAKE = N_(
 _UPGRADE = N_(
     "{file} is on KALTSTART. Its system is written beside the one that runs; then the machine "
     "restarts into it. Plans, reports and results stay.\n\n"
-    "A key or a power cut before the restart changes nothing. Copy the reports to a computer "
-    "before, as before any work on a stick."
+    "Until the restart s on page 3 stops it; neither that nor a power cut changes anything. Copy "
+    "the reports to a computer before, as before any work on a stick."
 )
 
 _TALL = 32

@@ -98,9 +98,15 @@ def say(text: str) -> str:
 
 
 def _say_line(text: str) -> str:
-    if text not in _PHRASES:
-        return _(text)
-    return _tell(*_PHRASES[text])
+    if text in _PHRASES:
+        return _tell(*_PHRASES[text])
+    said = _(text)
+    if said != text:
+        return said
+    # The engine begins a state with a capital letter, also where it is one of its words.
+    word = text[:1].lower() + text[1:]
+    said = _tell(*_PHRASES[word]) if word in _PHRASES else _(word)
+    return text if said == word else said[:1].upper() + said[1:]
 
 
 def say_event(event: Event) -> str:

@@ -222,3 +222,13 @@ def test_a_key_after_the_switch_comes_too_late(
     with device.open("rb") as file:
         root = read_table(StickDevice(file)).partitions[3]
     assert device.read_bytes()[root.offset_bytes :].startswith(b"root newer")
+
+
+def test_an_image_in_capital_letters_is_the_same(
+    appliance: Appliance, world: World, fat: Path
+) -> None:
+    """As a computer may write it on a FAT, which takes both for one name."""
+    (fat / _NAME).rename(fat / _NAME.upper())
+    with pytest.raises(OffError):
+        appliance.upgrade(_NAME.upper(), lambda _answer: None)
+    assert world.log[-1] == "reboot"
