@@ -20,6 +20,8 @@ from tui.model.roles import Role
 type Settings = Mapping[str, PlanValue]
 """Keys of a test's table that differ from what the form offers first."""
 
+_TIED = chr(0xA0)
+"""A space that no line is broken at; it is never drawn."""
 _ON_FILES: Settings = {"filesystem": "ext4"}
 _LONG_SELFTEST: Settings = {"test": "long"}
 _SPEED_CHECK: Settings = {
@@ -55,13 +57,13 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
         on_all(
             "boots",
             N_("Boot comparison"),
-            N_("a small system booted ten times from each drive, cold; erases it"),
+            N_("ten cold boots of a small system from each drive; erases it"),
             tests={"boot": {}},
         ),
         on_all(
             "quick-look",
             N_("Quick look"),
-            N_("health, short self-test, a surface sample: minutes; writes nothing"),
+            N_("health, short self-test, a surface sample; writes nothing"),
             tests={"surface": {"sample": SHARE_READ}, "selftest": {}},
         ),
         on_all(
@@ -73,7 +75,7 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
         on_all(
             "burn-in",
             N_("Burn-in"),
-            N_("self-test, verify over a power-off, surface, self-test; erases it"),
+            N_("self-tests, verify over a power-off, surface; erases it"),
             tests={
                 "selftest": {**_LONG_SELFTEST, "again": True},
                 "verify": {"power_cycle": True},
@@ -120,9 +122,11 @@ def describe_templates(drives: Sequence[DriveRow], width: int) -> tuple[str, str
             width,
             subsequent_indent=" " * (label + 2),
         )
-    names = textwrap.wrap(", ".join(_(template.label) for template in templates), width)
+    # No name is broken: a line that begins with its "+" would look like one with a sign.
+    names = ", ".join(_(template.label).replace(" ", _TIED) for template in templates)
+    listed = "\n".join(textwrap.wrap(names, width, break_on_hyphens=False)).replace(_TIED, " ")
     title = _("Templates for these drives (2, then t)")
-    return "\n".join([title, *lines]), "\n".join([title, *names])
+    return "\n".join([title, *lines]), f"{title}\n{listed}"
 
 
 def _make_hybrid(usable: Sequence[DriveRow]) -> Template:

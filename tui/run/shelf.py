@@ -317,7 +317,7 @@ def describe_head(layout: Layout) -> str:
 def describe_line(line: ShelfLine, layout: Layout) -> str:
     """One drive."""
     head = (
-        f"{shorten(line.bay, layout.bay):{layout.bay}} "
+        f"{shorten_name(line.bay, layout.bay):{layout.bay}} "
         f"{shorten_name(line.identity, layout.drive):{layout.drive}} "
     )
     if layout.is_over:

@@ -181,7 +181,7 @@ def _draw_drives(steps: Sequence[StepFigures], index: int) -> tuple[ChartView, .
         Line(
             LegendView(step.label, step.color),
             tuple(
-                # By its number: of a scan that did not finish the last slice is not the drive's end.
+                # By its number: the last slice of an unfinished scan is not the drive's end.
                 (100 * (row.slice + 0.5) / SLICES, row.mean_bytes_s / 1e6, "")
                 for row in step.slices
                 if row.mean_bytes_s
