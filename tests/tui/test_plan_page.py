@@ -20,7 +20,7 @@ async def test_the_plan_on_the_stick_is_started_after_its_erased_drives_were_sho
         await settle(pilot)
         await press(pilot, "2")
         plan = text_of(pilot, "#plan")
-        assert "WDC WD5000LPVX-22V0TT0, 500 GB, sda, target, WILL BE ERASED" in plan
+        assert "WDC WD5000LPVX-22V0TT0, 500 GB, sda, target,\n    WILL BE ERASED\n" in plan
         assert "GONE-1  NOT FOUND in this machine, control, read only" in plan
         await press(pilot, "s")
         assert isinstance(pilot.app.screen, Ask)

@@ -20,7 +20,7 @@ from tui.model.roles import Role
 type Settings = Mapping[str, PlanValue]
 """Keys of a test's table that differ from what the form offers first."""
 
-_TIED = chr(0xA0)
+TIED = chr(0xA0)
 """A space that no line is broken at; it is never drawn."""
 _ON_FILES: Settings = {"filesystem": "ext4"}
 _LONG_SELFTEST: Settings = {"test": "long"}
@@ -57,7 +57,7 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
         on_all(
             "boots",
             N_("Boot comparison"),
-            N_("ten cold boots of a small system from each drive; erases it"),
+            N_("ten cold boots of a small system per drive; erases it"),
             tests={"boot": {}},
         ),
         on_all(
@@ -85,7 +85,7 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
         on_all(
             "speed-check",
             N_("Speed check"),
-            N_("SEQ1M Q8T1, SEQ1M Q1T1, RND4K Q32T1, RND4K Q1T1; writes nothing"),
+            N_("SEQ1M Q8T1 and Q1T1, RND4K Q32T1 and Q1T1; writes nothing"),
             tests={"fio": _SPEED_CHECK},
         ),
         _make_hybrid(usable),
@@ -123,8 +123,8 @@ def describe_templates(drives: Sequence[DriveRow], width: int) -> tuple[str, str
             subsequent_indent=" " * (label + 2),
         )
     # No name is broken: a line that begins with its "+" would look like one with a sign.
-    names = ", ".join(_(template.label).replace(" ", _TIED) for template in templates)
-    listed = "\n".join(textwrap.wrap(names, width, break_on_hyphens=False)).replace(_TIED, " ")
+    names = ", ".join(_(template.label).replace(" ", TIED) for template in templates)
+    listed = "\n".join(textwrap.wrap(names, width, break_on_hyphens=False)).replace(TIED, " ")
     title = _("Templates for these drives (2, then t)")
     return "\n".join([title, *lines]), f"{title}\n{listed}"
 
@@ -159,7 +159,7 @@ def _make_array(usable: Sequence[DriveRow]) -> Template:
     return Template(
         "array",
         N_("SSD + disk array"),
-        N_("a bcache array and its two drives alone: lottery, fio, SQL; erases both"),
+        N_("bcache array, its drives alone: lottery, fio, SQL; erases both"),
         roles,
         {"lottery": _ON_FILES, "fio": _ON_FILES, "sql": _ON_FILES},
         "" if roles else N_("it needs a disk and a flash drive that can be released"),
