@@ -141,3 +141,15 @@ def test_counters_are_a_table_where_they_fit(asked: tuple[DriveRow, ...]) -> Non
     assert not [line for line in table if line.startswith("Counters:")]
     narrow = describe_health(health, table_columns=20)
     assert [line for line in narrow if line.startswith("Counters: reallocated sectors 0, ")]
+
+
+def test_counters_with_the_same_doubt_share_a_line(asked: tuple[DriveRow, ...]) -> None:
+    health = asked[0].health
+    assert health is not None
+    first, second, third, *_ = health.counters
+    doubted = (replace(first, doubt="a"), replace(second, doubt="b"), replace(third, doubt="a"))
+    lines = describe_health(replace(health, counters=doubted))
+    assert lines[1:] == [
+        "! In doubt: reallocated sectors 0, crc errors 1,203: a",
+        "! In doubt: pending sectors 8: b",
+    ]

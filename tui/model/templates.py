@@ -93,7 +93,7 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
         on_all(
             "everything",
             N_("Everything"),
-            N_("boots, all workloads, surface, verify and self-test; erases all"),
+            N_("boots, workloads, surface, verify, self-test; erases all"),
             tests={
                 "boot": {},
                 **dict.fromkeys(("lottery", "fio", "matrix", "sweep", "sql"), _ON_FILES),
@@ -141,7 +141,7 @@ def _make_hybrid(usable: Sequence[DriveRow]) -> Template:
     return Template(
         "hybrid",
         N_("Hybrid drive"),
-        N_("what its cache learns: boots, lottery, sweep; others as controls; erases all"),
+        N_("what its cache learns: boots, lottery, sweep; erases all"),
         roles,
         {"boot": {}, "lottery": _ON_FILES, "sweep": _ON_FILES},
         "" if disks else N_("no disk here can be released"),
@@ -159,7 +159,7 @@ def _make_array(usable: Sequence[DriveRow]) -> Template:
     return Template(
         "array",
         N_("SSD + disk array"),
-        N_("bcache array, its drives alone: lottery, fio, SQL; erases both"),
+        N_("array and its drives alone: lottery, fio, SQL; erases both"),
         roles,
         {"lottery": _ON_FILES, "fio": _ON_FILES, "sql": _ON_FILES},
         "" if roles else N_("it needs a disk and a flash drive that can be released"),
