@@ -57,6 +57,7 @@ def lay_out(
     rest = width - _DEVICE - _SIZE - health - _OFFERED - 5
     serial = max([10, *(len(drawable(drive.identity)) for drive in drives)])
     model = max([_LEAST_MODEL, *(len(drawable(drive.model)) for drive in drives)])
+    column = rest
     if is_double:
         column = max(_LEAST_MODEL, min(max(model, serial), rest - _LEAST_LINK - 1))
         link = rest - column - 1
