@@ -312,7 +312,7 @@ def test_places_that_are_cut_can_be_told_apart() -> None:
         ShelfLine(
             slot=number,
             drive_id=number,
-            identity=f"VK{number}",
+            identity=f"WD-WX41A551{number}",
             bay=f"PCI 0000:00:1f.2 (ahci), ATA port {number}",
             model="",
             step="surface",
@@ -325,11 +325,12 @@ def test_places_that_are_cut_can_be_told_apart() -> None:
         )
         for number in (1, 2)
     ]
-    layout = lay_out(lines, 120)
-    assert [describe_line(line, layout).split(" VK")[0] for line in lines] == [
-        "PCI 0000:00:1f.2 ~port 1",
-        "PCI 0000:00:1f.2 ~port 2",
-    ]
+    for width, cut in ((120, "{}, PCI 0000:00~"), (76, "{}~")):
+        layout = lay_out(lines, width)
+        assert [describe_line(line, layout).split(" WD")[0] for line in lines] == [
+            cut.format("ATA port 1"),
+            cut.format("ATA port 2"),
+        ]
 
 
 async def test_each_outcome_has_its_colour_in_large_letters(engine: FakeEngine) -> None:
