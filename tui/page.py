@@ -320,4 +320,7 @@ class Page(Screen[None]):
         if snapshot.is_overtaken and campaign is not None:
             return f" Kaltstart {status.kaltstart_version} · {_('paused')}: {say(campaign.reason)}"
         word = _(status.phase) if not snapshot.silent else _("not answering")
-        return f" Kaltstart {status.kaltstart_version} · {word}: {say(_(status.message))}"
+        # While it starts there is no more to say than that.
+        if status.message.lower() != status.phase:
+            word += f": {say(_(status.message))}"
+        return f" Kaltstart {status.kaltstart_version} · {word}"

@@ -56,6 +56,9 @@ def gather_surface(
     )
     if not is_whole:
         why = step.reason or ("it was abandoned" if step.state == "done" else step.state)
+        if step.state == "skipped":
+            # Its reason says by whom.
+            why = f"skipped {step.reason}".rstrip()
         detail = f"the scan did not finish: {why}; {detail}"
     # What was found counts, however little was looked at; finding nothing needs the whole scan.
     scan_figures = {

@@ -109,7 +109,8 @@ SCENES = (
     Scene("machine-language", ("l",), ("Escape",)),
     Scene("machine-time", ("t",), ("Escape",)),
     Scene("machine-shell", ("x",), ("Escape",)),
-    Scene("help", ("F1",)),
+    # On a page without a clock: its next minute would be taken for what the key led to.
+    Scene("help", ("1", "F1"), rest_s=4),
     Scene("manual", ("m",)),
     Scene("manual-chapter", ("Down", "Enter"), ("Escape", "Escape")),
     Scene("power", ("p",), ("Escape",)),

@@ -32,9 +32,10 @@ def _add_scan(
     slices: int = 100,
     ranges: Iterable[LbaRange] = (),
     whole: bool = True,
+    serial: str = "A",
     **more: float,
 ) -> int:
-    step = add_step(connection, "surface", "A", position=0)
+    step = add_step(connection, "surface", serial, position="AB".index(serial))
     found = tuple(ranges)
     samples = [
         SliceSample(
@@ -189,6 +190,16 @@ def test_all_drives_stand_in_one_chart(verdicts: Path) -> None:
     assert names == {"LAB-GOOD-1", "LAB-SLOW-1", "LAB-BAD-1", "LAB-NVME-1"}
     # It is what the page of a judged campaign begins with.
     assert page.index(chart) < page.index("<h2>Verdicts</h2>")
+
+
+def test_an_unfinished_scan_is_not_drawn_to_the_end(tmp_path: Path) -> None:
+    two = make_database(tmp_path / "two.sqlite", disks=[Disk("A", "disk"), Disk("B", "disk")])
+    _add_scan(two)
+    _add_scan(two, slices=50, whole=False, serial="B")
+    page = (export(two, tmp_path) / "report.html").read_text(encoding="utf-8")
+    (chart,) = [one for one in find_charts(page) if 'id="chart-surface-drives-0"' in one]
+    assert "A: 120 at 0.5, 70.5 at 99.5" in chart
+    assert "B: 120 at 0.5, 95.5 at 49.5" in chart
 
 
 def test_beside_other_drives_the_state_is_not_called_unproven(

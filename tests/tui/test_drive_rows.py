@@ -106,6 +106,25 @@ def test_few_drives_on_a_large_screen_have_a_third_line_with_what_is_to_be_known
     assert lay_out(asked, 76, 18, notes).lines == 2, "no column is wide enough for a note"
 
 
+@pytest.mark.parametrize(
+    ("location", "shown"),
+    [
+        ("PCI 0000:00:1f.2 (ahci), ATA port 1", "ATA port 1"),
+        ("slot 12, PCI 0000:03:00.0 (mpt3sas), SCSI 0:3:0", "slot 12"),
+        ("slot 12", "5,400 rpm, slot 12"),
+    ],
+)
+def test_of_a_place_that_is_cut_remains_what_tells_drives_apart(
+    engine: FakeEngine, location: str, shown: str
+) -> None:
+    details = replace(DISK_DETAILS, location=location)
+    answers = replace(ANSWERED, details=details)
+    engine.show_drives(HDD, SSHD, asked={HDD: answers, SSHD: answers})
+    drives = engine.port().read_snapshot().drives
+    cells = lay_out(drives, 102, 18, [describe_note(drive, ()) for drive in drives])
+    assert cells.rows[0][1].plain.split("\n")[2] == shown
+
+
 def test_a_drive_that_is_not_offered_says_why_in_its_row(drives: tuple[DriveRow, ...]) -> None:
     stick = next(drive for drive in drives if not drive.offered)
     assert describe_note(stick, ()) == "this is the Kaltstart stick itself"
@@ -122,3 +141,15 @@ def test_counters_are_a_table_where_they_fit(asked: tuple[DriveRow, ...]) -> Non
     assert not [line for line in table if line.startswith("Counters:")]
     narrow = describe_health(health, table_columns=20)
     assert [line for line in narrow if line.startswith("Counters: reallocated sectors 0, ")]
+
+
+def test_counters_with_the_same_doubt_share_a_line(asked: tuple[DriveRow, ...]) -> None:
+    health = asked[0].health
+    assert health is not None
+    first, second, third, *_ = health.counters
+    doubted = (replace(first, doubt="a"), replace(second, doubt="b"), replace(third, doubt="a"))
+    lines = describe_health(replace(health, counters=doubted))
+    assert lines[1:] == [
+        "! In doubt: reallocated sectors 0, crc errors 1,203: a",
+        "! In doubt: pending sectors 8: b",
+    ]

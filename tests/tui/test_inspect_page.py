@@ -38,7 +38,7 @@ async def test_enter_enter_inspects_all_drives_and_releases_none(engine: FakeEng
         assert "Estimated duration: about 4 min" in told
         for drive in (HDD, SSHD, NO_SERIAL):
             assert (drive.serial or drive.wwn) in told
-        assert "this is the Kaltstart stick itself" in told
+        assert "\n         this is the Kaltstart stick itself" in told, "below its drive's name"
         assert pilot.app.focused is not None
         assert pilot.app.focused.id == "start"
         assert "PgUp" not in drawn(pilot), "all is in sight"
@@ -209,7 +209,7 @@ async def test_a_campaign_takes_so_many_drives_and_the_rest_is_told(engine: Fake
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await open_offer(pilot)
         assert text_of(pilot, "#inspection").count("inspect it next") == 2
-        assert "Enter: start  Esc: leave  PgUp/PgDn: scroll" in drawn(pilot)
+        assert "Enter start  Esc leave  PgUp/PgDn scroll" in drawn(pilot)
         await press(pilot, "enter")
         plan = await started_plan(pilot, engine)
         assert len(plan["drive"]) == 64

@@ -55,6 +55,7 @@ async def test_the_step_that_runs_is_skipped_after_a_question(engine: FakeEngine
         text = " ".join(drawn(pilot).replace("│", " ").split())
         assert f"Skip step 6 of 7: lottery on {SSHD.serial}?" in text
         assert "MISSING from the results: part 3 of 5 (direct), which is running, and all" in text
+        assert "Tab next  Enter choose  Esc leave" in drawn(pilot)
         assert pilot.app.focused is not None
         assert pilot.app.focused.id == "cancel"
         await press(pilot, "enter")

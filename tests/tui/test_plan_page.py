@@ -7,6 +7,7 @@ from tests.tui.fake_drives import HDD, SSHD, VALID_PLAN
 from tests.tui.releasing import choose, go_on, is_whole
 from tests.tui.steps import app_of, drawn, finish, press, settle, shown, text_of
 from tui.app import KaltstartApp
+from tui.model.templates import describe_templates
 from tui.plan.page import PlanPage
 from tui.widgets.dialog import Ask
 
@@ -19,7 +20,7 @@ async def test_the_plan_on_the_stick_is_started_after_its_erased_drives_were_sho
         await settle(pilot)
         await press(pilot, "2")
         plan = text_of(pilot, "#plan")
-        assert "WDC WD5000LPVX-22V0TT0, 500 GB, sda, target, WILL BE ERASED" in plan
+        assert "WDC WD5000LPVX-22V0TT0, 500 GB, sda, target,\n    WILL BE ERASED\n" in plan
         assert "GONE-1  NOT FOUND in this machine, control, read only" in plan
         await press(pilot, "s")
         assert isinstance(pilot.app.screen, Ask)
@@ -123,6 +124,15 @@ async def test_templates_are_listed_where_one_can_be_started(engine: FakeEngine)
         assert "Templates for these drives" not in text_of(pilot, "#plan")
 
 
+def test_no_name_of_a_template_is_broken(engine: FakeEngine) -> None:
+    drives = engine.port().read_snapshot().drives
+    names = describe_templates(drives, 200)[1].split("\n", 1)[1].split(", ")
+    assert "SSD + disk array" in names
+    for width in range(24, 120):
+        lines = describe_templates(drives, width)[1].splitlines()[1:]
+        assert [name for line in lines for name in line.removesuffix(",").split(", ")] == names
+
+
 async def test_keys_that_would_be_refused_are_not_named(engine: FakeEngine) -> None:
     error = {"message": "two sticks", "hint": "unplug one", "exit_code": 5}
     engine.say(phase="refused", error=error, plan=VALID_PLAN)
@@ -172,6 +182,6 @@ async def test_a_long_list_of_drives_to_erase_names_its_keys(engine: FakeEngine)
         engine.say(plan=VALID_PLAN | {"toml": tables})
         await settle(pilot)
         await press(pilot, "s")
-        assert is_whole(drawn(pilot), "EVERYTHING ON THESE DRIVES", "PgUp/PgDn: scroll")
+        assert is_whole(drawn(pilot), "EVERYTHING ON THESE DRIVES", "PgUp/PgDn scroll")
         await press(pilot, *["pagedown"] * 5)
-        assert is_whole(drawn(pilot), "29  NOT FOUND", "PgUp/PgDn: scroll", "[ Start and erase ]")
+        assert is_whole(drawn(pilot), "29  NOT FOUND", "PgUp/PgDn scroll", "[ Start and erase ]")

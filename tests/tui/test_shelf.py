@@ -29,6 +29,7 @@ from tui.charset import ALLOWED, BLOCK, ENDS
 from tui.language import use
 from tui.roles import GOOD, WARNING
 from tui.run.judged import _WORDS
+from tui.run.shelf import ShelfLine, describe_line, lay_out
 from tui.widgets.big_words import draw_words
 from tui.widgets.line import Line
 from tui.widgets.table import Table
@@ -304,6 +305,32 @@ async def test_a_wide_screen_shows_models_and_how_far_each_drive_is_as_a_bar(
         bars = [sum(character in BLOCK + "".join(ENDS) for character in line) for line in lines]
         assert bars[10] > bars[1] > 0, "31 and 21 %"
         assert bars[2] == 0, "nothing is known of one that has failed"
+
+
+def test_places_that_are_cut_can_be_told_apart() -> None:
+    lines = [
+        ShelfLine(
+            slot=number,
+            drive_id=number,
+            identity=f"WD-WX41A551{number}",
+            bay=f"PCI 0000:00:1f.2 (ahci), ATA port {number}",
+            model="",
+            step="surface",
+            place="2/2",
+            share=None,
+            rate=None,
+            celsius=None,
+            left=None,
+            state="running",
+        )
+        for number in (1, 2)
+    ]
+    for width, cut in ((120, "{}, PCI 0000:00~"), (76, "{}~")):
+        layout = lay_out(lines, width)
+        assert [describe_line(line, layout).split(" WD")[0] for line in lines] == [
+            cut.format("ATA port 1"),
+            cut.format("ATA port 2"),
+        ]
 
 
 async def test_each_outcome_has_its_colour_in_large_letters(engine: FakeEngine) -> None:

@@ -44,6 +44,14 @@ async def test_without_an_engine_it_waits_and_then_says_so(
         assert text_of(pilot, "#banner").startswith("THE ENGINE DOES NOT ANSWER")
 
 
+async def test_that_it_starts_is_said_once(engine: FakeEngine) -> None:
+    engine.say(phase="starting", message="Starting")
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert "· starting" in text_of(pilot, "#header")
+        assert "Starting" not in text_of(pilot, "#header")
+
+
 async def test_what_has_happened_is_seen_though_the_form_hides_the_page(
     engine: FakeEngine,
 ) -> None:

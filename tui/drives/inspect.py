@@ -39,8 +39,8 @@ class InspectDialog(ScrolledDialog[bool]):
         with Horizontal(classes="buttons"):
             yield Choice(_("Cancel"), id="cancel")
             yield Choice(_("Start"), id="start")
-            yield Line(_("Enter: start  Esc: leave"))
-            yield Line("  " + _("PgUp/PgDn: scroll"), id="more")
+            yield Line(_("Enter start  Esc leave"))
+            yield Line("  " + _("PgUp/PgDn scroll"), id="more")
 
     @override
     def on_mount(self) -> None:  # Textual calls the base's too

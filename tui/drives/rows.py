@@ -57,6 +57,7 @@ def lay_out(
     rest = width - _DEVICE - _SIZE - health - _OFFERED - 5
     serial = max([10, *(len(drawable(drive.identity)) for drive in drives)])
     model = max([_LEAST_MODEL, *(len(drawable(drive.model)) for drive in drives)])
+    column = rest
     if is_double:
         column = max(_LEAST_MODEL, min(max(model, serial), rest - _LEAST_LINK - 1))
         link = rest - column - 1
@@ -82,7 +83,7 @@ def lay_out(
             note = notes[number] if lines > 2 else ""
             cells = (
                 (drive.device, drive.bus, ""),
-                (drive.model, drive.identity, _tell_build(drive)),
+                (drive.model, drive.identity, _tell_build(drive, column)),
                 (size, f"{_(drive.kind):>8}", ""),
                 (*healths[number], _tell_age(drive)),
                 (_tell_link(drive), _tell_content(drive), note),
@@ -156,14 +157,21 @@ def _tell_link(drive: DriveRow) -> str:
     return localise(drive.details.link_now if drive.details else "") or "-"
 
 
-def _tell_build(drive: DriveRow) -> str:
-    """How fast it turns, and where it is."""
+def _tell_build(drive: DriveRow, columns: int) -> str:
+    """How fast it turns, and where it is; without room for both, what tells it from its neighbours.
+
+    That is its slot, which comes first, or the controller's port, which comes last.
+    """
     details = drive.details
     if details is None:
         return ""
     turns = details.rotation_rpm
     spindle = _("{turns} rpm").format(turns=show_number(turns, ",")) if turns else ""
-    return ", ".join(filter(None, (spindle, details.location)))
+    build = ", ".join(filter(None, (spindle, details.location)))
+    if len(build) <= columns:
+        return build
+    places = details.location.split(", ")
+    return places[-1 if places[0].startswith("PCI ") else 0]
 
 
 def _tell_content(drive: DriveRow) -> str:

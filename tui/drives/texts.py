@@ -212,11 +212,13 @@ def describe_health(health: Health, *, table_columns: int = 0) -> list[str]:
         lines += table
     elif sound:
         lines.append(_("Counters: {all}").format(all=", ".join(map(_show_counter, sound))))
+    doubtful: dict[str, list[str]] = {}
+    for counter in health.counters:
+        if counter.doubt:
+            doubtful.setdefault(counter.doubt, []).append(_show_counter(counter))
     return lines + [
-        _REMARK
-        + _("In doubt: {counter}").format(counter=f"{_show_counter(counter)}: {say(counter.doubt)}")
-        for counter in health.counters
-        if counter.doubt
+        _REMARK + _("In doubt: {counter}").format(counter=f"{', '.join(shown)}: {say(doubt)}")
+        for doubt, shown in doubtful.items()
     ]
 
 

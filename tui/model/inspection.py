@@ -56,9 +56,9 @@ def find_inspection(drives: Sequence[DriveRow], *, at_most: int) -> Inspection:
 def describe_inspection(inspection: Inspection, *, duration: str) -> str:
     """What is done, to which drives, how long it takes, and what is left out."""
     lines = [
-        _(
-            "Reads the health data and {share} of each surface, and runs the short self-test."
-        ).format(share=f"{100 * SHARE_READ:.0f} %"),
+        _("Reads health data and {share} of each surface, and runs the short self-test.").format(
+            share=f"{100 * SHARE_READ:.0f} %"
+        ),
         _("NOTHING IS WRITTEN TO THEM, so no release is needed."),
         _("Estimated duration: {duration}").format(duration=duration),
         "",
@@ -66,7 +66,9 @@ def describe_inspection(inspection: Inspection, *, duration: str) -> str:
     ]
     if inspection.left_out:
         lines += ["", _("Left out:")]
-        lines += [f"{_describe(drive)}: {reason}" for drive, reason in inspection.left_out]
+        for drive, reason in inspection.left_out:
+            # Below the name: beside it there is no room for a reason.
+            lines += [_describe(drive), f"{'':8} {reason}"]
     return "\n".join(lines)
 
 

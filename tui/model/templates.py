@@ -20,6 +20,8 @@ from tui.model.roles import Role
 type Settings = Mapping[str, PlanValue]
 """Keys of a test's table that differ from what the form offers first."""
 
+TIED = chr(0xA0)
+"""A space that no line is broken at; it is never drawn."""
 _ON_FILES: Settings = {"filesystem": "ext4"}
 _LONG_SELFTEST: Settings = {"test": "long"}
 _SPEED_CHECK: Settings = {
@@ -55,13 +57,13 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
         on_all(
             "boots",
             N_("Boot comparison"),
-            N_("a small system booted ten times from each drive, cold; erases it"),
+            N_("ten cold boots of a small system per drive; erases it"),
             tests={"boot": {}},
         ),
         on_all(
             "quick-look",
             N_("Quick look"),
-            N_("health, short self-test, a surface sample: minutes; writes nothing"),
+            N_("health, short self-test, a surface sample; writes nothing"),
             tests={"surface": {"sample": SHARE_READ}, "selftest": {}},
         ),
         on_all(
@@ -73,7 +75,7 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
         on_all(
             "burn-in",
             N_("Burn-in"),
-            N_("self-test, verify over a power-off, surface, self-test; erases it"),
+            N_("self-tests, verify over a power-off, surface; erases it"),
             tests={
                 "selftest": {**_LONG_SELFTEST, "again": True},
                 "verify": {"power_cycle": True},
@@ -83,7 +85,7 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
         on_all(
             "speed-check",
             N_("Speed check"),
-            N_("SEQ1M Q8T1, SEQ1M Q1T1, RND4K Q32T1, RND4K Q1T1; writes nothing"),
+            N_("SEQ1M Q8T1 and Q1T1, RND4K Q32T1 and Q1T1; writes nothing"),
             tests={"fio": _SPEED_CHECK},
         ),
         _make_hybrid(usable),
@@ -91,7 +93,7 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
         on_all(
             "everything",
             N_("Everything"),
-            N_("boots, all workloads, surface, verify and self-test; erases all"),
+            N_("boots, workloads, surface, verify, self-test; erases all"),
             tests={
                 "boot": {},
                 **dict.fromkeys(("lottery", "fio", "matrix", "sweep", "sql"), _ON_FILES),
@@ -120,9 +122,11 @@ def describe_templates(drives: Sequence[DriveRow], width: int) -> tuple[str, str
             width,
             subsequent_indent=" " * (label + 2),
         )
-    names = textwrap.wrap(", ".join(_(template.label) for template in templates), width)
+    # No name is broken: a line that begins with its "+" would look like one with a sign.
+    names = ", ".join(_(template.label).replace(" ", TIED) for template in templates)
+    listed = "\n".join(textwrap.wrap(names, width, break_on_hyphens=False)).replace(TIED, " ")
     title = _("Templates for these drives (2, then t)")
-    return "\n".join([title, *lines]), "\n".join([title, *names])
+    return "\n".join([title, *lines]), f"{title}\n{listed}"
 
 
 def _make_hybrid(usable: Sequence[DriveRow]) -> Template:
@@ -137,7 +141,7 @@ def _make_hybrid(usable: Sequence[DriveRow]) -> Template:
     return Template(
         "hybrid",
         N_("Hybrid drive"),
-        N_("what its cache learns: boots, lottery, sweep; others as controls; erases all"),
+        N_("what its cache learns: boots, lottery, sweep; erases all"),
         roles,
         {"boot": {}, "lottery": _ON_FILES, "sweep": _ON_FILES},
         "" if disks else N_("no disk here can be released"),
@@ -155,7 +159,7 @@ def _make_array(usable: Sequence[DriveRow]) -> Template:
     return Template(
         "array",
         N_("SSD + disk array"),
-        N_("a bcache array and its two drives alone: lottery, fio, SQL; erases both"),
+        N_("array and its drives alone: lottery, fio, SQL; erases both"),
         roles,
         {"lottery": _ON_FILES, "fio": _ON_FILES, "sql": _ON_FILES},
         "" if roles else N_("it needs a disk and a flash drive that can be released"),

@@ -43,7 +43,7 @@ class LabelDialog(Dialog[str]):
         with Horizontal(classes="buttons"):
             yield Choice(_("Cancel"), id="cancel")
             yield Choice(_("Done"), id="done")
-            yield Line(_("Enter: done  Esc: leave"))
+            yield Line(_("Enter done  Esc leave"))
 
     def on_input_submitted(self) -> None:
         """Enter in the field."""

@@ -102,7 +102,7 @@ class CampaignForm(FormDialog[DraftCampaign]):
             with Horizontal(classes="buttons"):
                 yield Choice(_("Cancel"), id="cancel")
                 yield Choice(_("Continue"), id="continue")
-                yield Line(_("Tab: next  F2: how long  F3: save  Esc: leave"))
+                yield Line(_("Tab next  F2 how long  F3 save  Esc leave"))
 
     def on_resize(self) -> None:
         """On a small screen nothing is empty: the keys of the list must be in sight."""

@@ -2,6 +2,7 @@
 """Page 2: the plan on the stick, starting it, and composing a campaign by hand."""
 
 import asyncio
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import ClassVar, override
@@ -11,14 +12,20 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
-from tui.charset import drawable_lines
+from tui.charset import drawable, drawable_lines
 from tui.language import N_, _
 from tui.model.draft import DraftCampaign, Mistake
 from tui.model.drives import DriveRow
 from tui.model.engine_words import name_role
 from tui.model.snapshot import Snapshot
 from tui.model.status import PlannedDrive, StickPlan
-from tui.model.templates import FormState, Template, describe_templates, find_templates
+from tui.model.templates import (
+    TIED,
+    FormState,
+    Template,
+    describe_templates,
+    find_templates,
+)
 from tui.page import Page, entitle
 from tui.plan.compose import ComposeActions, ComposeDialog, FormCheck
 from tui.plan.saved_plans import load_plan, save_plan
@@ -95,13 +102,14 @@ class PlanPage(Page):
         if snapshot.status is None:
             return
         entitle(self.query_one(VerticalScroll), _("The plan on the stick"))
-        painted = paint(describe_plan(snapshot), has_names=True)
+        width = max(40, self.app.size.width - _FRAME)
+        painted = paint(describe_plan(snapshot, width), has_names=True)
         painted.highlight_words((_("WILL BE ERASED"),), BAD)
         painted.highlight_words((_("NOT FOUND in this machine"), _("Before it starts:")), WARNING)
         painted.highlight_words((_("It cannot run as things are:"),), BAD)
         painted.highlight_words((_("Its drives:"),), f"bold {ACCENT}")
         if self.app.size.height >= _TALL:
-            painted.append_text(_describe_more(snapshot, max(40, self.app.size.width - _FRAME)))
+            painted.append_text(_describe_more(snapshot, width))
         self.query_one("#plan", Line).show(painted)
         ways = self.query_one("#ways", Line)
         entitle(ways, _("What to do next"))
@@ -289,8 +297,8 @@ class PlanPage(Page):
         return await asyncio.to_thread(self.kaltstart.port.check_plan, draft)
 
 
-def describe_plan(snapshot: Snapshot) -> str:
-    """The plan on the stick in lines."""
+def describe_plan(snapshot: Snapshot, width: int) -> str:
+    """The plan on the stick in lines; those of its drives are broken at `width`."""
     plan = snapshot.status.plan if snapshot.status else StickPlan()
     if plan.state == "absent":
         return _(
@@ -317,7 +325,8 @@ def describe_plan(snapshot: Snapshot) -> str:
     if plan.warnings:
         lines += ["", _("Before it starts:"), *(f"  {text}" for text in plan.warnings)]
     lines += ["", _("Its drives:")]
-    lines += [f"  {_describe_planned(drive, snapshot.drives)}" for drive in plan.drives]
+    for drive in plan.drives:
+        lines += _describe_planned(drive, snapshot.drives, width)
     return "\n".join(lines)
 
 
@@ -333,11 +342,20 @@ def _describe_more(snapshot: Snapshot, width: int) -> Text:
     return Text("\n\n").append_text(paint(text, has_heads=True)) if text else Text()
 
 
-def _describe_planned(drive: PlannedDrive, live: tuple[DriveRow, ...]) -> str:
+def _describe_planned(drive: PlannedDrive, live: tuple[DriveRow, ...], width: int) -> Sequence[str]:
+    """What happens to it is never broken: it is to be seen at once."""
     does = _("WILL BE ERASED") if drive.released else _("read only")
     if drive.may_start:
         does = _("ITS SYSTEM RUNS AND WRITES TO IT")
-    return f"{_describe_live(drive, live)}, {name_role(drive.role)}, {does}"
+    text = drawable(f"{_describe_live(drive, live)}, {name_role(drive.role)}, ")
+    lines = textwrap.wrap(
+        text + does.replace(" ", TIED),
+        width,
+        initial_indent="  ",
+        subsequent_indent="    ",
+        break_on_hyphens=False,
+    )
+    return [line.replace(TIED, " ") for line in lines]
 
 
 def _describe_erased(drive: PlannedDrive, live: tuple[DriveRow, ...]) -> str:

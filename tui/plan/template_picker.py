@@ -58,7 +58,7 @@ class TemplatesDialog(Dialog[str]):
         yield Line(id="problem")
         with Horizontal(classes="buttons"):
             yield Choice(_("Cancel"), id="cancel")
-            yield Line(_("Enter: view and edit  Esc: leave"))
+            yield Line(_("Enter view and edit  Esc leave"))
 
     def on_mount(self) -> None:
         """They may have been estimated before the box was there."""

@@ -286,11 +286,13 @@ _WORD = 10
 def lay_out(lines: Sequence[ShelfLine], width: int) -> Layout:
     """The bay comes first: it is what people look for."""
     place = max((len(line.place) for line in lines), default=3)
-    free = max(0, width - _LABEL - _DRIVE - place - _FIXED)
+    drive = min(max((len(line.identity) for line in lines), default=0), _DRIVE_MOST)
+    drive = max(drive, len(_("Drive")))
+    least_drive = min(drive, _DRIVE)
+    free = max(0, width - _LABEL - least_drive - place - _FIXED)
     bay = min(max((len(line.bay) for line in lines), default=0), _LABEL_MOST)
     bay = min(max(bay, len(_("Bay"))), _LABEL + free)
-    drive = min(max((len(line.identity) for line in lines), default=0), _DRIVE_MOST)
-    drive = min(max(drive, len(_("Drive"))), _DRIVE + _LABEL + free - bay)
+    drive = min(drive, least_drive + _LABEL + free - bay)
     is_over = any(line.judged is not None for line in lines)
     free = 0 if is_over else width - bay - drive - place - _FIXED
     bar = min(free - 1, _BAR_MOST) if free > _BAR else 0
@@ -317,7 +319,7 @@ def describe_head(layout: Layout) -> str:
 def describe_line(line: ShelfLine, layout: Layout) -> str:
     """One drive."""
     head = (
-        f"{shorten(line.bay, layout.bay):{layout.bay}} "
+        f"{_shorten_bay(line.bay, layout.bay):{layout.bay}} "
         f"{shorten_name(line.identity, layout.drive):{layout.drive}} "
     )
     if layout.is_over:
@@ -336,6 +338,14 @@ def describe_line(line: ShelfLine, layout: Layout) -> str:
         f"{line.sign} {_(line.state)}",
         layout.width,
     )
+
+
+def _shorten_bay(bay: str, columns: int) -> str:
+    """A place is cut behind its port, which tells the drives of one controller apart."""
+    controller, comma, port = bay.rpartition(", ")
+    if len(bay) > columns and comma and bay.startswith("PCI "):
+        return shorten(f"{port}, {controller}", columns)
+    return shorten_name(bay, columns)
 
 
 def describe_left(left: DriveLeft | None) -> str:

@@ -156,7 +156,7 @@ class ReleaseDialog(ScrolledDialog[bool]):
             yield Choice(_("Cancel"), id="cancel")
             release = _("Release") if self._starts else _("Release and erase")
             yield Choice(release, id="release")
-            yield Line(_("PgUp/PgDn: everything on it"), id="more")
+            yield Line(_("PgUp/PgDn everything on it"), id="more")
 
     def on_key(self, event: events.Key) -> None:
         """What is typed before the field has the focus is not lost without a word."""

@@ -50,6 +50,7 @@ class Dialog[T](ModalScreen[T | None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="box") as box:
             box.border_title = shorten(self._title.strip(), self.TITLE_COLUMNS).replace("[", r"\[")
+            box.border_subtitle = self.name_keys()
             yield from self.compose_box()
 
     def on_screen_resume(self, event: events.ScreenResume) -> None:
@@ -61,10 +62,16 @@ class Dialog[T](ModalScreen[T | None]):
     def compose_box(self) -> ComposeResult:
         """The content of the box."""
 
+    def name_keys(self) -> str:
+        """For the frame's lower line, as long as there is no notice."""
+        return ""
+
     def show_notice(self, text: str) -> None:
         """What must be seen though the box may hide all of the page; empty where nothing must."""
-        notice = shorten(text, _NOTICE).replace("[", r"\[")
-        self.query_one("#box").border_subtitle = notice
+        notice = shorten(text or self.name_keys(), _NOTICE).replace("[", r"\[")
+        box = self.query_one("#box")
+        box.border_subtitle = notice
+        box.set_class(bool(text), "notice")
 
     def action_cancel(self) -> None:
         """Leave; nothing happens."""
@@ -91,7 +98,7 @@ class FormDialog[T](Dialog[T]):
         with Horizontal(classes="buttons"):
             yield Choice(_("Cancel"), id="cancel")
             yield Choice(_("Done"), id="done")
-            yield Line(_("Space: choose  Tab: next  Esc: leave"))
+            yield Line(_("Space choose  Tab next  Esc leave"))
 
     def on_input_submitted(self) -> None:
         """Enter in a field goes to the next one."""
@@ -134,6 +141,11 @@ class Ask(ScrolledDialog[str]):
         self._cancel = cancel or _("Cancel")
 
     @override
+    def name_keys(self) -> str:
+        """They are the same wherever there is more to do than to close it."""
+        return _("Tab next  Enter choose  Esc leave") if self._choices else ""
+
+    @override
     def compose_box(self) -> ComposeResult:
         with VerticalScroll(id="text", can_focus=False):
             yield Line(self._text)
@@ -141,7 +153,7 @@ class Ask(ScrolledDialog[str]):
             yield Choice(self._cancel, id="cancel")
             for choice_id, label in self._choices:
                 yield Choice(label, id=choice_id)
-            yield Line(_("PgUp/PgDn: scroll"), id="more")
+            yield Line(_("PgUp/PgDn scroll"), id="more")
 
     @override
     def choose(self, choice_id: str) -> None:

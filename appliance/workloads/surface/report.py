@@ -181,13 +181,14 @@ def _draw_drives(steps: Sequence[StepFigures], index: int) -> tuple[ChartView, .
         Line(
             LegendView(step.label, step.color),
             tuple(
-                (100 * (row.first_byte + row.end_byte) / 2 / end, row.mean_bytes_s / 1e6, "")
+                # By its number: the last slice of an unfinished scan is not the drive's end.
+                (100 * (row.slice + 0.5) / SLICES, row.mean_bytes_s / 1e6, "")
                 for row in step.slices
                 if row.mean_bytes_s
             ),
         )
         for step in steps
-        if (end := max((row.end_byte for row in step.slices), default=0))
+        if step.slices
     ]
     if len(lines) < 2:
         return ()

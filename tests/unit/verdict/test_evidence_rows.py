@@ -111,7 +111,7 @@ def test_what_was_found_before_a_scan_was_skipped_rejects_its_drive(
     end_step(rows, step, "skipped", "by a person", "none")
     figure = figures_of(rows, "LAB-GOOD-1")["surface_unreadable_bytes"]
     assert figure.value == 8192
-    assert figure.detail.startswith("the scan did not finish: by a person; 2.0 %")
+    assert figure.detail.startswith("the scan did not finish: skipped by a person; 2.0 %")
     judged = judge(parse_policy("version = 1\n"), gather_evidence(rows, 1))[0]
     assert judged.verdict == "reject"
 
