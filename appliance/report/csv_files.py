@@ -15,6 +15,7 @@ from appliance.report.series import make_series
 from appliance.store.read.campaign import BOOT_TIMES, CampaignRows
 from appliance.store.rows import AnyRow, Cell, Record, as_record
 from appliance.store.tables.boots import parse_units
+from appliance.store.tables.verdicts import VerdictRow
 from appliance.units import printable
 
 _FORMULA = tuple("=+-@\t＝＋－＠")
@@ -115,18 +116,18 @@ def write_rows(out: TextIO, rows: Iterable[AnyRow]) -> None:
 def render_verdict_limits(rows: CampaignRows) -> str:
     """One line per limit of a verdict: the drive's verdict, then the view `verdict_limits`."""
     doubts, locations = _find_doubts(rows), find_locations(rows)
-    verdicts = {
-        (serial := str(record["drive_serial"])): record
-        | {_DOUBT: doubts.get(serial, ""), "location": locations.get(serial, "")}
-        for record in _list_verdicts(rows)
-    }
+    records: list[Record] = []
+    for verdict, record in zip(rows.verdicts.verdicts, _list_verdicts(rows), strict=True):
+        serial = verdict.drive_serial
+        drive = {_DOUBT: doubts.get(serial, ""), "location": locations.get(serial, "")}
+        records += [{**record, **drive, **limit} for limit in _list_limits_of(rows, verdict)]
     return _render(
         (
             *("campaign_id", "drive_serial", "verdict", "at", "position", "name", "outcome"),
             *("measured", "allowed", "detail", _DOUBT, "depth", "read_percent"),
             *("label", "location"),
         ),
-        ({**verdicts[str(record["drive_serial"])], **record} for record in _list_limits(rows)),
+        records,
     )
 
 
@@ -138,6 +139,10 @@ def _list_verdicts(rows: CampaignRows) -> list[Record]:
 
 
 def _list_limits(rows: CampaignRows) -> list[Record]:
+    return [limit for verdict in rows.verdicts.verdicts for limit in _list_limits_of(rows, verdict)]
+
+
+def _list_limits_of(rows: CampaignRows, verdict: VerdictRow) -> list[Record]:
     return [
         {
             "campaign_id": rows.campaign.id,
@@ -145,7 +150,6 @@ def _list_limits(rows: CampaignRows) -> list[Record]:
             "position": position,
             **asdict(row),
         }
-        for verdict in rows.verdicts.verdicts
         for position, row in enumerate(rows.verdicts.limits[verdict.drive_id])
     ]
 
