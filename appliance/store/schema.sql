@@ -437,13 +437,14 @@ CREATE TABLE power_off (
 
 -- What was watched beside a step ------------------------------------------------------------------
 
--- What a device did in the interval that ended at t_s, counted from the start of the step.
+-- What a device did in the interval that ended at t_s, counted from the start of the step. What an
+-- array wrote is not known: NULL.
 CREATE TABLE activity_sample (
     step_id INTEGER NOT NULL REFERENCES step (id),
     device TEXT NOT NULL,
     t_s REAL NOT NULL,
     read_bytes INTEGER NOT NULL,
-    write_bytes INTEGER NOT NULL,
+    write_bytes INTEGER,
     read_ios INTEGER NOT NULL,
     write_ios INTEGER NOT NULL,
     busy_s REAL NOT NULL,

@@ -54,6 +54,7 @@ class Meter:
             read_iops=(counters.read_ios - first.read_ios) / seconds,
             write_iops=(counters.write_ios - first.write_ios) / seconds,
             busy=min(max((counters.busy_s - first.busy_s) / seconds, 0.0), 1.0),
+            lacks_writes=counters.lacks_writes and counters.write_ios > first.write_ios,
         )
 
     def find_course(self) -> Course | None:
