@@ -3,6 +3,7 @@
 
 import sqlite3
 import textwrap
+from dataclasses import replace
 
 import pytest
 
@@ -37,6 +38,45 @@ def test_what_went_away_is_left_out_and_counts_again() -> None:
     counters["sda"] = Counters(20.0, 0, 0, 0, 0)
     assert activity.look([("Drive", "sda")], ()).course is None
     assert activity.look((), ()).rates == ()
+
+
+@pytest.mark.parametrize("device", [HDD.serial, HDD.wwn])
+def test_a_drive_has_its_rate_by_either_name(engine: FakeEngine, device: str) -> None:
+    """A step is on what the plan calls the drive."""
+    campaign_id = add_steps(engine)
+    step = {"position": 6, "of": 7, "kind": "lottery", "device": device}
+    engine.say(phase="running", campaign_id=campaign_id, step=step)
+    port = engine.port()
+    engine.count("sda", read_bytes=0, read_ios=0)
+    port.read_snapshot()
+    engine.clock_s += 2.0
+    engine.count("sda", read_bytes=2_048_000, read_ios=400)
+    assert [(rate.name, rate.read_bytes_s) for rate in port.read_snapshot().rates] == [
+        ("Drive", 1_024_000.0)
+    ]
+
+
+def test_twins_in_an_array_are_the_one_and_the_other(engine: FakeEngine) -> None:
+    """They have the same serial number, and are in the plan by their WWNs."""
+    backing = replace(HDD, wwn="0x5000000000000001")
+    cache = replace(SSHD, serial=HDD.serial, wwn="0x5000000000000002")
+    roles = {backing: "backing", cache: "cache"}
+    campaign_id = engine.add_campaign(
+        "twins", cycles=0, boots={backing: [], cache: []}, roles=roles
+    )
+    engine.show_drives(cache, backing)
+    step = {"position": 1, "of": 1, "kind": "fio", "device": "array"}
+    engine.say(phase="running", campaign_id=campaign_id, step=step)
+    port = engine.port()
+    snapshots = []
+    for kibibytes in (0, 2000):
+        for device, share in (("bcache0", 4), ("sda", 1), ("sdb", 3)):
+            engine.count(device, read_bytes=share * kibibytes << 10, read_ios=kibibytes)
+        snapshots.append(port.read_snapshot())
+        engine.clock_s += 2.0
+    assert {rate.name: rate.read_bytes_s / 1024 for rate in snapshots[1].rates} == {
+        "Array": 4000.0, "Backing": 1000.0, "Cache": 3000.0
+    }  # fmt: skip
 
 
 async def test_charts_and_all_drives_are_shown_beside_a_step(engine: FakeEngine) -> None:

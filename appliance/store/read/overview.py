@@ -39,6 +39,7 @@ class CampaignDriveRow:
     drive_id: int
     identity: str
     """The serial number, or the WWN where there is none, as in `boot_times`."""
+    wwn: str
     model: str
     role: str
     rotational: bool
@@ -111,8 +112,8 @@ _CAMPAIGNS = """
     GROUP BY c.id ORDER BY c.id DESC
 """
 _DRIVES = """
-    SELECT cd.campaign_id, cd.drive_id, d.identity, d.model, cd.role, d.rotational,
-           cd.released, cd.failed_reason, cd.label, cd.paused, count(k.id) AS planned,
+    SELECT cd.campaign_id, cd.drive_id, d.identity, d.wwn, d.model, cd.role,
+           d.rotational, cd.released, cd.failed_reason, cd.label, cd.paused, count(k.id) AS planned,
            coalesce(sum(k.state = 'done'), 0) AS done,
            coalesce(sum(k.state = 'failed'), 0) AS failed,
            coalesce(sum(k.state = 'skipped'), 0) AS skipped,
