@@ -44,6 +44,7 @@ def booted(identity: str, *boot_s: float, proof: str = "unproven") -> CampaignDr
             BootRow(
                 campaign_id=1,
                 drive_serial=identity,
+                drive_wwn="",
                 cycle=cycle,
                 charted=False,
                 power="cold",

@@ -65,6 +65,7 @@ class BootRow:
 
     campaign_id: int
     drive_serial: str
+    drive_wwn: str
     cycle: int
     charted: bool
     power: str
@@ -126,10 +127,9 @@ _DRIVES = """
     GROUP BY cd.drive_id ORDER BY cd.slot
 """
 _BOOTS = """
-    SELECT campaign_id, drive_serial, cycle, charted, power, cold_proof, cold_reason, valid, boot_s,
-           coalesce(at, '') AS at, trained,
-           kernel_errors, cooling
-    FROM boot_times WHERE campaign_id = ? ORDER BY drive_serial, charted, cycle
+    SELECT campaign_id, drive_serial, drive_wwn, cycle, charted, power, cold_proof, cold_reason,
+           valid, boot_s, coalesce(at, '') AS at, trained, kernel_errors, cooling
+    FROM boot_times WHERE campaign_id = ? ORDER BY drive_serial, drive_wwn, charted, cycle
 """
 _EVENTS = """
     SELECT seq, campaign_id, at, level, event, detail, fields FROM event
