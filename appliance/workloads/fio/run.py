@@ -152,6 +152,8 @@ def _watch(bench: Bench, job: FioJob, *, label: str, before: DiskStats) -> Calla
     """
     start_s = time.monotonic()
     last, silent_since_s = before, start_s + job.runtime_s
+    array = bench.array
+    backing_before = array.read_members().backing.write_bytes if array else 0
 
     def poll() -> None:
         nonlocal last, silent_since_s
@@ -168,7 +170,11 @@ def _watch(bench: Bench, job: FioJob, *, label: str, before: DiskStats) -> Calla
             done_s = min(int(now_s - start_s), job.runtime_s)
             bench.progress(f"{label}; seconds", done_s, job.runtime_s)
         else:
-            moved = now.read_bytes - before.read_bytes + now.write_bytes - before.write_bytes
+            written = now.write_bytes - before.write_bytes
+            if array:
+                # What its own counter lacks has reached the backing drive.
+                written = max(written, array.read_members().backing.write_bytes - backing_before)
+            moved = now.read_bytes - before.read_bytes + written
             bench.progress(label, min(moved, job.size_bytes), job.size_bytes)
 
     return poll
