@@ -79,18 +79,25 @@ def judge_reads(
 
 
 def judge_writes(
-    *, app_write_bytes: int, device_write_bytes: int, **setup: Unpack[Setup]
+    *,
+    app_write_bytes: int,
+    device_write_bytes: int,
+    lacks_writes: bool = False,
+    **setup: Unpack[Setup],
 ) -> CacheState:
     """The state that writes met; `device_write_bytes` is counted after the final fsync.
 
     Through the page cache every write meets RAM first; what counts is that by the end of the timed
-    part the device had it all.
+    part the device had it all. If the device `lacks_writes`, so many are the least: enough of them
+    prove as much, too few say nothing.
     """
     requested = met = setup["requested"]
     problem = ""
     transfer = f"the device was given {device_write_bytes} of {app_write_bytes} bytes written"
     if app_write_bytes <= 0:
         problem = "nothing was written"
+    elif lacks_writes and device_write_bytes < app_write_bytes * BYPASS_SHARE:
+        problem = "Linux does not count what an array writes past its cache"
     elif device_write_bytes < 0:
         problem = "the device's counters went backwards"
     elif device_write_bytes < app_write_bytes * BYPASS_SHARE:

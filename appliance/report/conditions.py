@@ -13,7 +13,7 @@ from appliance.report.blocks import DASH, format_bytes
 from appliance.report.boots.findings import Finding
 from appliance.report.series import label_drive
 from appliance.report.steps import format_time
-from appliance.store.read.campaign import CampaignRows, ConditionRow
+from appliance.store.read.campaign import CampaignRows, ConditionRow, DriveRow
 
 _MACHINE = {
     "machine_vendor": "Maker",
@@ -86,10 +86,8 @@ def make_conditions(rows: CampaignRows) -> ConditionsView | None:
     """The section; None where nothing was noted."""
     if not rows.conditions:
         return None
-    machine = _group(rows.conditions, "")
-    drives = [
-        (label_drive(drive), _group(rows.conditions, drive.identity)) for drive in rows.drives
-    ]
+    machine = rows.group_conditions(None)
+    drives = [(label_drive(drive), rows.group_conditions(drive)) for drive in rows.drives]
     names = [name for name in _DRIVE if any(name in history for _, history in drives)]
     programs = [
         f"{program} {_show(machine[name])}"
@@ -110,12 +108,13 @@ def make_conditions(rows: CampaignRows) -> ConditionsView | None:
     )
 
 
-def read_settings(rows: CampaignRows, identity: str) -> Mapping[str, str]:
+def read_settings(rows: CampaignRows, drive: DriveRow | None) -> Mapping[str, str]:
     """By label, under what a drive was measured in the end, the machine's settings included.
 
-    `identity` that of no drive, an array's for instance: the machine's alone.
+    Without a drive, as of an array, the machine's alone.
     """
-    by_name = {row.name: row for row in rows.conditions if row.drive_serial in {"", identity}}
+    histories = rows.group_conditions(None) | (rows.group_conditions(drive) if drive else {})
+    by_name = {name: history[-1] for name, history in histories.items()}
     return {
         label: _format(by_name[name])
         for name, label in _LABELS.items()
@@ -140,24 +139,19 @@ def _show_apart(label: str, value: str, other: str) -> str:
     return " ".join(word for word in value.split() if word not in known) or "no others"
 
 
-def find_locations(rows: CampaignRows) -> Mapping[str, str]:
-    """By serial number or WWN, where each drive was plugged in last."""
-    return {row.drive_serial: row.value for row in rows.conditions if row.name == "location"}
-
-
 def find_condition_findings(rows: CampaignRows) -> tuple[Finding, ...]:
     """One doubt for the machine and for each drive of which something changed on the way."""
     subjects = [
-        (_MACHINE_SUBJECT, ""),
-        *((label_drive(drive), drive.identity) for drive in rows.drives),
+        (_MACHINE_SUBJECT, None),
+        *((label_drive(drive), drive) for drive in rows.drives),
     ]
     return _find_memory_errors(rows) + tuple(
         Finding("remark", subject, _say_changes(changed))
-        for subject, serial in subjects
+        for subject, drive in subjects
         if (
             changed := {
                 name: history
-                for name, history in _group(rows.conditions, serial).items()
+                for name, history in rows.group_conditions(drive).items()
                 if len(history) > 1 and name not in memory_errors.NAMES
             }
         )
@@ -165,7 +159,7 @@ def find_condition_findings(rows: CampaignRows) -> tuple[Finding, ...]:
 
 
 def _find_memory_errors(rows: CampaignRows) -> tuple[Finding, ...]:
-    machine = _group(rows.conditions, "")
+    machine = rows.group_conditions(None)
     grown = [
         memory_errors.count_growth(row.value for row in machine.get(name, ()))
         for name in (memory_errors.CORRECTED, memory_errors.UNCORRECTED)
@@ -187,14 +181,6 @@ def _say_changes(changed: _History) -> str:
         f"changed during the campaign: {'; '.join(texts)}. Figures from before and after were"
         " measured under different conditions."
     )
-
-
-def _group(conditions: Sequence[ConditionRow], serial: str) -> dict[str, list[ConditionRow]]:
-    groups: dict[str, list[ConditionRow]] = {}
-    for row in conditions:
-        if row.drive_serial == serial:
-            groups.setdefault(row.name, []).append(row)
-    return groups
 
 
 def _show(history: Sequence[ConditionRow]) -> str:

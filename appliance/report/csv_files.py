@@ -10,11 +10,11 @@ from itertools import chain
 from typing import TextIO
 
 from appliance import VERSION
-from appliance.report.conditions import find_locations
 from appliance.report.series import make_series
 from appliance.store.read.campaign import BOOT_TIMES, CampaignRows
 from appliance.store.rows import AnyRow, Cell, Record, as_record
 from appliance.store.tables.boots import parse_units
+from appliance.store.tables.verdicts import VerdictRow
 from appliance.units import printable
 
 _FORMULA = tuple("=+-@\t＝＋－＠")
@@ -41,11 +41,17 @@ def render_results(rows: CampaignRows) -> str:
     """One line per boot, then one line per figure of a workload (RFC 4180: commas, CRLF).
 
     The columns of the view `boot_times` come first; a figure fills those that it shares
-    (campaign, drive, role, valid, at, label) and the ones after them, a boot leaves these empty.
+    (campaign, drive, role, valid, at, label, WWN) and the ones after them, which a boot leaves
+    empty.
     The last column says why the serial number may be another drive's too.
     """
-    doubts = _find_doubts(rows)
-    labels = {drive.identity: drive.label for drive in rows.drives}
+    drives = {drive.id: drive for drive in rows.drives}
+    names = {(drive.identity, drive.wwn): drive for drive in rows.drives}
+    measured = {step.id: drives.get(step.drive_id or 0) for step in rows.workloads.steps}
+    boots = (
+        record | {_DOUBT: names[str(record["drive_serial"]), str(record["drive_wwn"])].serial_doubt}
+        for record in rows.boot_times
+    )
     figures = (
         {
             **_pick(row, _FIGURE),
@@ -54,22 +60,14 @@ def render_results(rows: CampaignRows) -> str:
             "drive_role": row.drive_role,
             "valid": row.valid,
             "at": row.at,
-            "label": labels.get(row.drive_serial, ""),
+            "label": drive.label if drive else "",
+            "drive_wwn": drive.wwn if drive else "",
+            _DOUBT: drive.serial_doubt if drive else "",
         }
         for row in rows.workloads.results
+        for drive in (measured[row.step_id],)
     )
-    return _render(
-        (*BOOT_TIMES, *_FIGURE, _DOUBT),
-        (
-            {**record, _DOUBT: doubts.get(str(record["drive_serial"]), "")}
-            for record in (*rows.boot_times, *figures)
-        ),
-    )
-
-
-def _find_doubts(rows: CampaignRows) -> dict[str, str]:
-    """By serial number or WWN, why it may be other drives' too."""
-    return {drive.identity: drive.serial_doubt for drive in rows.drives}
+    return _render((*BOOT_TIMES, *_FIGURE, _DOUBT), (*boots, *figures))
 
 
 def render_steps(rows: CampaignRows) -> str:
@@ -114,19 +112,20 @@ def write_rows(out: TextIO, rows: Iterable[AnyRow]) -> None:
 
 def render_verdict_limits(rows: CampaignRows) -> str:
     """One line per limit of a verdict: the drive's verdict, then the view `verdict_limits`."""
-    doubts, locations = _find_doubts(rows), find_locations(rows)
-    verdicts = {
-        (serial := str(record["drive_serial"])): record
-        | {_DOUBT: doubts.get(serial, ""), "location": locations.get(serial, "")}
-        for record in _list_verdicts(rows)
-    }
+    drives = {drive.id: drive for drive in rows.drives}
+    records: list[Record] = []
+    for verdict, record in zip(rows.verdicts.verdicts, _list_verdicts(rows), strict=True):
+        drive = drives[verdict.drive_id]
+        location = rows.find_condition(drive, "location")
+        record |= {_DOUBT: drive.serial_doubt, "location": location}
+        records += [record | limit for limit in _list_limits_of(rows, verdict)]
     return _render(
         (
             *("campaign_id", "drive_serial", "verdict", "at", "position", "name", "outcome"),
             *("measured", "allowed", "detail", _DOUBT, "depth", "read_percent"),
             *("label", "location"),
         ),
-        ({**verdicts[str(record["drive_serial"])], **record} for record in _list_limits(rows)),
+        records,
     )
 
 
@@ -138,6 +137,10 @@ def _list_verdicts(rows: CampaignRows) -> list[Record]:
 
 
 def _list_limits(rows: CampaignRows) -> list[Record]:
+    return [limit for verdict in rows.verdicts.verdicts for limit in _list_limits_of(rows, verdict)]
+
+
+def _list_limits_of(rows: CampaignRows, verdict: VerdictRow) -> list[Record]:
     return [
         {
             "campaign_id": rows.campaign.id,
@@ -145,7 +148,6 @@ def _list_limits(rows: CampaignRows) -> list[Record]:
             "position": position,
             **asdict(row),
         }
-        for verdict in rows.verdicts.verdicts
         for position, row in enumerate(rows.verdicts.limits[verdict.drive_id])
     ]
 

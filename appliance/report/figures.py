@@ -188,7 +188,7 @@ def group_workloads(rows: CampaignRows) -> tuple[Workload, ...]:
     ranges = _split(rows.workloads.ranges)
     throttling = _split(rows.workloads.throttling)
     joined = _join_tables(rows)
-    topologies = {row.drive_serial: row.value for row in rows.conditions if row.name == "topology"}
+    topologies = {drive.id: rows.find_condition(drive, "topology") for drive in rows.drives}
     groups: dict[tuple[tuple[int, ...], str], list[StepFigures]] = {}
     for step in rows.workloads.steps:
         color, drive = drives.get(step.drive_id or 0, (len(drives), None))
@@ -212,7 +212,7 @@ def group_workloads(rows: CampaignRows) -> tuple[Workload, ...]:
                 ranges=tuple(ranges.get(step.id, ())),
                 throttling=tuple(throttling.get(step.id, ())),
                 devices=devices,
-                topology=topologies.get(drive.identity, "") if drive else "",
+                topology=topologies.get(drive.id, "") if drive else "",
             )
         )
     tables, keys = read_tables(rows.campaign.plan_toml), read_keys(rows.campaign.plan_toml)

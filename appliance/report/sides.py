@@ -85,7 +85,8 @@ def read_sides(rows: CampaignRows) -> tuple[Side, ...]:
         drive.id: drive.identity if counts[drive.identity] == 1 else drive.wwn
         for drive in rows.drives
     }
-    tokens = {identities[drive.id]: drive.token for drive in rows.drives}
+    drives = {identities[drive.id]: drive for drive in rows.drives}
+    tokens = {identity: drive.token for identity, drive in drives.items()}
     tokens[ARRAY] = _join_members(rows.drives)
     by_identity: dict[str, tuple[str, list[Samples]]] = {}
     for drive in rows.drives:
@@ -119,7 +120,7 @@ def read_sides(rows: CampaignRows) -> tuple[Side, ...]:
                 if run.values or run.missing
             ),
             tokens.get(identity, ""),
-            read_settings(rows, identity),
+            read_settings(rows, drives.get(identity)),
         )
         for identity, (label, samples) in by_identity.items()
         if samples

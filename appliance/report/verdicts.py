@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from appliance import VERSION
 from appliance.report.blocks import DASH
 from appliance.report.boots.views import BUSES
-from appliance.report.conditions import find_locations
 from appliance.report.health import CounterView
 from appliance.report.steps import format_time
 from appliance.samples.health import Delta, compare
@@ -110,7 +109,6 @@ def make_verdicts(rows: CampaignRows) -> VerdictsView | None:
     verdicts = {row.drive_id: row for row in rows.verdicts.verdicts}
     problems = tuple(line for line in (judging.problem if judging else "").split("\n") if line)
     named = {drive.identity for drive in rows.drives}
-    locations = find_locations(rows)
     judged = all(line.partition(": ")[0] in named for line in problems)
     return VerdictsView(
         name=rows.campaign.name or f"campaign {rows.campaign.id}",
@@ -130,7 +128,7 @@ def make_verdicts(rows: CampaignRows) -> VerdictsView | None:
                 [row for row in rows.verdicts.health if row.drive_id == drive.id],
                 problems=[line for line in problems if line.startswith(f"{drive.identity}: ")],
                 judged=judged,
-                location=locations.get(drive.identity, DASH),
+                location=rows.find_condition(drive, "location") or DASH,
             )
             for drive in rows.drives
         ),

@@ -52,7 +52,7 @@ class ActivityRecorder(Recorder[ActivitySample]):
                     device=name,
                     t_s=t_s,
                     read_bytes=now.read_bytes - before.read_bytes,
-                    write_bytes=now.write_bytes - before.write_bytes,
+                    write_bytes=now.written_since(before),
                     read_ios=now.read_ios - before.read_ios,
                     write_ios=now.write_ios - before.write_ios,
                     busy_s=max(now.busy_s - before.busy_s, 0.0),
@@ -80,4 +80,4 @@ def peak_bytes(moved: Iterable[tuple[float, int]], *, window_s: float) -> int:
 
 def _read(stat: Path) -> DiskStats | None:
     text = sysfs.read_text(stat)
-    return parse_stat(text) if text else None
+    return parse_stat(text, device=stat.parent.name) if text else None

@@ -114,7 +114,8 @@ class ActivitySample:
     device: str
     t_s: float
     read_bytes: int
-    write_bytes: int
+    write_bytes: int | None
+    """None: not known, of an array."""
     read_ios: int
     write_ios: int
     busy_s: float

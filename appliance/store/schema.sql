@@ -437,13 +437,14 @@ CREATE TABLE power_off (
 
 -- What was watched beside a step ------------------------------------------------------------------
 
--- What a device did in the interval that ended at t_s, counted from the start of the step.
+-- What a device did in the interval that ended at t_s, counted from the start of the step. What an
+-- array wrote is not known: NULL.
 CREATE TABLE activity_sample (
     step_id INTEGER NOT NULL REFERENCES step (id),
     device TEXT NOT NULL,
     t_s REAL NOT NULL,
     read_bytes INTEGER NOT NULL,
-    write_bytes INTEGER NOT NULL,
+    write_bytes INTEGER,
     read_ios INTEGER NOT NULL,
     write_ios INTEGER NOT NULL,
     busy_s REAL NOT NULL,
@@ -627,7 +628,7 @@ SELECT c.campaign_id, d.identity AS drive_serial, cd.role AS drive_role, c.cycle
        coalesce(s.kernel_errors, '') AS kernel_errors, coalesce(s.path, c.path) AS path, cd.label,
        iif(p.cool = 'none', 'none', coalesce((SELECT k.proof FROM cooling k
            WHERE k.cycle_id = c.id ORDER BY k.id DESC LIMIT 1), 'unproven')) AS cooling,
-       s.session_wait_s, s.off_s
+       s.session_wait_s, s.off_s, d.wwn AS drive_wwn
 FROM cycle c
 JOIN campaign p ON p.id = c.campaign_id
 JOIN drive d ON d.id = c.drive_id
@@ -720,7 +721,7 @@ FROM drive;
 
 CREATE VIEW conditions AS
 SELECT c.campaign_id, coalesce(d.identity, '') AS drive_serial, c.name, c.value, c.since,
-       c.id AS seq
+       c.id AS seq, coalesce(d.wwn, '') AS drive_wwn
 FROM condition c
 LEFT JOIN drive d ON d.id = c.drive_id;
 

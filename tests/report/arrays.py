@@ -146,7 +146,7 @@ def add_inside(connection: sqlite3.Connection, step: int) -> None:
         "dirty_end_bytes": 12 * MIB,
     }
     add_array_results(connection, step, make_results("array", COUNTED, **counters))
-    _add_activity(connection, step, "array", read=280 * MB, write=250 * MB)
+    _add_activity(connection, step, "array", read=280 * MB, write=None)
     _add_activity(connection, step, SSD, read=180 * MB, write=140 * MB)
     _add_activity(connection, step, HDD, read=40 * MB, write=30 * MB)
     arrays.insert_array_samples(
@@ -157,14 +157,15 @@ def add_inside(connection: sqlite3.Connection, step: int) -> None:
 
 
 def _add_activity(
-    connection: sqlite3.Connection, step: int, device: str, *, read: float, write: float
+    connection: sqlite3.Connection, step: int, device: str, *, read: float, write: float | None
 ) -> None:
+    """`write` is None of an array, whose counter lacks what is written past its cache."""
     samples = [
         ActivitySample(
             device,
             float(t),
             int(read * (1 + t % 7 / 10)) if t < 50 else 0,
-            int(write * (1 + t % 5 / 10)) if t >= 40 else 0,
+            None if write is None else int(write * (1 + t % 5 / 10)) if t >= 40 else 0,
             100,
             100,
             0.9,

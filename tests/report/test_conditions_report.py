@@ -15,10 +15,12 @@ from appliance.drives.facts.kernel import KernelTexts
 from appliance.drives.model import Drive
 from appliance.machine.facts import FixedFacts
 from appliance.report.conditions import find_condition_findings, make_conditions
+from appliance.report.csv_files import render_rows
 from appliance.report.export import export_campaign
 from appliance.store.maintenance.merge import merge_database
 from appliance.store.read.campaign import select_campaign
 from appliance.store.tables.conditions import find_changes, insert_conditions, select_conditions
+from tests.databases import seal
 from tests.report.database import make_database
 
 FIXED = FixedFacts(
@@ -82,6 +84,22 @@ def test_machine_programs_and_drive_are_shown(lab: sqlite3.Connection) -> None:
         "128 KiB",
         "ahci",
     )
+
+
+def test_of_twins_each_has_its_own_and_neither_has_changed(lab: sqlite3.Connection) -> None:
+    """They have the same serial number, and are in the plan by their WWNs."""
+    wwn = "0x5000c50087654321"
+    note(lab)
+    note(lab, disk=replace(DISK, serial="LAB-SSD-1", model="Another model"))
+    lab.execute("UPDATE drive SET serial = 'LAB-HDD-1', wwn = ? WHERE serial = 'LAB-SSD-1'", (wwn,))
+    lab.execute("UPDATE condition SET checksum = NULL")
+    seal(lab, "condition")
+    rows = select_campaign(lab, campaign_id=1)
+    assert find_condition_findings(rows) == ()
+    twins = [drive for drive in rows.drives if drive.identity == "LAB-HDD-1"]
+    assert [rows.find_condition(drive, "model") for drive in twins] == ["Lab disk", "Another model"]
+    lines = csv.DictReader(render_rows(rows.conditions).splitlines())
+    assert {line["drive_wwn"] for line in lines if line["name"] == "model"} == {"", wwn}
 
 
 def test_the_page_and_the_files_have_it(lab: sqlite3.Connection, tmp_path: Path) -> None:

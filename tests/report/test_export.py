@@ -19,6 +19,7 @@ import pytest
 
 from appliance.errors import PlanError, StickError
 from appliance.report import export
+from appliance.report.csv_files import render_results
 from appliance.report.export import export_campaign
 from appliance.samples.model import DirtySample
 from appliance.store.connect import open_database, open_read_only
@@ -36,7 +37,8 @@ from appliance.store.read.workloads import (
 from appliance.store.rows import list_columns
 from appliance.store.tables.arrays import insert_array_samples
 from appliance.store.tables.events import insert_event
-from tests.report.database import Boot, Disk, add_campaign, make_database
+from tests.databases import seal
+from tests.report.database import Boot, Disk, add_campaign, make_boots, make_database
 from tests.report.workloads import add_workloads
 
 FILES = [
@@ -86,6 +88,23 @@ def test_csv_has_one_line_per_boot(report: Path, lab: sqlite3.Connection) -> Non
         {name: "" if value is None else str(value) for name, value in row.items()} for row in found
     ]
     assert not any(row["metric"] for row in rows)
+
+
+def test_boots_of_twins_are_told_apart_by_their_wwns(tmp_path: Path) -> None:
+    """They have the same serial number. What the stick has damaged is the one's alone."""
+    wwns = ["0x5000000000000001", "0x5000000000000002"]
+    twins = [
+        Disk("A", "disk", wwn=wwn, boots=make_boots(boot_s))
+        for wwn, boot_s in zip(wwns, (20.0, 8.0), strict=True)
+    ]
+    connection = make_database(tmp_path / "twins.sqlite", disks=twins)
+    connection.execute("UPDATE campaign_drive SET serial_doubt = 'a dock''s' WHERE slot = 1")
+    seal(connection, "boot_sample")
+    connection.execute("UPDATE boot_sample SET boot_s = 7.0 WHERE boot_s = 8.0")
+    lines = csv.DictReader(render_results(select_campaign(connection, campaign_id=1)).splitlines())
+    assert [
+        (line["drive_wwn"], line["boot_s"], line["valid"], line["serial_doubt"]) for line in lines
+    ] == [(wwns[0], "20.0", "1", ""), (wwns[1], "7.0", "0", "a dock's")]
 
 
 def test_json_has_the_views(report: Path, lab: sqlite3.Connection) -> None:
@@ -577,7 +596,7 @@ def test_a_recording_of_days_is_streamed_and_compressed(
     held = select_campaign(steps, campaign_id=1).workloads.activity
     assert max(Counter((row.step_id, row.device) for row in held).values()) <= 4
     assert sum(row.read_bytes for row in held) == read_bytes
-    assert sum(row.write_bytes for row in held) == write_bytes
+    assert sum(row.write_bytes or 0 for row in held) == write_bytes
 
 
 def test_a_recording_that_has_grown_leaves_no_earlier_one_beside_it(

@@ -51,13 +51,19 @@ def _compare(connection: sqlite3.Connection, *asked: str, although: Sequence[str
 
 @pytest.mark.parametrize("serial", ["A", "array"])
 def test_two_drives_of_one_name_are_two(tmp_path: Path, serial: str) -> None:
-    """The plan names them by their WWNs; of the array nothing is known here."""
+    """The plan names them by their WWNs; of the array nothing is known here.
+
+    Each has its own settings.
+    """
     wwns = ("0x5000000000000001", "0x5000000000000002")
     twins = [
         replace(disk, serial=serial, wwn=wwn) for disk, wwn in zip((SLOW, FAST), wwns, strict=True)
     ]
     connection = make_database(tmp_path / "twins.sqlite", disks=twins)
+    for drive_id, link in ((1, "3.0 Gb/s"), (2, "6.0 Gb/s")):
+        insert_conditions(connection, 1, drive_id, find_changes({}, {"link": link}))
     found = read_sides(select_campaign(connection, campaign_id=1))
+    assert [dict(side.settings) for side in found] == [{"Link": "3.0 Gb/s"}, {"Link": "6.0 Gb/s"}]
     assert {side.identity: [samples.values for samples in side.samples] for side in found} == {
         wwns[0]: [(54.0, 55.0, 54.5, 54.2, 54.8, 54.4)],
         wwns[1]: [(27.9, 28.1, 27.8, 28.3, 28.0, 28.2)],

@@ -15,6 +15,7 @@ from appliance.store.connect import open_database, transaction
 from appliance.store.maintenance import thinning
 from appliance.store.maintenance.thinning import YOUNG, thin_recordings
 from appliance.store.read import workloads
+from tests.databases import seal
 from tests.report.database import add_campaign, make_database
 from tests.report.workloads import add_activity, add_workloads
 
@@ -79,6 +80,17 @@ def test_a_report_says_the_same_of_an_old_campaign_word_for_word(
         assert (after / name).read_bytes() == (before / name).read_bytes()
     # Once is for good.
     assert thin_recordings(connection, last) == {}
+
+
+def test_what_is_not_known_of_an_array_is_not_known_of_longer_intervals(
+    connection: sqlite3.Connection,
+) -> None:
+    connection.execute("UPDATE activity_sample SET write_bytes = NULL, checksum = NULL")
+    seal(connection, "activity_sample")
+    thin_recordings(connection, age(connection))
+    query = "SELECT count(*), sum(read_bytes) > 0, sum(write_bytes) FROM activity WHERE step_id = 1"
+    assert tuple(connection.execute(query).fetchone()) == (-(-_SECONDS // 3), 1, None)
+    assert not find_damaged(connection)
 
 
 @pytest.mark.parametrize("limits", [(100_000, 100_000), (9, 9), (9, 100_000)])

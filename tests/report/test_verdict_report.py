@@ -6,9 +6,12 @@ import json
 import sqlite3
 from pathlib import Path
 
+from appliance.report.csv_files import render_verdict_limits
 from appliance.report.export import export_campaign
+from appliance.store.read.campaign import select_campaign
 from appliance.store.tables.conditions import find_changes, insert_conditions
 from appliance.store.tables.verdicts import upsert_judging_problem
+from tests.databases import seal
 from tests.report.pages_read import read_page, words_of
 
 SERIALS = ["LAB-GOOD-1", "LAB-SLOW-1", "LAB-BAD-1", "LAB-NVME-1", "LAB-ODD\\x1b1", "LAB-NEW-1"]
@@ -95,6 +98,26 @@ def test_programs_get_the_same(verdicts: Path, judged: sqlite3.Connection) -> No
     assert len(lines) == len(limits)
     rejected = {line["drive_serial"] for line in lines if line["verdict"] == "reject"}
     assert rejected == {"LAB-BAD-1", "LAB-ODD\\x1b1"}
+
+
+def test_of_two_drives_with_the_same_serial_number_each_limit_has_its_own_verdict(
+    judged: sqlite3.Connection,
+) -> None:
+    """The plan names them by their WWNs."""
+    judged.execute(
+        "UPDATE drive SET serial = 'LAB-GOOD-1', wwn = '0x5000c50087654321'"
+        " WHERE serial = 'LAB-BAD-1'"
+    )
+    for table in ("verdict", "verdict_limit"):
+        judged.execute(f"UPDATE {table} SET checksum = NULL")  # noqa: S608 - two names
+        seal(judged, table)
+    rows = select_campaign(judged, campaign_id=1)
+    lines = csv.DictReader(render_verdict_limits(rows).splitlines())
+    assert {
+        (line["measured"], line["verdict"])
+        for line in lines
+        if (line["drive_serial"], line["name"]) == ("LAB-GOOD-1", "surface_unreadable_bytes")
+    } == {("0 B", "accept"), ("65536 B", "reject")}
 
 
 def test_a_policy_with_mistakes_marks_what_is_older(

@@ -3,9 +3,11 @@
 
 import sqlite3
 import textwrap
+from dataclasses import replace
 
 import pytest
 
+from appliance.drives.model import Drive
 from appliance.store.read import durations
 from appliance.store.read.durations import WorkRow, select_work
 from appliance.store.rows import read_rows
@@ -15,9 +17,11 @@ from tests.tui.measured import add_steps
 from tests.tui.steps import settle, text_of
 from tui.activity.rates import Activity
 from tui.app import KaltstartApp
+from tui.drives.texts import describe_history
 from tui.model.io_history import Counters, Course
 from tui.model.snapshot import Rate
 from tui.run.charts import draw_activity, draw_course
+from tui.run.lines import describe_drives
 from tui.times.durations import make_durations
 
 
@@ -37,6 +41,66 @@ def test_what_went_away_is_left_out_and_counts_again() -> None:
     counters["sda"] = Counters(20.0, 0, 0, 0, 0)
     assert activity.look([("Drive", "sda")], ()).course is None
     assert activity.look((), ()).rates == ()
+
+
+@pytest.mark.parametrize("device", [HDD.serial, HDD.wwn])
+def test_a_drive_has_its_rate_by_either_name(engine: FakeEngine, device: str) -> None:
+    """A step is on what the plan calls the drive."""
+    campaign_id = add_steps(engine)
+    step = {"position": 6, "of": 7, "kind": "lottery", "device": device}
+    engine.say(phase="running", campaign_id=campaign_id, step=step)
+    port = engine.port()
+    engine.count("sda", read_bytes=0, read_ios=0)
+    port.read_snapshot()
+    engine.clock_s += 2.0
+    engine.count("sda", read_bytes=2_048_000, read_ios=400)
+    assert [(rate.name, rate.read_bytes_s) for rate in port.read_snapshot().rates] == [
+        ("Drive", 1_024_000.0)
+    ]
+
+
+def test_a_drive_that_the_plan_has_by_its_wwn_has_its_steps(engine: FakeEngine) -> None:
+    """Its twin, of the same serial number, has none of them, and a verdict of its own."""
+    twins = [replace(HDD, wwn=f"0x500000000000000{number}") for number in (1, 2)]
+    boots: dict[Drive, list[float | None]] = {drive: [] for drive in twins}
+    campaign_id = engine.add_campaign("twins", state="done", cycles=0, boots=boots)
+    engine.add_step(campaign_id, "fio", twins[0], state="done")
+    engine.connection.execute("UPDATE step SET device = ?", (twins[0].wwn,))
+    engine.judge(campaign_id, twins[0], "accept", "", depth="surface read", read_percent=100.0)
+    engine.judge(campaign_id, twins[1], "reject", "", depth="quick look", read_percent=0.0)
+    engine.show_drives(*twins)
+    engine.say()
+    snapshot = engine.port().read_snapshot()
+    lines = describe_drives(snapshot.campaigns[0], 80).splitlines()[1:]
+    assert [line.split()[-3:] for line in lines] == [
+        ["1/1", "-", "accept"],
+        ["-", "-", "REJECT"],
+    ]
+    histories = [describe_history(row, snapshot.campaigns) for row in snapshot.drives]
+    assert ["REJECT" in " ".join(history).upper() for history in histories] == [False, True]
+
+
+def test_twins_in_an_array_are_the_one_and_the_other(engine: FakeEngine) -> None:
+    """They have the same serial number, and are in the plan by their WWNs."""
+    backing = replace(HDD, wwn="0x5000000000000001")
+    cache = replace(SSHD, serial=HDD.serial, wwn="0x5000000000000002")
+    roles = {backing: "backing", cache: "cache"}
+    campaign_id = engine.add_campaign(
+        "twins", cycles=0, boots={backing: [], cache: []}, roles=roles
+    )
+    engine.show_drives(cache, backing)
+    step = {"position": 1, "of": 1, "kind": "fio", "device": "array"}
+    engine.say(phase="running", campaign_id=campaign_id, step=step)
+    port = engine.port()
+    snapshots = []
+    for kibibytes in (0, 2000):
+        for device, share in (("bcache0", 4), ("sda", 1), ("sdb", 3)):
+            engine.count(device, read_bytes=share * kibibytes << 10, read_ios=kibibytes)
+        snapshots.append(port.read_snapshot())
+        engine.clock_s += 2.0
+    assert {rate.name: rate.read_bytes_s / 1024 for rate in snapshots[1].rates} == {
+        "Array": 4000.0, "Backing": 1000.0, "Cache": 3000.0
+    }  # fmt: skip
 
 
 async def test_charts_and_all_drives_are_shown_beside_a_step(engine: FakeEngine) -> None:

@@ -26,6 +26,7 @@ def booted(identity: str, *boot_s: float, proof: str = "unproven") -> CampaignDr
         campaign_id=1,
         drive_id=1,
         identity=identity,
+        wwn="",
         model="",
         role="target",
         rotational=True,
@@ -43,6 +44,7 @@ def booted(identity: str, *boot_s: float, proof: str = "unproven") -> CampaignDr
             BootRow(
                 campaign_id=1,
                 drive_serial=identity,
+                drive_wwn="",
                 cycle=cycle,
                 charted=False,
                 power="cold",

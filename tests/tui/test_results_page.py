@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,17 @@ async def test_the_boots_of_the_chosen_campaign_are_tabled_and_drawn(engine: Fak
         assert any("FAILED  did not come back within 3 attempts" in line for line in lines)
         await press(pilot, "down")
         assert "99.50" in text_of(pilot, "#results")
+
+
+def test_of_twins_each_has_its_own_boots(engine: FakeEngine) -> None:
+    """They have the same serial number, and are in the plan by their WWNs."""
+    twins = [replace(HDD, wwn=f"0x500000000000000{number}") for number in (1, 2)]
+    engine.add_campaign(
+        "twins", state="done", boots={twins[0]: [20.0, 21.0, 22.0], twins[1]: [8.0, 9.0, 7.0]}
+    )
+    engine.say()
+    (campaign,) = engine.port().read_snapshot().campaigns
+    assert [drive.times_s for drive in campaign.drives] == [(20.0, 21.0, 22.0), (8.0, 9.0, 7.0)]
 
 
 async def test_each_drive_has_its_verdict_with_reasons_and_its_field_tests(

@@ -22,6 +22,7 @@ from tests.tui.shelf_scenes import (
     reject_one,
     reject_some,
     run_shelf,
+    run_shelf_alone,
 )
 from tests.tui.steps import drawn, finish, page, press, settle, text_of
 from tui.app import KaltstartApp
@@ -29,7 +30,7 @@ from tui.charset import ALLOWED, BLOCK, ENDS
 from tui.language import use
 from tui.roles import GOOD, WARNING
 from tui.run.judged import _WORDS
-from tui.run.shelf import ShelfLine, describe_line, lay_out
+from tui.run.shelf import ORDERS, ShelfLine, describe_line, lay_out, list_shelf
 from tui.widgets.big_words import draw_words
 from tui.widgets.line import Line
 from tui.widgets.table import Table
@@ -122,6 +123,33 @@ async def test_of_a_drive_with_two_paths_the_rate_is_of_the_one_at_work(
         await settle(pilot)
         (line,) = [each for each in drawn(pilot).splitlines() if "bay 1 " in each]
         assert "209.7" in line
+
+
+def test_drives_of_the_same_serial_number_have_each_its_own_rate(engine: FakeEngine) -> None:
+    """The plan has them by their WWNs, by which their temperatures are known, too."""
+    run_shelf_alone(engine)
+    drives = make_drives(12)
+    for number in (0, 1):
+        wwn = f"0x500000000000000{number}"
+        drives[number] = replace(drives[number], serial="TWIN", wwn=wwn)
+        engine.connection.execute(
+            "UPDATE drive SET serial = 'TWIN', wwn = ? WHERE id = ?", (wwn, number + 1)
+        )
+    engine.show_drives(*drives, looking=False)
+    engine.say(phase="running", campaign_id=1, temperatures={"0x5000000000000001": 41.0})
+    port = engine.port()
+    for number in (0, 1):
+        engine.count(name_device(number), read_bytes=0, read_ios=0)
+    port.read_snapshot()
+    engine.clock_s += 2.0
+    for number in (0, 1):
+        engine.count(name_device(number), read_bytes=(number + 1) * 200 << 20, read_ios=400)
+    snapshot = port.read_snapshot()
+    lines = list_shelf(snapshot.campaigns[0], snapshot, ORDERS[0])
+    assert [line.rate and line.rate.read_bytes_s for line in lines[:3]] == [
+        100 << 20, 200 << 20, None
+    ]  # fmt: skip
+    assert [line.celsius for line in lines[:2]] == [None, 41.0]
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ from tui.model.campaigns import Figure
 from tui.model.draft import Mistake
 from tui.model.io_history import Counters
 from tui.port.compose import find_mistake
+from tui.run.page import describe_rates
 
 
 def rows(kind: str, results: tuple[Result, ...]) -> list[FigureRow]:
@@ -284,6 +285,23 @@ def test_of_a_pass_that_was_repeated_no_single_hit_ratio_is_shown() -> None:
     assert find_figures("lottery", once, tickets)[0].text.endswith(" 50.0 % hit")
     twice = array_rows(inner({"direct/1": 0.5, "direct/2": 0.9}))
     assert "hit" not in find_figures("lottery", twice, tickets)[0].text
+
+
+def test_what_an_array_writes_is_not_known() -> None:
+    """Its counter has the requests, and less than their bytes; of reads it has all."""
+    meter = Meter("Array", keep_s=60.0)
+    readings = [
+        Counters(at_s, reads * 100, 0, reads, writes, lacks_writes=True)
+        for at_s, reads, writes in ((0.0, 0, 0), (5.0, 10, 0), (10.0, 10, 5))
+    ]
+    rates = [meter.take("bcache0", reading) for reading in readings]
+    assert [describe_rates([rate]) for rate in rates if rate] == [
+        "Array now: read 0.0 MB/s, 2.0 IOPS; write 0.0 MB/s, 0.0 IOPS",
+        "Array now: read 0.0 MB/s, 0.0 IOPS; write not known, 1.0 IOPS",
+    ]
+    course = meter.find_course()
+    assert course is not None
+    assert course.bytes_s == (200.0, None)
 
 
 def test_a_step_on_a_drive_says_nothing_of_an_array() -> None:

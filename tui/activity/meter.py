@@ -54,6 +54,7 @@ class Meter:
             read_iops=(counters.read_ios - first.read_ios) / seconds,
             write_iops=(counters.write_ios - first.write_ios) / seconds,
             busy=min(max((counters.busy_s - first.busy_s) / seconds, 0.0), 1.0),
+            lacks_writes=counters.lacks_writes and counters.write_ios > first.write_ios,
         )
 
     def find_course(self) -> Course | None:
@@ -76,17 +77,22 @@ def find_subjects(
     """
     if status is None or status.step is None or status.steps:
         return []
-    names = {status.step.device: N_("Drive")}
-    subjects = []
-    if status.step.device == ARRAY:
-        names = {
-            drive.identity: _MEMBERS[drive.role]
-            for campaign in campaigns
-            if campaign.id == status.campaign_id
-            for drive in campaign.drives
-            if drive.role in _MEMBERS
-        }
-        # Only the campaign's own array is assembled; of several it would be unknown which it is.
-        whole = [name for name in arrays if _WHOLE_ARRAY.fullmatch(name)]
-        subjects = [(N_("Array"), whole[0])] if len(whole) == 1 else []
-    return subjects + [(names[d.identity], d.device) for d in drives if d.identity in names]
+    if (name := status.step.device) != ARRAY:
+        # It is called as the plan has it: by either.
+        return [(N_("Drive"), row.device) for row in drives if name in {row.serial, row.wwn}]
+    members = [
+        drive
+        for campaign in campaigns
+        if campaign.id == status.campaign_id
+        for drive in campaign.drives
+        if drive.role in _MEMBERS
+    ]
+    # Only the campaign's own array is assembled; of several it would be unknown which it is.
+    whole = [name for name in arrays if _WHOLE_ARRAY.fullmatch(name)]
+    subjects = [(N_("Array"), whole[0])] if len(whole) == 1 else []
+    return subjects + [
+        (_MEMBERS[drive.role], row.device)
+        for row in drives
+        for drive in members
+        if row.is_drive(drive.identity, drive.wwn)
+    ]

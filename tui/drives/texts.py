@@ -84,10 +84,12 @@ def describe_history(drive: DriveRow, campaigns: "Sequence[Campaign]") -> list[s
         return []
     lines = []
     for campaign in campaigns:
-        part = next((part for part in campaign.drives if part.identity == drive.identity), None)
+        part = next(
+            (part for part in campaign.drives if drive.is_drive(part.identity, part.wwn)), None
+        )
         if part is None or not drive.identity:
             continue
-        verdict = next((v for v in campaign.verdicts if v.drive_serial == part.identity), None)
+        verdict = next((v for v in campaign.verdicts if v.drive_id == part.drive_id), None)
         parts = (
             [f"{find_sign(verdict)} {_(verdict.verdict)}", describe_depth(verdict)]
             if verdict

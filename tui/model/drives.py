@@ -153,6 +153,10 @@ class DriveRow:
         """All that a plan may call it by."""
         return tuple(filter(None, (self.raw_serial, self.raw_wwn)))
 
+    def is_drive(self, identity: str, wwn: str) -> bool:
+        """Whether a campaign knows it so. Behind another adapter it may show no WWN."""
+        return self.identity == identity and (self.wwn == wwn or not (self.wwn and wwn))
+
     @property
     def raw_identity(self) -> str:
         """The same, as the device gave it."""

@@ -28,6 +28,8 @@ class Counters:
     """How long all requests took, added up, from when each was queued to its answer."""
     busy_s: float = 0.0
     """How long at least one request was under way."""
+    lacks_writes: bool = False
+    """An array's: `write_bytes` is less than it wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Course:
 
     column_s: float
     bytes_s: tuple[float | None, ...]
-    """Read and written."""
+    """Read and written; None also where that was not counted."""
     latency_s: tuple[float | None, ...]
     """Mean over all requests that were answered."""
 
@@ -55,6 +57,7 @@ def find_course(readings: Sequence[Counters]) -> Course | None:
             reading.read_bytes + reading.write_bytes,
             reading.read_ios + reading.write_ios,
             reading.wait_s,
+            reading.write_ios if reading.lacks_writes else 0,
         )
         for reading in readings
     ]
@@ -68,8 +71,8 @@ def find_course(readings: Sequence[Counters]) -> Course | None:
         if end_s - start_s < _SHORTEST_S:
             continue
         before, after = (_interpolate(times, sums, at_s) for at_s in (start_s, end_s))
-        moved, answered, waited_s = (b - a for a, b in zip(before, after, strict=True))
-        rates.append(moved / (end_s - start_s))
+        moved, answered, waited_s, uncounted = (b - a for a, b in zip(before, after, strict=True))
+        rates.append(None if uncounted else moved / (end_s - start_s))
         latencies.append(waited_s / answered if answered > 0 else None)
     return Course(COLUMN_S, tuple(rates), tuple(latencies)) if rates else None
 

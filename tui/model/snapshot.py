@@ -31,6 +31,8 @@ class Rate:
     write_iops: float
     busy: float = 0.0
     """The share of the time in which it had something to do."""
+    lacks_writes: bool = False
+    """It is an array that wrote: `write_bytes_s` is too low."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,7 +244,7 @@ class Port:
 
     def _read_counters(self, device: str) -> Counters | None:
         try:
-            stats = parse_stat((self.block / device / "stat").read_text())
+            stats = parse_stat((self.block / device / "stat").read_text(), device=device)
         except (OSError, LookupError, ValueError):  # it went away in this moment
             return None
         return Counters(
@@ -255,6 +255,7 @@ class Port:
             write_ios=stats.write_ios,
             wait_s=stats.wait_s,
             busy_s=stats.busy_s,
+            lacks_writes=stats.lacks_writes,
         )
 
     def _is_silent(self) -> bool:

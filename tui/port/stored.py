@@ -185,7 +185,11 @@ class StoredReader:
         booted = (
             CampaignDrive(
                 **asdict(_draw(drive)),
-                boots=tuple(_draw(boot) for boot in boots if boot.drive_serial == drive.identity),
+                boots=tuple(
+                    _draw(boot)
+                    for boot in boots
+                    if (boot.drive_serial, boot.drive_wwn) == (drive.identity, drive.wwn)
+                ),
             )
             for drive in drives
         )

@@ -73,6 +73,8 @@ class _Subject:
     steps: tuple[Step, ...]
     booted: CampaignDrive | None
     """Whose boots these are."""
+    drive_id: int | None
+    """None: it is the array."""
 
 
 def _list_subjects(campaign: Campaign) -> list[_Subject]:
@@ -80,15 +82,17 @@ def _list_subjects(campaign: Campaign) -> list[_Subject]:
     subjects = []
     serial = max((len(drive.identity) for drive in campaign.drives), default=0)
     for drive in campaign.drives:
-        steps = tuple(step for step in campaign.steps if step.device == drive.identity)
+        steps = tuple(step for step in campaign.steps if step.drive_id == drive.drive_id)
         name = f"{drive.identity:{serial}} {drive.label or drive.model}"
         if drive.role not in {"backing", "cache"}:
-            subjects.append(_Subject(drive.identity, name, drive.role, steps, drive))
+            subjects.append(
+                _Subject(drive.identity, name, drive.role, steps, drive, drive.drive_id)
+            )
             continue
-        subjects.append(_Subject(drive.identity, name, drive.role, steps, None))
+        subjects.append(_Subject(drive.identity, name, drive.role, steps, None, drive.drive_id))
         if drive.role == "backing":
             on_array = tuple(step for step in campaign.steps if step.on_array)
-            subjects.append(_Subject(drive.booted, drive.booted, ARRAY, on_array, drive))
+            subjects.append(_Subject(drive.booted, drive.booted, ARRAY, on_array, drive, None))
     return subjects
 
 
@@ -96,7 +100,7 @@ def describe_drives(campaign: Campaign, width: int) -> str:
     """A line per drive: steps and boots done, last and best time, and once judged its verdict."""
     subjects, has_boots = _list_subjects(campaign), campaign.planned or not campaign.steps
     signs = _find_signs(campaign)
-    words = {identity: _(WORDS[sign]) for identity, sign in signs.items()}
+    words = {drive_id: _(WORDS[sign]) for drive_id, sign in signs.items()}
     verdict = max([len(_("Verdict")), *map(len, words.values())])
     steps = max(7, len(_("Steps")))
     role = max(len(_("Role")), measure_roles())
@@ -128,17 +132,17 @@ def describe_drives(campaign: Campaign, width: int) -> str:
         gave_up = "  " + _("GAVE UP: {reason}").format(reason=say(reason)) if reason else ""
         line += f"  {failed or '-':>{bad}}"
         if signs:
-            sign, word = signs.get(subject.identity, " "), words.get(subject.identity, "-")
+            sign, word = signs.get(subject.drive_id, " "), words.get(subject.drive_id, "-")
             line = f"{sign} {line}  {word:{verdict}}".rstrip()
         lines.append(f"{line}{gave_up}")
     return "\n".join(lines)
 
 
-def _find_signs(campaign: Campaign) -> dict[str, str]:
-    """Of the verdict on each drive by its identity; empty while no large letters count them."""
+def _find_signs(campaign: Campaign) -> dict[int | None, str]:
+    """Of the verdict on each drive by its id; empty while no large letters count them."""
     if not campaign.is_judged or campaign.state != "done" or campaign.judging_problem:
         return {}
-    return {verdict.drive_serial: find_sign(verdict) for verdict in campaign.verdicts}
+    return {verdict.drive_id: find_sign(verdict) for verdict in campaign.verdicts}
 
 
 def _describe_times(drive: CampaignDrive | None) -> str:

@@ -428,9 +428,10 @@ def describe_rates(rates: Sequence[Rate]) -> str:
     width = max(map(len, names))
     lines = []
     for name, rate in zip(names, rates, strict=True):
+        writes = _("not known") if rate.lacks_writes else show_rate(rate.write_bytes_s)
         does = _("read {read}; write {write}").format(
             read=f"{show_rate(rate.read_bytes_s)}, {show_iops(rate.read_iops)}",
-            write=f"{show_rate(rate.write_bytes_s)}, {show_iops(rate.write_iops)}",
+            write=f"{writes}, {show_iops(rate.write_iops)}",
         )
         lines.append(f"{name:{width}} {does}")
     return "\n".join(lines)

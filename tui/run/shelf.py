@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A campaign on many drives: a line for each, to be sorted. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tui.charset import shorten, shorten_name
@@ -149,11 +149,11 @@ def list_shelf(campaign: Campaign, snapshot: Snapshot, order: Order) -> list[She
         alone = RunningStep(status.step, status.progress or Progress("", 0, 0))
         running = {entry.step.step_id: entry for entry in status.steps or (alone,)}
     celsius = dict(status.temperatures) if status else {}
-    # Of a drive that is reached over two paths the one at work: nothing goes over the other.
-    activity = sorted(snapshot.activity, key=lambda rate: rate.read_bytes_s + rate.write_bytes_s)
-    rates = {rate.name.rpartition(" ")[0]: rate for rate in activity}
+    rates = {rate.name.rpartition(" ")[2]: rate for rate in snapshot.activity}
     remaining = {drive.identity: drive for drive in snapshot.drives_left}
-    here = {drive.identity: drive for drive in reversed(snapshot.drives)}
+    here: dict[str, list[DriveRow]] = {}
+    for row in snapshot.drives:
+        here.setdefault(row.identity, []).append(row)
     steps: dict[int | None, list[Step]] = {}
     for step in campaign.steps:
         steps.setdefault(step.drive_id, []).append(step)
@@ -161,8 +161,9 @@ def list_shelf(campaign: Campaign, snapshot: Snapshot, order: Order) -> list[She
     for slot, drive in enumerate(campaign.drives):
         drive_steps = steps.get(drive.drive_id, [])
         now = next((running[step.id] for step in drive_steps if step.id in running), None)
-        row = here.get(drive.identity)
-        is_gone = bool(here) and not snapshot.looking and row is None
+        same = here.get(drive.identity, ())
+        rows = [row for row in same if row.is_drive(drive.identity, drive.wwn)]
+        is_gone = bool(here) and not snapshot.looking and not rows
         at = next(
             (number for number, step in enumerate(drive_steps) if step.state in _OPEN),
             len(drive_steps),
@@ -172,13 +173,14 @@ def list_shelf(campaign: Campaign, snapshot: Snapshot, order: Order) -> list[She
                 slot=slot,
                 drive_id=drive.drive_id,
                 identity=drive.identity,
-                bay=drive.label or _find_place(row),
+                bay=drive.label or _find_place(rows[0] if rows else None),
                 model=drive.model,
                 step=drive_steps[min(at, len(drive_steps) - 1)].kind if drive_steps else "",
                 place=f"{min(at + 1, len(drive_steps))}/{len(drive_steps)}" if drive_steps else "",
                 share=_find_share(now),
-                rate=rates.get(drive.identity),
-                celsius=celsius.get(drive.identity),
+                rate=_find_rate(rows, rates),
+                # By its WWN is known what the plan has by that.
+                celsius=celsius.get(drive.wwn, celsius.get(drive.identity)),
                 left=remaining.get(drive.identity),
                 state=_name_state(campaign, drive, drive_steps, now, is_gone=is_gone),
                 judged=_describe_verdict(campaign, drive.drive_id),
@@ -204,6 +206,12 @@ def _describe_verdict(campaign: Campaign, drive_id: int) -> str | None:
 def find_order(number: int, campaign: Campaign) -> Order:
     """As the user wants it; of a campaign that has ended, what is to be acted on comes first."""
     return ORDERS[2] if number == 0 and campaign.state == "done" else ORDERS[number]
+
+
+def _find_rate(rows: Sequence[DriveRow], rates: Mapping[str, Rate]) -> Rate | None:
+    """Of a drive that is reached over two paths the one at work: nothing goes over the other."""
+    active = [rates[row.device] for row in rows if row.device in rates]
+    return max(active, key=lambda rate: rate.read_bytes_s + rate.write_bytes_s, default=None)
 
 
 def _find_place(row: DriveRow | None) -> str:

@@ -147,15 +147,17 @@ def store_proof(
     They were read in that boot. Within a transaction.
     """
     befores = (cycle.power_cycles_before, cycle.cache_power_cycles_before)
-    proofs: dict[str, ColdProof] = {}
+    # No mapping: two drives may have the same serial number.
+    proofs: list[tuple[str, ColdProof]] = []
     lost_power: list[str] = []
     for (identity, after), before in zip(counts, befores, strict=False):
-        proofs[identity] = judge_coldness(
+        proof = judge_coldness(
             PowerCycles(before, reason=after.reason or N_("the count before is not known")),
             after,
             power=cycle.power,
             boot_id_changed=cycle.armed_boot_id != boot_id,
         )
+        proofs.append((identity, proof))
         if after.is_of_power and None not in (before, after.count) and after.count != before:
             lost_power.append(identity)
     proof = join_proofs(proofs)

@@ -179,7 +179,7 @@ class ArrayWatch:
         """Bcache's own counters since `begin_step`.
 
         `is_whole`: whether all parts were done since then; the rows are not valid otherwise.
-        `peak_bytes`: the most that the array moved within COUNTER_TICK_S.
+        `peak_bytes`: the most that may have gone past the cache within COUNTER_TICK_S.
         """
         counters = read_counters_settled(self._array, self._tell)
         read_ios = _read_stat(self._array.name).read_ios - self._first_read_ios
@@ -237,4 +237,4 @@ def _read_stat(name: str) -> DiskStats:
     text = read_text(_BLOCK / name / "stat")
     if not text:
         raise StepFailedError(f"/dev/{name} is gone")
-    return parse_stat(text)
+    return parse_stat(text, device=name)

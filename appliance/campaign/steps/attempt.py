@@ -190,6 +190,8 @@ class StepRun:
     """False: others run beside it."""
     _stat: Path = field(init=False, default=Path())
     _watch: ArrayWatch | None = field(init=False, default=None)
+    _backing: str = field(init=False, default="")
+    """What the array's backing drive is called in the recorded activity."""
     _seen: DiskStats = field(init=False, default_factory=lambda: DiskStats(0, 0, 0, 0))
     """The device's counters as they were read last."""
     _accounted: DiskStats = field(init=False, default_factory=lambda: DiskStats(0, 0, 0, 0))
@@ -302,6 +304,7 @@ class StepRun:
                 clock=self.context.host.clock,
             )
         self._stat = next(iter(opened.stats.values()))
+        *_, self._backing = opened.stats
         self._seen = DiskStats(0, 0, 0, 0)
         self._accounted = self._read_counters()
         recorders = StepRecorders(
@@ -352,7 +355,9 @@ class StepRun:
         self._end_second()
         with transaction(self.context.connection):
             self._store_recorded()
-        moved = select_moved(self.context.connection, self.step.id, self.step.device)
+        moved = select_moved(
+            self.context.connection, self.step.id, array=self.step.device, backing=self._backing
+        )
         peak = peak_bytes(moved, window_s=COUNTER_TICK_S)
         end = partial(self._watch.end_step, is_whole=is_whole, peak_bytes=peak)
         return self._hand.do(end, "looking at the array")
@@ -553,8 +558,9 @@ class StepRun:
         before, self._accounted = self._accounted, now
         done = {
             "device_read_bytes": now.read_bytes - before.read_bytes,
-            "device_write_bytes": now.write_bytes - before.write_bytes,
         }
+        if (written_bytes := now.written_since(before)) is not None:
+            done["device_write_bytes"] = written_bytes
         for result in results:
             if result.metric in done:
                 done[result.metric] -= int(result.value)
@@ -565,7 +571,7 @@ class StepRun:
     def _read_counters(self) -> DiskStats:
         # A drive that is gone counts no further: what it did last is not known.
         with suppress(OSError, IndexError, ValueError):
-            self._seen = parse_stat(self._stat.read_text())
+            self._seen = parse_stat(self._stat.read_text(), device=self._stat.parent.name)
         return self._seen
 
     def _order(self) -> BenchOrder:

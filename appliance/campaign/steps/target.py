@@ -38,7 +38,8 @@ class OpenSubject:
     """The subject while a step runs on it."""
 
     stats: Mapping[str, Path]
-    """The counters of the device that is measured, then those of its drives, by people's names."""
+    """The counters of the device that is measured, then those of its drives, the backing drive's
+    last, by people's names."""
     open_bench: Callable[[BenchOrder], AbstractContextManager[Bench]]
     watch: ArrayWatch | None = None
     drive: Drive | None = None

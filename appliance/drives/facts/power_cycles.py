@@ -4,7 +4,7 @@
 Must never start a self-test or change a setting.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -162,15 +162,15 @@ def _judge_rise(source: str, before: int, after: int, *, power_offs: int) -> Col
     return ColdProof("unproven", f"count {doubt}: {counts}")
 
 
-def join_proofs(proofs: Mapping[str, ColdProof]) -> ColdProof:
-    """What the proofs of an array's drives, by their identity, prove of its boot. Pure.
+def join_proofs(proofs: Sequence[tuple[str, ColdProof]]) -> ColdProof:
+    """What the proofs of an array's drives, each with its identity, prove of its boot. Pure.
 
     Cold is only what was cold on each of them: one that kept its power kept what its RAM had. Warm
     is only what was warm on each.
     """
     if len(proofs) == 1:
-        return next(iter(proofs.values()))
-    doubts = {name: proof for name, proof in proofs.items() if proof.proof == "unproven"}
-    reasons = "; ".join(f"{name}: {proof.reason}" for name, proof in (doubts or proofs).items())
-    joined = "unproven" if doubts else next(iter(proofs.values())).proof
+        return proofs[0][1]
+    doubts = [(name, proof) for name, proof in proofs if proof.proof == "unproven"]
+    reasons = "; ".join(f"{name}: {proof.reason}" for name, proof in doubts or proofs)
+    joined = "unproven" if doubts else proofs[0][1].proof
     return ColdProof(joined, reasons)

@@ -119,17 +119,18 @@ def _draw_panels(step: StepFigures) -> list[ChartView]:
         intervals = make_intervals([row for row in step.activity if row.device == device])
         curve = thin(intervals)
         lines = make_lines("", color, curve)
+        rates = "Read and write rate" if len(lines) > 1 else "Read rate"
         svg = draw_lines(
             lines,
             name=f"panel-{step.step.id}-{number}",
-            title=f"Read and write rate of {label} over time",
+            title=f"{rates} of {label} over time",
             x_title="",
             y_title="MB/s",
             dots=False,
             panel_end=max(ends),
         )
         note = explain(label, intervals, curve)
-        panels += make_chart(f"{label}: read and write rate", svg, lines, note=note, wide=True)
+        panels += make_chart(f"{label}: {rates.lower()}", svg, lines, note=note, wide=True)
     return [*panels, *_draw_dirty(step, end_s=max(ends))]
 
 

@@ -22,6 +22,7 @@ _SECTOR_BYTES = 512
 """As the kernel counts, whatever the drive's own sectors are (Documentation/block/stat.rst)."""
 
 
+_UNKNOWN = "what was written is not known, as Linux does not count all of it for an array."
 _SHORT = "Some tests took less than an interval: there it shows less than their rates."
 
 
@@ -33,7 +34,10 @@ class Interval:
     seconds: float
     read_bytes: int
     write_bytes: int
+    """0 if `lacks_writes`."""
     busy_s: float = 0.0
+    lacks_writes: bool = False
+    """An array's: what was written is not known."""
 
     @property
     def read_bytes_s(self) -> float:
@@ -57,7 +61,14 @@ def make_intervals(rows: Sequence[ActivityRow]) -> tuple[Interval, ...]:
         if row.t_s <= before_s:
             continue
         seconds, before_s = row.t_s - before_s, row.t_s
-        one = Interval(row.t_s, seconds, row.read_bytes, row.write_bytes, row.busy_s)
+        one = Interval(
+            row.t_s,
+            seconds,
+            row.read_bytes,
+            row.write_bytes or 0,
+            row.busy_s,
+            lacks_writes=row.write_bytes is None,
+        )
         joined = [intervals.pop()] if intervals and seconds < SHORTEST_S else []
         intervals.append(_join([*joined, one]))
     return tuple(intervals)
@@ -78,6 +89,7 @@ def _join(part: Sequence[Interval]) -> Interval:
         read_bytes=sum(one.read_bytes for one in part),
         write_bytes=sum(one.write_bytes for one in part),
         busy_s=sum(one.busy_s for one in part),
+        lacks_writes=any(one.lacks_writes for one in part),
     )
 
 
@@ -118,14 +130,17 @@ def _draw(step: StepFigures) -> tuple[ChartView, ...]:
     return make_chart(step.label, svg, lines, note=" ".join(notes))
 
 
-def make_lines(name: str, color: int, drawn: Sequence[Interval]) -> tuple[Line, Line]:
-    """Read and write rate of one device in MB/s; `name` is empty where the chart has it."""
+def make_lines(name: str, color: int, drawn: Sequence[Interval]) -> tuple[Line, ...]:
+    """Read and write rate of one device in MB/s, as far as known.
+
+    `name` is empty where the chart has it.
+    """
     read = tuple((one.end_s, one.read_bytes_s / 1e6, "") for one in drawn)
+    read_line = Line(LegendView(f"{name} read".strip(), color, "line-0"), read)
+    if any(one.lacks_writes for one in drawn):
+        return (read_line,)
     write = tuple((one.end_s, one.write_bytes_s / 1e6, "") for one in drawn)
-    return (
-        Line(LegendView(f"{name} read".strip(), color, "line-0"), read),
-        Line(LegendView(f"{name} write".strip(), color, "line-1"), write),
-    )
+    return read_line, Line(LegendView(f"{name} write".strip(), color, "line-1"), write)
 
 
 def explain(name: str, intervals: Sequence[Interval], drawn: Sequence[Interval]) -> str:
@@ -140,6 +155,8 @@ def explain(name: str, intervals: Sequence[Interval], drawn: Sequence[Interval])
         )
     )
     peaks = f"highest single interval {read} read, {write} written."
+    if any(one.lacks_writes for one in intervals):
+        peaks = f"highest single interval {read} read; {_UNKNOWN}"
     if len(drawn) == len(intervals):
         return f"{name}: every interval as recorded; {peaks}"
     return (

@@ -30,7 +30,7 @@ BOOT_TIMES = (
     "valid", "charted", "boot_s", "firmware_s", "loader_s", "kernel_s", "initrd_s", "userspace_s",
     "session_s", "io_quiet_s", "read_bytes", "read_ios", "wake_skew_s", "at", "mode", "trained",
     "drive_celsius", "cpu_celsius", "kernel_errors", "path", "label", "cooling", "session_wait_s",
-    "off_s",
+    "off_s", "drive_wwn",
 )  # fmt: skip
 """The columns of the view `boot_times`."""
 
@@ -261,6 +261,7 @@ class ConditionRow:
     value: str
     since: str
     seq: int
+    drive_wwn: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +299,21 @@ class CampaignRows:
     """In the order of the boots."""
     damaged: tuple[Damaged, ...] = ()
     """What the stick did not give back as it was stored. Not valid wherever it appears."""
+
+    def group_conditions(self, drive: DriveRow | None) -> dict[str, list[ConditionRow]]:
+        """Of a drive, or of the machine, by name, the oldest first."""
+        # Two drives may have the same serial number.
+        owner = (drive.identity, drive.wwn) if drive else ("", "")
+        groups: dict[str, list[ConditionRow]] = {}
+        for row in self.conditions:
+            if (row.drive_serial, row.drive_wwn) == owner:
+                groups.setdefault(row.name, []).append(row)
+        return groups
+
+    def find_condition(self, drive: DriveRow, name: str) -> str:
+        """What was noted of a drive last; empty if nothing was."""
+        history = self.group_conditions(drive).get(name)
+        return history[-1].value if history else ""
 
 
 def select_campaign(
@@ -445,18 +461,21 @@ def _select_boot_times(
     boots = {
         tuple(row)
         for row in connection.execute(
-            "SELECT d.identity, c.cycle, c.charted FROM cycle c JOIN drive d ON d.id = c.drive_id"
+            "SELECT d.identity, d.wwn, c.cycle, c.charted FROM cycle c"
+            " JOIN drive d ON d.id = c.drive_id"
             f" WHERE c.id IN {list_keys(damaged, 'boot_sample', 'cycle')}"
         )
     }
     records = read_records(
         connection,
-        "SELECT * FROM boot_times WHERE campaign_id = ? ORDER BY drive_serial, charted, cycle",
+        "SELECT * FROM boot_times WHERE campaign_id = ?"
+        " ORDER BY drive_serial, drive_wwn, charted, cycle",
         campaign_id,
     )
+    keys = ("drive_serial", "drive_wwn", "cycle", "charted")
     return tuple(
         record | {"valid": 0, "cold_proof": "unproven", "cold_reason": DAMAGED}
-        if (record["drive_serial"], record["cycle"], record["charted"]) in boots
+        if tuple(record[key] for key in keys) in boots
         else record
         for record in records
     )

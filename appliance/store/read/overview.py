@@ -39,6 +39,7 @@ class CampaignDriveRow:
     drive_id: int
     identity: str
     """The serial number, or the WWN where there is none, as in `boot_times`."""
+    wwn: str
     model: str
     role: str
     rotational: bool
@@ -64,6 +65,7 @@ class BootRow:
 
     campaign_id: int
     drive_serial: str
+    drive_wwn: str
     cycle: int
     charted: bool
     power: str
@@ -111,8 +113,8 @@ _CAMPAIGNS = """
     GROUP BY c.id ORDER BY c.id DESC
 """
 _DRIVES = """
-    SELECT cd.campaign_id, cd.drive_id, d.identity, d.model, cd.role, d.rotational,
-           cd.released, cd.failed_reason, cd.label, cd.paused, count(k.id) AS planned,
+    SELECT cd.campaign_id, cd.drive_id, d.identity, d.wwn, d.model, cd.role,
+           d.rotational, cd.released, cd.failed_reason, cd.label, cd.paused, count(k.id) AS planned,
            coalesce(sum(k.state = 'done'), 0) AS done,
            coalesce(sum(k.state = 'failed'), 0) AS failed,
            coalesce(sum(k.state = 'skipped'), 0) AS skipped,
@@ -125,10 +127,9 @@ _DRIVES = """
     GROUP BY cd.drive_id ORDER BY cd.slot
 """
 _BOOTS = """
-    SELECT campaign_id, drive_serial, cycle, charted, power, cold_proof, cold_reason, valid, boot_s,
-           coalesce(at, '') AS at, trained,
-           kernel_errors, cooling
-    FROM boot_times WHERE campaign_id = ? ORDER BY drive_serial, charted, cycle
+    SELECT campaign_id, drive_serial, drive_wwn, cycle, charted, power, cold_proof, cold_reason,
+           valid, boot_s, coalesce(at, '') AS at, trained, kernel_errors, cooling
+    FROM boot_times WHERE campaign_id = ? ORDER BY drive_serial, drive_wwn, charted, cycle
 """
 _EVENTS = """
     SELECT seq, campaign_id, at, level, event, detail, fields FROM event

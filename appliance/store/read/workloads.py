@@ -316,11 +316,16 @@ def _join(part: tuple[ActivityRow, ...]) -> ActivityRow:
     return replace(
         part[-1],
         read_bytes=sum(row.read_bytes for row in part),
-        write_bytes=sum(row.write_bytes for row in part),
+        write_bytes=_sum_known([row.write_bytes for row in part]),
         read_ios=sum(row.read_ios for row in part),
         write_ios=sum(row.write_ios for row in part),
         busy_s=sum(row.busy_s for row in part),
     )
+
+
+def _sum_known(values: Sequence[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
 
 
 def _select_steps(connection: sqlite3.Connection, campaign_id: int) -> tuple[ReportedStep, ...]:

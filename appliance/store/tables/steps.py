@@ -229,15 +229,19 @@ def insert_activity(
 
 
 def select_moved(
-    connection: sqlite3.Connection, step_id: int, device: str
+    connection: sqlite3.Connection, step_id: int, *, array: str, backing: str
 ) -> list[tuple[float, int]]:
-    """When each interval of the step's recording ended, and the bytes `device` moved in it."""
+    """When each interval of the step's recording ended, and the most past the cache in it.
+
+    That are the bytes read from the array, as a read past the cache may be answered by it, and the
+    bytes written to the backing drive.
+    """
     rows = connection.execute(
         """
-        SELECT t_s, read_bytes + write_bytes FROM activity_sample
-        WHERE step_id = ? AND device = ? ORDER BY t_s
+        SELECT t_s, sum(iif(device = ?, read_bytes, write_bytes)) FROM activity_sample
+        WHERE step_id = ? AND device IN (?, ?) GROUP BY t_s ORDER BY t_s
         """,
-        (step_id, device),
+        (array, step_id, array, backing),
     )
     return [(row[0], row[1]) for row in rows]
 

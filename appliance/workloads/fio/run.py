@@ -49,6 +49,7 @@ class FioRun:
     output: FioOutput
     device_read_bytes: int
     device_write_bytes: int
+    """The least if `lacks_writes`."""
     problem: str
     """Why the figures are not valid; empty if they are."""
     is_buffered: bool
@@ -56,6 +57,8 @@ class FioRun:
 
     The rate is, as the flush at the end is in it.
     """
+    lacks_writes: bool = False
+    """Whether the device does not count all its writes, as an array."""
 
     @property
     def bins(self) -> Mapping[int, int]:
@@ -138,6 +141,7 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
         problem=_find_problem(job, done, output),
         # With O_SYNC or O_DSYNC the drive has it before the write is over.
         is_buffered=not job.direct and dict(job.options).get("sync", "0") in {"0", "none"},
+        lacks_writes=after.lacks_writes,
     )
 
 
@@ -148,6 +152,8 @@ def _watch(bench: Bench, job: FioJob, *, label: str, before: DiskStats) -> Calla
     """
     start_s = time.monotonic()
     last, silent_since_s = before, start_s + job.runtime_s
+    array = bench.array
+    backing_before = array.read_members().backing.write_bytes if array else 0
 
     def poll() -> None:
         nonlocal last, silent_since_s
@@ -164,7 +170,11 @@ def _watch(bench: Bench, job: FioJob, *, label: str, before: DiskStats) -> Calla
             done_s = min(int(now_s - start_s), job.runtime_s)
             bench.progress(f"{label}; seconds", done_s, job.runtime_s)
         else:
-            moved = now.read_bytes - before.read_bytes + now.write_bytes - before.write_bytes
+            written = now.write_bytes - before.write_bytes
+            if array:
+                # What its own counter lacks has reached the backing drive.
+                written = max(written, array.read_members().backing.write_bytes - backing_before)
+            moved = now.read_bytes - before.read_bytes + written
             bench.progress(label, min(moved, job.size_bytes), job.size_bytes)
 
     return poll
@@ -224,7 +234,10 @@ def judge(run: FioRun, **setup: Unpack[Setup]) -> CacheState:
     if write_bytes or not states:
         states.append(
             judge_writes(
-                app_write_bytes=write_bytes, device_write_bytes=run.device_write_bytes, **setup
+                app_write_bytes=write_bytes,
+                device_write_bytes=run.device_write_bytes,
+                lacks_writes=run.lacks_writes,
+                **setup,
             )
         )
     return weakest(states)
@@ -262,8 +275,9 @@ def make_results(
         (whole, "app_read_bytes", output.read.io_bytes),
         (whole, "app_write_bytes", output.write.io_bytes),
         (whole, "device_read_bytes", run.device_read_bytes),
-        (whole, "device_write_bytes", run.device_write_bytes),
     ]
+    if not run.lacks_writes:
+        figures.append((whole, "device_write_bytes", run.device_write_bytes))
     if output.read.io_bytes:
         ratio = hit_ratio(output.read.io_bytes, run.device_read_bytes)
         figures.append((whole, "hit_ratio", ratio))

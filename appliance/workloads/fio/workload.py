@@ -163,13 +163,15 @@ def _judge(run: FioRun, drive_state: str) -> CacheState:
 def _sum_up(
     variant: str, runs: list[FioRun], state: WarmUp, drive_state: str
 ) -> tuple[Result, ...]:
-    """The rows of the whole warm-up: no round has its bytes in a row of its own."""
+    """The rows of the whole warm-up: no round has its bytes in a row of its own.
+
+    It is an array's, so what the device wrote is not known.
+    """
     met = weakest([_judge(run, f"{drive_state}; {state}") for run in runs])
     figures = {
         "seconds": sum(run.output.seconds for run in runs),
         "app_read_bytes": sum(run.output.read.io_bytes for run in runs),
         "device_read_bytes": sum(run.device_read_bytes for run in runs),
-        "device_write_bytes": sum(run.device_write_bytes for run in runs),
     }
     return (
         Result(variant, "warm_up_rounds", len(runs), met, valid=state.settled),

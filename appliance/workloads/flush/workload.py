@@ -54,27 +54,32 @@ class FlushWorkload(Workload):
         latencies_ns = self._write(bench, target, flushes_each=True)
         after = bench.read_counters()
         remove_scratch(target)
-        device_write_bytes = after.write_bytes - before.write_bytes
         cache = judge_writes(
             requested="bypass",
             proven_before=True,
             reason="each block was written with O_DIRECT and flushed with fdatasync",
             app_write_bytes=self._plan.data_bytes,
-            device_write_bytes=device_write_bytes,
+            device_write_bytes=after.write_bytes - before.write_bytes,
+            lacks_writes=after.lacks_writes,
             drive_state=bench.drive_state,
         )
         seconds = sum(latencies_ns) / _NS
         quantiles = {name: find_quantile(latencies_ns, share) for name, share in _QUANTILES.items()}
         figures = {
             "iops": len(latencies_ns) / seconds,
-            **{name: value for name, value in quantiles.items() if value is not None},
+            **quantiles,
             "seconds": seconds,
             "app_write_bytes": self._plan.data_bytes,
-            "device_write_bytes": device_write_bytes,
+            "device_write_bytes": after.written_since(before),
             "device_read_bytes": after.read_bytes - before.read_bytes,
         }
         return PartResult(
-            tuple(Result(part, name, value, cache) for name, value in figures.items()), notes=notes
+            tuple(
+                Result(part, name, value, cache)
+                for name, value in figures.items()
+                if value is not None
+            ),
+            notes=notes,
         )
 
     def _write(self, bench: Bench, target: Path, *, flushes_each: bool) -> list[int]:

@@ -50,7 +50,8 @@ class _Moved:
     app_read_bytes: int
     app_write_bytes: int
     device_read_bytes: int
-    device_write_bytes: int
+    device_write_bytes: int | None
+    """None: the device does not count all its writes, as an array."""
     checksum: str
 
 
@@ -172,7 +173,7 @@ class SqlWorkload(Workload):
             app_read_bytes=read - read_before,
             app_write_bytes=write - write_before,
             device_read_bytes=device.read_bytes - device_before.read_bytes,
-            device_write_bytes=device.write_bytes - device_before.write_bytes,
+            device_write_bytes=device.written_since(device_before),
             checksum=checksum,
         )
 
@@ -219,7 +220,7 @@ def _total(
 
 
 def _rows_of(phase: str, moved: _Moved, cache: CacheState, *, valid: bool) -> tuple[Result, ...]:
-    figures = {
+    figures: dict[str, float | None] = {
         "seconds": moved.seconds,
         "app_read_bytes": moved.app_read_bytes,
         "app_write_bytes": moved.app_write_bytes,
@@ -227,7 +228,11 @@ def _rows_of(phase: str, moved: _Moved, cache: CacheState, *, valid: bool) -> tu
         "device_write_bytes": moved.device_write_bytes,
         "hit_ratio": hit_ratio(moved.app_read_bytes, moved.device_read_bytes),
     }
-    return tuple(Result(phase, metric, value, cache, valid) for metric, value in figures.items())
+    return tuple(
+        Result(phase, metric, value, cache, valid)
+        for metric, value in figures.items()
+        if value is not None
+    )
 
 
 def _read_thread_io() -> tuple[int, int]:

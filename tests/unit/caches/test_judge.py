@@ -133,6 +133,22 @@ def test_writes(requested: PageCache, device_mb: int, met: PageCache, proof: str
     assert (state.ballast_bytes, state.drive_state) == (7, "fresh")
 
 
+@pytest.mark.parametrize("device_mb", [-1, 0, 98])
+def test_too_few_bytes_of_a_device_that_lacks_some_say_nothing(device_mb: int) -> None:
+    state = judge_writes(
+        requested="bypass",
+        proven_before=True,
+        reason="O_DIRECT",
+        app_write_bytes=100 * MB,
+        device_write_bytes=device_mb * MB,
+        lacks_writes=True,
+    )
+    assert (state.page_cache, state.proof) == ("bypass", "unproven")
+    assert state.proof_reason == (
+        "Linux does not count what an array writes past its cache; O_DIRECT"
+    )
+
+
 @pytest.mark.parametrize(
     ("app", "device", "ratio"),
     [(100, 0, 1.0), (100, 25, 0.75), (100, 100, 0.0), (100, 300, 0.0), (0, 5, 0.0), (100, -5, 1.0)],

@@ -79,6 +79,11 @@ class ArrayMachine(Machine):
             super().read(HDD.name, from_backing)
             super().read(SSD.name, max(0, read_bytes - from_backing))
 
+    def write(self, write_bytes: int) -> None:
+        """In one request, past the cache: the array counts the request only, as Linux does."""
+        self._count(NAME, {4: 1})
+        self._count(HDD.name, {4: 1, 6: write_bytes // 512})
+
     def row(self) -> ArrayRow | None:
         """The array as it is committed."""
         with self.world.looking() as connection:

@@ -43,8 +43,18 @@ def test_all_samples_add_up_to_what_the_counters_gained(stat: Path) -> None:
     samples += recorder.take()
     assert sum(sample.read_ios for sample in samples) == 100
     assert sum(sample.read_bytes for sample in samples) == 8200 * 512
-    assert sum(sample.write_bytes for sample in samples) == 80 * 512
+    assert sum(sample.write_bytes or 0 for sample in samples) == 80 * 512
     assert sum(sample.busy_s for sample in samples) == pytest.approx(0.4)
+
+
+def test_what_an_array_wrote_is_not_known(tmp_path: Path) -> None:
+    (tmp_path / "bcache0").mkdir()
+    stat = write_stat(tmp_path / "bcache0" / "stat", reads=100, sectors=800, writes=10)
+    recorder = ActivityRecorder({"array": stat})
+    with recorder:
+        write_stat(stat, reads=103, sectors=824, writes=11)
+        recorder.sample(0.25)
+        assert recorder.take() == (ActivitySample("array", 0.25, 24 * 512, None, 3, 1, 0.0),)
 
 
 def test_the_thread_records_on_its_own(stat: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,5 +26,11 @@ def test_sectors_are_512_bytes(line: str) -> None:
     )
 
 
+def test_what_an_array_wrote_past_its_cache_is_not_taken_for_nothing() -> None:
+    before = DiskStats(0, 0, 0, 512)
+    assert parse_stat(NEW, device="bcache0").written_since(before) is None
+    assert parse_stat(NEW, device="sda").written_since(before) == 64952544 * 512 - 512
+
+
 def test_a_drive_no_one_has_read_yet() -> None:
     assert parse_stat(" ".join(["0"] * 17)) == DiskStats(0, 0, 0, 0)

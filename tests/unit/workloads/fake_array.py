@@ -17,6 +17,7 @@ class FakeArray(ArrayControl):
     """What was asked for, in its order."""
     remark: str = ""
     backing_read_bytes: int = 0
+    backing_write_bytes: int = 0
     clean_timeout: float = 600
 
     @property
@@ -40,5 +41,6 @@ class FakeArray(ArrayControl):
     @override
     def read_members(self) -> MemberCounters:
         return MemberCounters(
-            backing=DiskStats(0, self.backing_read_bytes, 0, 0), cache=DiskStats(0, 0, 0, 0)
+            backing=DiskStats(0, self.backing_read_bytes, 0, self.backing_write_bytes),
+            cache=DiskStats(0, 0, 0, 0),
         )

@@ -101,6 +101,24 @@ def test_an_array_was_cold_only_where_both_its_drives_were(
     assert tuple(counts) == after
 
 
+def test_an_array_of_two_drives_with_the_same_serial_number_was_cold_only_where_both_were(
+    booted_array: World,
+) -> None:
+    """The plan names them by their WWNs; the proof of one is not the proof of the other."""
+    connection = booted_array.context().connection
+    connection.execute("UPDATE cycle SET power_cycles_before = 3, cache_power_cycles_before = 7")
+    connection.execute("UPDATE drive SET serial = 'LAB-SSD-1', wwn = '0x5001' WHERE id = 1")
+    booted_array.drives = (
+        replace(booted_array.drives[0], serial="LAB-SSD-1", wwn="0x5001"),
+        booted_array.drives[1],
+    )
+    booted_array.counts = {HDD.path: 3, SSD.path: 8}
+    booted_array.measure()
+    (boot,) = booted_array.boots()
+    stood = "LAB-SSD-1: count did not rise although the machine was powered off: 3 → 3"
+    assert (boot["cold_proof"], boot["cold_reason"]) == ("unproven", stood)
+
+
 @pytest.mark.parametrize(
     ("after", "proof", "valid", "reason"),
     [

@@ -92,10 +92,14 @@ class Machine:
 
     def read(self, name: str, read_bytes: int) -> None:
         """The device has served something more, in one request."""
+        self._count(name, {0: 1, 2: read_bytes // 512})
+
+    def _count(self, name: str, more: Mapping[int, int]) -> None:
+        """`more`: by the number of a field of the device's counters."""
         stat = self.folder / "block" / name / "stat"
         fields = [int(word) for word in stat.read_text().split()]
-        fields[0] += 1
-        fields[2] += read_bytes // 512
+        for field_number, count in more.items():
+            fields[field_number] += count
         # At once, as the kernel does: a recorder must not find the file half written.
         new = stat.with_name("stat.new")
         new.write_text(" ".join(map(str, fields)))

@@ -168,6 +168,28 @@ def test_what_the_last_second_moved_may_be_too_much_to_count(machine: ArrayMachi
     )
 
 
+def test_what_was_written_past_the_cache_is_known_of_the_disk_alone(machine: ArrayMachine) -> None:
+    """The array's counter has none of it, which is no figure; and bcache has lost count."""
+    machine.add_steps(ARRAY)
+    machine.during["two"] = lambda: machine.write(BYPASSED_LIMIT_BYTES)
+    machine.run()
+    assert machine.rows(
+        "SELECT variant, metric, value FROM results WHERE metric LIKE '%write_bytes' AND value"
+        " OR metric IN ('device_write_bytes', 'bypassed_bytes')"
+    ) == [("array/two", "backing_write_bytes", BYPASSED_LIMIT_BYTES)]
+    assert machine.rows(
+        "SELECT device, sum(write_bytes), sum(write_ios) FROM activity GROUP BY device ORDER BY 1"
+    ) == [("LAB-HDD-1", BYPASSED_LIMIT_BYTES, 1), ("LAB-SSD-1", 0, 0), ("array", None, 1)]
+
+
+def test_an_array_that_counts_its_writes_is_not_believed_either(machine: ArrayMachine) -> None:
+    """What went through the cache is not all."""
+    machine.add_steps(ARRAY)
+    machine.during["two"] = lambda: machine._count(NAME, {4: 1, 6: 8})
+    machine.run()
+    assert machine.rows("SELECT value FROM results WHERE metric = 'device_write_bytes'") == []
+
+
 @pytest.mark.parametrize(("share", "valid"), [(0.0, 0), (0.8, 0), (1.0, 1)])
 def test_counters_that_missed_requests_are_not_valid(
     machine: ArrayMachine, share: float, valid: int

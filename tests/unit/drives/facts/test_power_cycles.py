@@ -196,17 +196,17 @@ ROSE, STOOD = ColdProof("proven", "rose"), ColdProof("unproven", "did not rise")
 
 
 def test_one_drives_proof_is_its_own() -> None:
-    assert join_proofs({"A": ROSE}) == ROSE
-    assert join_proofs({"A": STOOD}) == STOOD
+    assert join_proofs([("A", ROSE)]) == ROSE
+    assert join_proofs([("A", STOOD)]) == STOOD
 
 
 def test_several_drives_were_cold_only_if_each_was() -> None:
-    assert join_proofs({"A": ROSE, "B": ROSE}) == ColdProof("proven", "A: rose; B: rose")
-    assert join_proofs({"A": ROSE, "B": STOOD}) == ColdProof("unproven", "B: did not rise")
-    assert join_proofs({"A": STOOD, "B": ROSE}) == ColdProof("unproven", "A: did not rise")
+    assert join_proofs([("A", ROSE), ("B", ROSE)]) == ColdProof("proven", "A: rose; B: rose")
+    assert join_proofs([("A", ROSE), ("B", STOOD)]) == ColdProof("unproven", "B: did not rise")
+    assert join_proofs([("A", STOOD), ("B", ROSE)]) == ColdProof("unproven", "A: did not rise")
 
 
 def test_several_drives_were_warm_only_if_each_was() -> None:
     warm = ColdProof("warm", "stood")
-    assert join_proofs({"A": warm, "B": warm}) == ColdProof("warm", "A: stood; B: stood")
-    assert join_proofs({"A": warm, "B": STOOD}) == ColdProof("unproven", "B: did not rise")
+    assert join_proofs([("A", warm), ("B", warm)]) == ColdProof("warm", "A: stood; B: stood")
+    assert join_proofs([("A", warm), ("B", STOOD)]) == ColdProof("unproven", "B: did not rise")

@@ -70,11 +70,19 @@ class FioBench:
     """How much of what each next job reads an array's backing drive serves; in the end nothing."""
     read_bytes: int = 1000
     write_bytes: int = 2000
+    writes_past_cache: bool = False
     said: list[tuple[str, int, int]] = field(default_factory=list)
 
     def counters(self) -> DiskStats:
-        """What the device has served."""
-        return DiskStats(0, self.read_bytes, 0, self.write_bytes)
+        """What the device has served; an array does not count what is written past its cache."""
+        is_array = self.bench.array is not None
+        return DiskStats(
+            0,
+            self.read_bytes,
+            0,
+            0 if is_array and self.writes_past_cache else self.write_bytes,
+            lacks_writes=is_array,
+        )
 
     def run(self, command: Sequence[str], *, check: bool = True) -> Finished:
         """In place of run.run: fio --parse-only."""

@@ -137,14 +137,26 @@ def test_a_warm_up_that_does_not_settle_ends_at_its_number_and_is_marked(
 
 def test_no_byte_is_counted_twice(lab: FioBench, array: FakeArray) -> None:
     FioModesWorkload(PLAN).prepare(lab.bench)
-    read, written = lab.read_bytes, lab.write_bytes
+    read = lab.read_bytes
     found = run_all(lab, PLAN)
     rows = [row for part in found.values() for row in part.results]
     assert total(rows, "device_read_bytes") == lab.read_bytes - read
-    assert total(rows, "device_write_bytes") == lab.write_bytes - written
     assert figures(rows, "writeback/warm-up")["device_read_bytes"] > 0
     assert "device_read_bytes" not in figures(rows, "writeback/warm-up/1")
     assert figures(rows, "writeback/rand-read").keys() >= {"bw_bytes_s", "lat_p99_ns"}
+
+
+@pytest.mark.parametrize(("past_cache", "proof"), [(True, "unproven"), (False, "proven")])
+def test_what_an_array_wrote_is_not_stored_and_too_little_of_it_says_nothing(
+    lab: FioBench, array: FakeArray, *, past_cache: bool, proof: str
+) -> None:
+    """Linux does not count what is written past the cache; what it counted was written."""
+    lab.writes_past_cache = past_cache
+    found = run_all(lab, FioPlan(on=("array",), tests=("seq-write",), page_cache="bypass"))
+    rows = found["seq-write"].results
+    assert "device_write_bytes" not in {row.metric for row in rows}
+    assert {(row.cache.page_cache, row.cache.proof) for row in rows} == {("bypass", proof)}
+    assert "past its cache" in rows[0].cache.proof_reason or not past_cache
 
 
 def test_a_test_after_an_interruption_says_where_its_warm_up_was(

@@ -23,6 +23,7 @@ class Drive:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, *, error: int = 0) -> None:
         self.done: list[str] = []
         self.served_share = 1.0
+        self.is_array = False
         self._error = error
         self._written_bytes = 0
         monkeypatch.setattr(os, "pwrite", self._write)
@@ -49,7 +50,8 @@ class Drive:
             raise OSError(self._error, os.strerror(self._error))
 
     def _count(self) -> DiskStats:
-        return DiskStats(0, 0, 0, int(self._written_bytes * self.served_share))
+        write_bytes = int(self._written_bytes * self.served_share)
+        return DiskStats(0, 0, 0, write_bytes, lacks_writes=self.is_array)
 
 
 def test_each_block_is_flushed_before_the_next(
@@ -75,6 +77,19 @@ def test_what_ram_kept_is_not_called_flushed(
     drive.served_share = 0.5
     result = FlushWorkload(PLAN).run_part(drive.bench, "commit", finished={})
     assert {each.cache.proof for each in result.results} == {"unproven"}
+
+
+def test_what_an_array_does_not_count_is_not_stored(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In writearound its counter had none of it."""
+    drive = Drive(monkeypatch, tmp_path)
+    drive.is_array, drive.served_share = True, 0.0
+    result = FlushWorkload(PLAN).run_part(drive.bench, "commit", finished={})
+    assert "device_write_bytes" not in {row.metric for row in result.results}
+    assert {(row.cache.page_cache, row.cache.proof) for row in result.results} == {
+        ("bypass", "unproven")
+    }
 
 
 def test_a_flush_that_fails_is_the_drives_fault(

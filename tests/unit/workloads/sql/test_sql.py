@@ -12,6 +12,7 @@ import pytest
 
 from appliance.caches.cachestat import Target
 from appliance.caches.page_cache import CacheProof
+from appliance.samples.diskstats import DiskStats
 from appliance.samples.model import Result
 from appliance.workloads import progress_meter
 from appliance.workloads.base import Bench
@@ -69,6 +70,14 @@ def test_each_phase_in_an_engine_of_its_own(bench: Bench) -> None:
     assert pick(done.results, "select", "seconds").valid
     assert pick(done.results, "total", "seconds").valid
     assert not any("created again" in note for note in done.notes)
+
+
+def test_what_an_array_wrote_is_not_stored(bench: Bench) -> None:
+    """Linux does not count all of it."""
+    array = replace(bench, read_counters=lambda: DiskStats(0, 4096, 0, 8192, lacks_writes=True))
+    metrics = {row.metric for row in run(array, PHASES[:1], {}).results}
+    assert "device_read_bytes" in metrics
+    assert "device_write_bytes" not in metrics
 
 
 def test_no_device_byte_is_in_two_rows(bench: Bench) -> None:
