@@ -79,7 +79,8 @@ def find_booted_drives(
         needed = {partuuid, *([esp_partuuid(row.slot)] if has_esp else [])}
         if not known or needed - set(drive.partition_uuids):
             raise RefusedError(
-                f"drive {row.identity} no longer carries its reference OS", blame="drive"
+                f"drive {row.identity} no longer carries its reference OS",
+                blame="other" if drive.serial_doubt else "drive",
             )
         booted = BootedDrives(drive)
     else:

@@ -191,8 +191,26 @@ def check_drive_marks(
 
     Raises RefusedError where it is not, or where anything else is: a power cut may have lasted
     months. `blame`: the drive's, if only this campaign can have used it since the last mark was
-    left, with no pause and no older database in between.
+    left, with no pause and no older database in between; never of one whose serial number may be
+    another drive's too, because that one may be in its place.
     """
+    try:
+        return _check_marks(context, campaign_id, row, drive, hand=hand, blame=blame)
+    except RefusedError as error:
+        if drive.serial_doubt:
+            error.blame = "other"
+        raise
+
+
+def _check_marks(
+    context: CampaignContext,
+    campaign_id: int,
+    row: CampaignDriveRow,
+    drive: Drive,
+    *,
+    hand: DriveThread,
+    blame: Blame,
+) -> bool:
     has_made = check_file_system(
         context,
         campaign_id,

@@ -66,3 +66,36 @@ def test_many_are_counted_and_nothing_acts_on_a_terminal(tmp_path: Path) -> None
     assert told.count("; ") == 5
     assert told.endswith("; 3 more")
     assert "\x1b" not in told
+
+
+_SCSI = "devices/pci0000:00/0000:00:03.0/virtio0/host0/target0:0:0/0:0:0:0/block/sda"
+_POWER_ON = "4,511,1,-;sd 0:0:0:0: Power-on or device reset occurred"
+_ATTACHED = "5,520,2,-;sd 0:0:0:0: [sda] Attached SCSI disk"
+
+
+def test_that_a_scsi_drive_was_switched_on_is_no_error(tmp_path: Path) -> None:
+    early = "4,500,1,-;scsi 0:0:0:0: Power-on or device reset occurred"
+    assert describe_errors([early, _POWER_ON, _ATTACHED], names(tmp_path, _SCSI)) == ""
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        # A reset while the drive is at work, and one of which the beginning was overwritten.
+        [_ATTACHED, _POWER_ON],
+        [_POWER_ON],
+        [_POWER_ON, _ATTACHED, _POWER_ON],
+        # Another drive's, and a program's.
+        [_POWER_ON, "5,520,2,-;sd 0:0:1:0: [sdb] Attached SCSI disk"],
+        [_POWER_ON, "13,520,2,-;sd 0:0:0:0: [sda] Attached SCSI disk"],
+    ],
+)
+def test_a_reset_after_that_is_one(tmp_path: Path, records: list[str]) -> None:
+    told = describe_errors(records, names(tmp_path, _SCSI))
+    assert told == "sd 0:0:0:0: Power-on or device reset occurred"
+
+
+def test_what_happened_before_a_drive_was_attached_is_told(tmp_path: Path) -> None:
+    error = "sd 0:0:0:0: [sda] Read Capacity(10) failed: Result: hostbyte=DID_OK"
+    told = describe_errors([_POWER_ON, f"3,2,1,-;{error}", _ATTACHED], names(tmp_path, _SCSI))
+    assert told == error

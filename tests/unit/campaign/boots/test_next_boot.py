@@ -285,6 +285,11 @@ def test_a_boot_that_would_not_be_this_drives_is_not_made(
     [
         ({"disk_uuid": "another installation"}, "no longer carries its reference OS", "drive"),
         ({"disk_uuid": ""}, "no longer carries its reference OS", "drive"),
+        (
+            {"disk_uuid": "", "serial_doubt": "the dock's"},
+            "no longer carries its reference OS",
+            "other",
+        ),
         ({"model": "hdd2"}, "is not the one that was released", "other"),
         ({"size_bytes": 8_000_000_000}, "is not the one that was released", "other"),
         ({"model": "\x1b[2J"}, r"and is \x1b[2J of", "other"),

@@ -370,6 +370,17 @@ def test_a_disk_that_was_changed_between_steps_on_the_bare_drive_is_not_overwrit
     assert bare.log.count(f"clear {HDD.path}") == 2
 
 
+def test_a_drive_in_doubt_is_not_blamed_for_what_another_disk_in_its_dock_lacks(
+    bare: Machine,
+) -> None:
+    hdd, ssd = bare.world.drives
+    bare.world.drives = (replace(hdd, serial_doubt="the dock's"), ssd)
+    bare.during["after mark-4"] = lambda: _put(bare, _FOREIGN)
+    bare.run()
+    assert "no longer carries what the last step left on it" in bare.steps()[2].reason
+    assert bare.rows("SELECT blame FROM step WHERE position = 2") == [("other",)]
+
+
 def test_a_drive_that_the_user_used_in_a_pause_is_not_blamed_for_its_mark(bare: Machine) -> None:
     """By another campaign; or the database is older than the mark: a copy was put back."""
 
