@@ -4,6 +4,7 @@
 import random
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
 from typing import override
@@ -28,6 +29,7 @@ from appliance.stick.upgrade import (
     switch,
     write_beside,
 )
+from tests.lab.volatile_cache import VolatileCache, Write
 from tests.unit.stick.small_stick import BLOCK_LIST, MIB, MIB_SECTORS, make_small
 
 
@@ -73,6 +75,44 @@ class _Forgetful(_Memory):
         super().write(offset, bytes(len(data)) if offset >= 9 * MIB else data)
 
 
+class _Caching(_Memory):
+    """It answers writes before they are safe: some pages of those that were not flushed are lost.
+
+    The power goes before its command `cut_before`, a write or a flush.
+    """
+
+    def __init__(self, content: bytes, *, cut_before: int, seed: int) -> None:
+        super().__init__(content)
+        self._left = cut_before
+        self._cache = VolatileCache("some", seed=seed)
+
+    def _begin(self) -> None:
+        if self._left == 0:
+            for offset, data in self._cache.cut(1):
+                self.content[offset : offset + len(data)] = data
+            raise _Cut
+        self._left -= 1
+
+    @override
+    def write(self, offset: int, data: bytes) -> None:
+        self._begin()
+        end = offset + len(data)
+        # Linux writes whole pages, in any order.
+        for at in range(offset // _PAGE_BYTES * _PAGE_BYTES, end, _PAGE_BYTES):
+            page = slice(max(at, offset), min(at + _PAGE_BYTES, end))
+            before = bytes(self.content[page])
+            self._cache.remember(
+                Write(page.start, before, data[page.start - offset : page.stop - offset])
+            )
+        super().write(offset, data)
+
+    @override
+    def flush(self) -> None:
+        self._begin()
+        self._cache.flush()
+
+
+_PAGE_BYTES = 4096
 _OLD = make_small("old", mib=32, root_mib=3, data_at_mib=22)
 _NEW = make_small("newer", mib=12, root_mib=4)
 
@@ -189,6 +229,24 @@ def test_until_the_last_write_every_machine_starts_the_old_one(cut_after: int) -
     stick.cut_after = None
     _upgrade(stick, _NEW)
     assert _start(stick) == _Started("newer", "newer", "newer")
+
+
+def test_a_stick_that_loses_what_was_not_flushed_starts_the_old_one_or_the_new_one() -> None:
+    seen = set()
+    # Behind seven MiB: a flush, twice a table with a flush, and then all of it is done.
+    for cut_before in range(7, 13):
+        for seed in range(4):
+            stick = _Caching(_OLD, cut_before=cut_before, seed=seed)
+            kept = _kept(stick)
+            with suppress(_Cut):
+                _upgrade(stick, _NEW)
+            started = _start(stick)
+            assert started in (_Started("old", "old", "old"), _Started("newer", "newer", "newer"))
+            assert _kept(stick) == kept
+            seen.add((cut_before, started.linux))
+    assert [cut for cut, word in sorted(seen) if word == "newer"] == [11, 12]
+    assert (11, "old") in seen
+    assert (12, "old") not in seen
 
 
 @pytest.mark.parametrize("sectors", [1, 2, 3, 4, 5, 33])
