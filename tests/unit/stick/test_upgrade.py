@@ -5,7 +5,7 @@ import random
 import struct
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import override
 
@@ -18,6 +18,7 @@ from appliance.stick.partition_table import (
     SECTOR_BYTES,
     Table,
     UnfitError,
+    make_table,
     parse_image,
     read_table,
 )
@@ -318,7 +319,16 @@ def _split_core(image: bytearray) -> None:
     BLOCK_LIST.pack_into(image, 4 * MIB + 0x1F4 - 12, 77, 3, 0x820)
 
 
-@pytest.mark.parametrize("spoil", [_spoil_boot_code, _spoil_core, _split_core])
+def _leave_grub_out(image: bytearray) -> None:
+    """As a later version may do that starts no BIOS machine."""
+    table = parse_image(bytes(image[:HEAD_BYTES]))
+    rest = {at: part for at, part in table.partitions.items() if part.name != "linux"}
+    sectors = len(image) // SECTOR_BYTES
+    header, entries = make_table(replace(table, partitions=rest), sectors, is_copy=False)
+    image[SECTOR_BYTES:HEAD_BYTES] = header + entries
+
+
+@pytest.mark.parametrize("spoil", [_spoil_boot_code, _spoil_core, _split_core, _leave_grub_out])
 def test_a_loader_that_cannot_be_moved_is_refused(spoil: Callable[[bytearray], None]) -> None:
     image = bytearray(_NEW)
     spoil(image)
