@@ -232,8 +232,8 @@ def _check_room(
     for part in kept:
         if part.last > last_usable:
             raise UnfitError(
-                f"{part.name} reaches beyond the stick's end, so it is a copy of a larger one: copy the "
-                "folder reports to a computer and write the stick without --keep-data"
+                f"{part.name} reaches beyond the stick's end: it is a copy of a larger one. Copy "
+                "the folder reports to a computer and write the stick without --keep-data"
             )
 
 
