@@ -19,7 +19,7 @@ from tui.charset import drawable, shorten
 from tui.compositor import PatchCompositor
 from tui.journal import tell_bug
 from tui.language import N_, _
-from tui.model.engine_words import say
+from tui.model.engine_words import say, say_state
 from tui.model.snapshot import Snapshot
 from tui.model.status import Countdown
 from tui.roles import ACCENT, paint_keys
@@ -322,5 +322,5 @@ class Page(Screen[None]):
         word = _(status.phase) if not snapshot.silent else _("not answering")
         # While it starts there is no more to say than that.
         if status.message.lower() != status.phase:
-            word += f": {say(_(status.message))}"
+            word += f": {say_state(status.message)}"
         return f" Kaltstart {status.kaltstart_version} · {word}"

@@ -49,6 +49,7 @@ from appliance.units import printable
 _SUMS = "SHA256SUMS"
 _BLOCK = Path("/sys/class/block")
 _UNCHANGED = N_("{what}; nothing was changed")
+_SWITCHING, _SWITCHED = "switching", "switched"
 _LAST = 19
 """The nice value of what waits for everything else."""
 _COPY_AGAIN = "copy it and its SHA256SUMS to KALTSTART again, or download both again"
@@ -88,21 +89,24 @@ def upgrade_stick(host: Host, stick: Stick, file_name: str, *, tell: Progress) -
     Raises RefusedError and StepFailedError, which say whether the stick starts as before, and what
     `tell` raises, where it does.
     """
-    done: list[str] = []
+    reached: list[str] = []
     try:
         names = [Path(stick.drive.path).name]
         with side_work(host, "the stick", tell=tell, names=names) as hand:
             hand.do(
-                partial(_upgrade, stick, file_name, tell=hand.tell, done=done),
+                partial(_upgrade, stick, file_name, tell=hand.tell, reached=reached),
                 N_("the image is checked"),
             )
-    except StoppedByPersonError:
-        if not done:  # else it came too late
+    except StoppedByPersonError as error:
+        if not reached:
             raise
+        if _SWITCHED not in reached:  # the stick hangs, and nobody waits for it after a stop
+            raise _doubt("the stick does not answer") from error
+        # It came too late.
 
 
-def _upgrade(stick: Stick, file_name: str, *, tell: Progress, done: list[str]) -> None:
-    """In a thread of its own; puts the file's name into `done` once the next start takes it."""
+def _upgrade(stick: Stick, file_name: str, *, tell: Progress, reached: list[str]) -> None:
+    """In a thread of its own; puts into `reached` how far it is with the switch."""
     # Unpacking leaves the processor to the interface, which shows how far it is.
     os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LAST)
     path = FAT / file_name
@@ -116,8 +120,9 @@ def _upgrade(stick: Stick, file_name: str, *, tell: Progress, done: list[str]) -
             write_beside(disk, image, placement, tell=tell)
             tell(N_("the partition table is written"), 0, 0)  # the last chance to stop it
             _place(disk, head, stick)
+            reached.append(_SWITCHING)
             _switch(disk, placement)
-            done.append(file_name)
+            reached.append(_SWITCHED)
     except UnfitError as error:
         raise RefusedError(Phrase(_UNCHANGED, what=f"{name}: {error}")) from error
     except (EOFError, lzma.LZMAError, MemoryError) as error:
@@ -137,11 +142,15 @@ def _switch(disk: StickDevice, placement: Placement) -> None:
     try:
         switch(disk, placement)
     except OSError as error:
-        raise StepFailedError(
-            f"the stick's partition table cannot be written: {error.strerror or error}",
-            hint="it may not start any more; its data is kept: copy it with another computer",
-            blame="other",
-        ) from error
+        raise _doubt(error.strerror or str(error)) from error
+
+
+def _doubt(why: str) -> StepFailedError:
+    return StepFailedError(
+        f"the stick's partition table cannot be written: {why}",
+        hint="it may not start any more; its data is kept: copy it with another computer",
+        blame="other",
+    )
 
 
 def _place(disk: StickDevice, head: bytes, stick: Stick) -> Placement:

@@ -128,7 +128,7 @@ def read_table(disk: Disk) -> Table:
             table = parse_table(header, disk.read(entries_at * SECTOR_BYTES, size))
             if table is not None:
                 return replace(table, is_copy=sector != 1)
-    raise UnfitError("it has no partition table of a Kaltstart stick, so there is nothing to keep")
+    raise UnfitError("the stick has no partition table of Kaltstart, so there is nothing to keep")
 
 
 def _find_entries(header: bytes, sector: int) -> int | None:
@@ -183,12 +183,12 @@ def parse_image(head: bytes) -> Table:
 def plan_upgrade(stick: Table, image: Table, *, sectors: int) -> Upgrade:
     """What to write on a stick of so many sectors. Raises UnfitError if that cannot be."""
     if stick.disk != DISK_UUID:
-        raise UnfitError("it is not a Kaltstart stick, so there is nothing to keep")
+        raise UnfitError("the stick is not one of Kaltstart, so there is nothing to keep")
     kept = {at: part for at, part in stick.partitions.items() if part.name in KEPT}
     new = {at: part for at, part in image.partitions.items() if part.name not in KEPT}
     names = [part.name for part in kept.values()]
     if KEPT[0] not in names or len(set(names)) != len(names):
-        raise UnfitError(f"it has no partition {KEPT[0]}, or more than one of a name")
+        raise UnfitError(f"the stick has no partition {KEPT[0]}, or more than one of a name")
     found: set[uuid.UUID] = set()
     # Kaltstart makes one of each type, and they come first on the stick.
     for at, part in sorted(stick.partitions.items(), key=lambda each: each[1].first):
@@ -196,8 +196,8 @@ def plan_upgrade(stick: Table, image: Table, *, sectors: int) -> Upgrade:
             continue
         if part.type not in SYSTEM - found:
             raise UnfitError(
-                f'its partition {at + 1} ("{part.name}") is not one that Kaltstart made: copy what '
-                "is on it to a computer and remove it first"
+                f'partition {at + 1} of the stick ("{part.name}") is not one that Kaltstart made: '
+                "copy what is on it to a computer and remove it first"
             )
         found.add(part.type)
     _check_room(new.values(), kept.values(), last_usable=sectors - ENTRIES_SECTORS - 2)
@@ -228,12 +228,12 @@ def _check_room(
                     "folder reports to a computer and write the stick without --keep-data"
                 )
     if max(part.last for part in new) > last_usable:
-        raise UnfitError("it is too small for the image")
+        raise UnfitError("the stick is too small for the image")
     for part in kept:
         if part.last > last_usable:
             raise UnfitError(
-                f"{part.name} reaches beyond its end, so it is a copy of a larger stick: copy the "
-                "folder reports to a computer and write the stick without --keep-data"
+                f"{part.name} reaches beyond the stick's end: it is a copy of a larger one. Copy "
+                "the folder reports to a computer and write the stick without --keep-data"
             )
 
 

@@ -88,11 +88,11 @@ def plan_placement(stick: Table, head: bytes, image: Table, *, sectors: int) -> 
     upgrade = plan_upgrade(stick, move_system(image, by), sectors=sectors)
     if {part.name for part in upgrade.kept} != set(KEPT):
         raise UnfitError("the stick has no partition kaltstart-data")
-    (grub,) = (part.first for part in upgrade.replaced if part.type == BIOS_BOOT)
+    grub = [part.first for part in upgrade.replaced if part.type == BIOS_BOOT]
     boot_code = bytearray(head[:BOOT_CODE_BYTES])
-    if struct.unpack_from("<Q", boot_code, _KERNEL_SECTOR_AT) != (grub - by,):
+    if [first - by for first in grub] != [*struct.unpack_from("<Q", boot_code, _KERNEL_SECTOR_AT)]:
         raise UnfitError("the image starts BIOS machines in a way that this version does not know")
-    struct.pack_into("<Q", boot_code, _KERNEL_SECTOR_AT, grub)
+    struct.pack_into("<Q", boot_code, _KERNEL_SECTOR_AT, *grub)
     return Placement(upgrade, by, bytes(boot_code), tuple(stick.partitions.values()))
 
 

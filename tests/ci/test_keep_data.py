@@ -237,7 +237,7 @@ def test_a_copy_of_a_larger_stick_is_refused(stick: Path, image: Path) -> None:
     """The table at the end would be written into what is kept."""
     with stick.open("r+b") as file:
         file.truncate(20 * _MIB)
-    with pytest.raises(UnfitError, match=f"{DATA_NAME} reaches beyond its end"):
+    with pytest.raises(UnfitError, match=f"{DATA_NAME} reaches beyond the stick's end"):
         _plan(stick, image)
 
 
@@ -276,7 +276,7 @@ def test_what_is_no_stick_of_ours_is_refused(tmp_path: Path, image: Path) -> Non
         ["sfdisk", "--quiet", other], input=f"label: gpt\nname={FAT_NAME}\n", text=True,
         check=True, capture_output=True,
     )  # fmt: skip
-    with pytest.raises(UnfitError, match="not a Kaltstart stick"):
+    with pytest.raises(UnfitError, match="the stick is not one of Kaltstart"):
         _plan(other, image)
 
 
@@ -289,7 +289,7 @@ def test_a_partition_that_the_user_made_is_not_lost(
     stick = tmp_path / "old.raw"
     extra = f'start=20MiB, size=1MiB, type={kind}, name="{name}"'
     _make(stick, size_mib=24, root_mib=4, data=True, extra=extra)
-    with pytest.raises(UnfitError, match=rf'its partition 7 \("{name}"\)'):
+    with pytest.raises(UnfitError, match=rf'partition 7 of the stick \("{name}"\)'):
         _plan(stick, image)
 
 

@@ -98,14 +98,17 @@ def say(text: str) -> str:
 
 
 def _say_line(text: str) -> str:
-    if text in _PHRASES:
-        return _tell(*_PHRASES[text])
-    said = _(text)
-    if said != text:
+    if text not in _PHRASES:
+        return _(text)
+    return _tell(*_PHRASES[text])
+
+
+def say_state(text: str) -> str:
+    """What the engine does now, translated: it begins with a capital letter, also words of its."""
+    said, word = say(text), text[:1].lower() + text[1:]
+    if said != text or word == text:
         return said
-    # The engine begins a state with a capital letter, also where it is one of its words.
-    word = text[:1].lower() + text[1:]
-    said = _tell(*_PHRASES[word]) if word in _PHRASES else _(word)
+    said = say(word)
     return text if said == word else said[:1].upper() + said[1:]
 
 

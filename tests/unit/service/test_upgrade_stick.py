@@ -3,13 +3,16 @@
 
 import hashlib
 import lzma
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from appliance.campaign.status import Status
+from appliance.campaign.steps.attempt import StoppedByPersonError
+from appliance.drive_thread import AbandonedError
 from appliance.service import upgrade_stick as module
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
@@ -200,6 +203,33 @@ def test_a_key_while_it_is_written_changes_nothing(
     appliance._answer_requests()
     assert appliance.status.message == "Stopped; the stick starts as before"
     assert device.read_bytes()[: 9 << 20] == _OLD[: 9 << 20]
+    assert "reboot" not in world.log
+
+
+class _LeftBehind:
+    """The thread of a stick that hangs: a stop does not wait for it."""
+
+    def tell(self, _label: str, _done: int, _total: int) -> None:
+        """Nothing is asked."""
+
+    def do(self, work: Callable[[], None], _what: str) -> None:
+        with suppress(AbandonedError):
+            work()
+        raise StoppedByPersonError
+
+
+@pytest.mark.usefixtures("fat", "device")
+def test_a_stop_while_the_stick_hangs_in_the_switch_promises_nothing(
+    appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hang(_stick: StickDevice, _placement: Placement) -> None:
+        raise AbandonedError
+
+    monkeypatch.setattr(module, "switch", hang)
+    monkeypatch.setattr(module, "side_work", lambda *_, **__: nullcontext(_LeftBehind()))
+    assert _ask(appliance).state == "accepted"
+    assert "it may not start any more" in appliance.status.message
+    assert "as before" not in appliance.status.message
     assert "reboot" not in world.log
 
 

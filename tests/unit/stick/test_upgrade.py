@@ -4,7 +4,8 @@
 import random
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import override
 
@@ -17,6 +18,7 @@ from appliance.stick.partition_table import (
     SECTOR_BYTES,
     Table,
     UnfitError,
+    make_table,
     parse_image,
     read_table,
 )
@@ -28,6 +30,7 @@ from appliance.stick.upgrade import (
     switch,
     write_beside,
 )
+from tests.lab.volatile_cache import VolatileCache, Write
 from tests.unit.stick.small_stick import BLOCK_LIST, MIB, MIB_SECTORS, make_small
 
 
@@ -73,6 +76,44 @@ class _Forgetful(_Memory):
         super().write(offset, bytes(len(data)) if offset >= 9 * MIB else data)
 
 
+class _Caching(_Memory):
+    """It answers writes before they are safe: some pages of those that were not flushed are lost.
+
+    The power goes before its command `cut_before`, a write or a flush.
+    """
+
+    def __init__(self, content: bytes, *, cut_before: int, seed: int) -> None:
+        super().__init__(content)
+        self._left = cut_before
+        self._cache = VolatileCache("some", seed=seed)
+
+    def _begin(self) -> None:
+        if self._left == 0:
+            for offset, data in self._cache.cut(1):
+                self.content[offset : offset + len(data)] = data
+            raise _Cut
+        self._left -= 1
+
+    @override
+    def write(self, offset: int, data: bytes) -> None:
+        self._begin()
+        end = offset + len(data)
+        # Linux writes whole pages, in any order.
+        for at in range(offset // _PAGE_BYTES * _PAGE_BYTES, end, _PAGE_BYTES):
+            page = slice(max(at, offset), min(at + _PAGE_BYTES, end))
+            before = bytes(self.content[page])
+            self._cache.remember(
+                Write(page.start, before, data[page.start - offset : page.stop - offset])
+            )
+        super().write(offset, data)
+
+    @override
+    def flush(self) -> None:
+        self._begin()
+        self._cache.flush()
+
+
+_PAGE_BYTES = 4096
 _OLD = make_small("old", mib=32, root_mib=3, data_at_mib=22)
 _NEW = make_small("newer", mib=12, root_mib=4)
 
@@ -191,6 +232,24 @@ def test_until_the_last_write_every_machine_starts_the_old_one(cut_after: int) -
     assert _start(stick) == _Started("newer", "newer", "newer")
 
 
+def test_a_stick_that_loses_what_was_not_flushed_starts_the_old_one_or_the_new_one() -> None:
+    seen = set()
+    # Behind seven MiB: a flush, twice a table with a flush, and then all of it is done.
+    for cut_before in range(7, 13):
+        for seed in range(4):
+            stick = _Caching(_OLD, cut_before=cut_before, seed=seed)
+            kept = _kept(stick)
+            with suppress(_Cut):
+                _upgrade(stick, _NEW)
+            started = _start(stick)
+            assert started in (_Started("old", "old", "old"), _Started("newer", "newer", "newer"))
+            assert _kept(stick) == kept
+            seen.add((cut_before, started.linux))
+    assert [cut for cut, word in sorted(seen) if word == "newer"] == [11, 12]
+    assert (11, "old") in seen
+    assert (12, "old") not in seen
+
+
 @pytest.mark.parametrize("sectors", [1, 2, 3, 4, 5, 33])
 def test_a_cut_within_the_last_write_leaves_all_data_and_a_system(sectors: int) -> None:
     """4 KiB hold all that changes in it: a stick that writes pages writes all of it or nothing."""
@@ -260,7 +319,16 @@ def _split_core(image: bytearray) -> None:
     BLOCK_LIST.pack_into(image, 4 * MIB + 0x1F4 - 12, 77, 3, 0x820)
 
 
-@pytest.mark.parametrize("spoil", [_spoil_boot_code, _spoil_core, _split_core])
+def _leave_grub_out(image: bytearray) -> None:
+    """As a later version may do that starts no BIOS machine."""
+    table = parse_image(bytes(image[:HEAD_BYTES]))
+    rest = {at: part for at, part in table.partitions.items() if part.name != "linux"}
+    sectors = len(image) // SECTOR_BYTES
+    header, entries = make_table(replace(table, partitions=rest), sectors, is_copy=False)
+    image[SECTOR_BYTES:HEAD_BYTES] = header + entries
+
+
+@pytest.mark.parametrize("spoil", [_spoil_boot_code, _spoil_core, _split_core, _leave_grub_out])
 def test_a_loader_that_cannot_be_moved_is_refused(spoil: Callable[[bytearray], None]) -> None:
     image = bytearray(_NEW)
     spoil(image)
