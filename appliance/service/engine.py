@@ -92,7 +92,7 @@ from appliance.service.screen import Screen
 from appliance.service.stick_plan import check_stick_plan_again, find_stick_plan
 from appliance.service.stick_wait import PULLED, AwaitedStick
 from appliance.service.support import store_crash
-from appliance.stick.partitions import Stick
+from appliance.stick.partitions import Stick, check_not_upgraded
 from appliance.stick.root_device import keep_in_ram
 from appliance.store.connect import (
     GuardedConnection,
@@ -707,6 +707,7 @@ class Appliance:
 
     def _admit(self, text: str) -> int:
         """Store a new campaign, or raise PlanError or RefusedError with all reasons."""
+        check_not_upgraded()
         campaign_id = start_campaign(
             self.connection, text, host=self.host, drives=self.host.drives.find(), stick=self.stick
         )
@@ -795,6 +796,7 @@ class Appliance:
 
     def resume(self, campaign_id: int, accept: Accept) -> None:
         """Let a paused one go on, as far as it goes in this boot."""
+        check_not_upgraded()
         resume_campaign(self.context, campaign_id)
         self._let_run_by_person.add(campaign_id)
         answer = Phrase(N_("campaign {number} goes on"), number=campaign_id)

@@ -31,7 +31,7 @@ from appliance.stick.partition_table import (
     open_image,
     parse_image,
 )
-from appliance.stick.partitions import FAT, Stick
+from appliance.stick.partitions import FAT, Stick, note_upgrade
 from appliance.stick.upgrade import (
     HEAD_BYTES,
     Placement,
@@ -120,6 +120,7 @@ def _upgrade(stick: Stick, file_name: str, *, tell: Progress, reached: list[str]
             write_beside(disk, image, placement, tell=tell)
             tell(N_("the partition table is written"), 0, 0)  # the last chance to stop it
             _place(disk, head, stick)
+            note_upgrade()
             reached.append(_SWITCHING)
             _switch(disk, placement)
             reached.append(_SWITCHED)

@@ -19,6 +19,7 @@ from pathlib import Path
 from appliance.drives.model import Drive
 from appliance.errors import RefusedError, StepFailedError, StickError
 from appliance.flush import flush, sync_path
+from appliance.phrases import N_
 from appliance.run import run
 from appliance.stick.root_device import ROOT
 
@@ -42,6 +43,8 @@ SAVE_FIRST = (
 )
 """What to do with a stick that can still be read."""
 
+_UPGRADED = RUN / "upgraded"
+"""That what this machine runs may no longer be what the stick starts next."""
 _NOTE = RUN / "stick"
 """Which stick was mounted in this boot, by its identity."""
 _DISK_NUMBER = RUN / "stick-number"
@@ -125,6 +128,20 @@ def find_stick(drives: Sequence[Drive]) -> Stick:
         partitions.get(label, ("", "")) for label in (_FAT_LABEL, _DATA_LABEL, _ESP_LABEL)
     )
     return Stick(sticks[0], fat, data, esp, data_uuid)
+
+
+def note_upgrade() -> None:
+    """From now on the stick may start another version. Raises OSError."""
+    _UPGRADED.touch()
+
+
+def check_not_upgraded() -> None:
+    """Raises RefusedError where a campaign's boots would be another version's."""
+    if _UPGRADED.exists():
+        raise RefusedError(
+            N_("the stick was upgraded since this machine was started"),
+            hint="switch the machine off and on",
+        )
 
 
 def find_root_disks() -> frozenset[str]:

@@ -16,6 +16,7 @@ from appliance.drive_thread import AbandonedError
 from appliance.service import upgrade_stick as module
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
+from appliance.stick import partitions
 from appliance.stick.partition_table import read_table
 from appliance.stick.upgrade import Placement, StickDevice, switch
 from appliance.store.connect import open_database, open_read_only
@@ -54,6 +55,7 @@ def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             (folder / "start").write_text(f"{part.first}\n")
             (folder / "size").write_text(f"{part.last + 1 - part.first}\n")
     monkeypatch.setattr(module, "_BLOCK", block)
+    monkeypatch.setattr(partitions, "_UPGRADED", tmp_path / "upgraded")
     return path
 
 
@@ -262,3 +264,26 @@ def test_an_image_in_capital_letters_is_the_same(
     with pytest.raises(OffError):
         appliance.upgrade(_NAME.upper(), lambda _answer: None)
     assert world.log[-1] == "reboot"
+
+
+@pytest.mark.usefixtures("fat")
+def test_no_campaign_begins_where_the_next_start_is_another_version(
+    appliance: Appliance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a switch of which nobody knows how it ended, or a restart that fails."""
+
+    def fail(_stick: StickDevice, _placement: Placement) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(module, "switch", fail)
+    assert _ask(appliance).state == "accepted"
+    assert "it may not start any more" in appliance.status.message
+    for kind, payload in (("start", {"plan_toml": "version = 1"}), ("resume", {"campaign_id": 1})):
+        asked = insert_request(
+            appliance.connection, kind, payload, at="2026-11-21T03:20:02.123Z", boot_id="b"
+        )
+        appliance._answer_requests()
+        answered = select_request(appliance.connection, asked)
+        assert answered is not None
+        assert answered.exit_code == 3
+        assert "was upgraded since this machine was started" in answered.answer
