@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is asked of the engine: each answer told, however late, and each question asked once."""
 
+import sqlite3
+
 import pytest
 from textual.pilot import Pilot
 
+from appliance.phrases import Phrase, StoredPhrase
+from appliance.store.tables.events import select_phrases
+from appliance.store.tables.requests import insert_request, update_request
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, VALID_PLAN
 from tests.tui.steps import app_of, drawn, finish, press, settle, text_of
 from tui import pending as pending_module
 from tui.app import KaltstartApp
+from tui.language import use
+from tui.model.engine_words import say
+from tui.port import stored
+from tui.port.stored import StoredReader
 from tui.widgets.dialog import Dialog
 
 
@@ -81,3 +90,32 @@ async def test_a_key_that_bounces_asks_once(digit: str, action: str, engine: Fak
         await finish(pilot, "flow")
         getattr(node, f"action_{action}")()
         assert await _open_dialogs(pilot) == 1, "and again when asked again"
+
+
+def test_an_answer_is_read_before_the_words_that_translate_it(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine may answer while the database is read."""
+    engine.connection.execute("DELETE FROM request")
+    asked = insert_request(
+        engine.connection, "resume", {"campaign_id": 7}, at="2026-11-21T03:20:00.123Z", boot_id="b"
+    )
+    text = Phrase("campaign {number} goes on", number=7)
+    reader = StoredReader(engine.data / "kaltstart.sqlite", fat=engine.data, clock=lambda: 0.0)
+
+    def select_and_answer(
+        connection: sqlite3.Connection, *, after: int
+    ) -> tuple[tuple[StoredPhrase, ...], int]:
+        found = select_phrases(connection, after=after)
+        update_request(engine.connection, asked, "accepted", text, 0)
+        return found
+
+    monkeypatch.setattr(stored, "select_phrases", select_and_answer)
+    use("de")
+    try:
+        reader.read()
+        assert reader.value.answers[0].state == "new"
+        reader.read()
+        assert say(reader.value.answers[0].text) == "Kampagne 7 geht weiter"
+    finally:
+        use("en")

@@ -106,6 +106,8 @@ class StoredReader:
         if stamp == self._seen:
             return
         with closing(open_read_only(self._database)) as connection:
+            # Before the phrases: an answer is said once, with what is known of its words by then.
+            answers = requests.select_recent_requests(connection, limit=_ANSWERS)
             phrases, self._last_phrase = select_phrases(connection, after=self._last_phrase)
             learn_phrases(phrases)
             folders = self._list_folders()
@@ -132,7 +134,7 @@ class StoredReader:
                         row.state,
                         "\n".join(map(one_line, row.answer.splitlines())),
                     )
-                    for row in requests.select_recent_requests(connection, limit=_ANSWERS)
+                    for row in answers
                 ),
                 durations=make_durations(select_work(connection)),
             )

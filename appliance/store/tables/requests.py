@@ -116,9 +116,10 @@ def update_request(
 
     What is answered already keeps its answer: False then.
     """
+    # Before it: the interface may read, and show, the answer right after this statement.
+    insert_phrases(connection, None, answer)
     answered = connection.execute(
         "UPDATE request SET state = ?, answer = ?, exit_code = ? WHERE id = ? AND state = 'new'",
         (state, answer, exit_code, request_id),
     )
-    insert_phrases(connection, None, answer)
     return answered.rowcount > 0

@@ -2,11 +2,13 @@
 """Requests between the interface and the engine, and what the interface reads."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from appliance.store.connect import open_database
+from appliance.phrases import Phrase
+from appliance.store.connect import open_database, open_read_only
 from appliance.store.read.overview import (
     select_boots,
     select_campaign_drives,
@@ -14,7 +16,7 @@ from appliance.store.read.overview import (
     select_events,
 )
 from appliance.store.tables.campaigns import NewDrive, insert_drive
-from appliance.store.tables.events import insert_event
+from appliance.store.tables.events import insert_event, select_phrases
 from appliance.store.tables.requests import (
     insert_request,
     select_new_requests,
@@ -128,3 +130,23 @@ def test_the_last_events_come_in_their_order(connection: sqlite3.Connection) -> 
             detail=str(number),
         )
     assert [event.detail for event in select_events(connection, limit=3)] == ["2", "3", "4"]
+
+
+def test_the_words_of_an_answer_are_there_before_it(tmp_path: Path) -> None:
+    """Whatever another connection sees between two statements."""
+    path = tmp_path / "kaltstart.sqlite"
+    connection = open_database(path)
+    number = insert_request(connection, "resume", {"campaign_id": 7}, at=AT, boot_id="b")
+    seen: list[tuple[str, int]] = []
+
+    def look(_statement: str) -> None:
+        with closing(open_read_only(path)) as other:
+            (request,) = select_recent_requests(other, limit=1)
+            seen.append((request.state, len(select_phrases(other)[0])))
+
+    connection.set_trace_callback(look)
+    update_request(connection, number, "accepted", Phrase("campaign {n} goes on", n=7), 0)
+    connection.set_trace_callback(None)
+    look("")
+    assert seen[-1] == ("accepted", 1)
+    assert ("accepted", 0) not in seen
