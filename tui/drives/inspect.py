@@ -9,7 +9,7 @@ from typing import override
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 
-from tui.language import _, ngettext
+from tui.language import N_, _, ngettext
 from tui.model.inspection import Inspection, describe_inspection
 from tui.widgets.choice import Choice
 from tui.widgets.dialog import ScrolledDialog
@@ -20,6 +20,7 @@ class InspectDialog(ScrolledDialog[bool]):
     """True: start it."""
 
     AUTO_FOCUS = "#start"
+    KEYS = N_("Enter start  Esc leave")
 
     def __init__(self, inspection: Inspection) -> None:
         count = len(inspection.drives)
@@ -39,8 +40,7 @@ class InspectDialog(ScrolledDialog[bool]):
         with Horizontal(classes="buttons"):
             yield Choice(_("Cancel"), id="cancel")
             yield Choice(_("Start"), id="start")
-            yield Line(_("Enter start  Esc leave"))
-            yield Line("  " + _("PgUp/PgDn scroll"), id="more")
+            yield Line(_("PgUp/PgDn scroll"), id="more")
 
     @override
     def on_mount(self) -> None:  # Textual calls the base's too

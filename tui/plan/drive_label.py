@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from tui.charset import shorten
-from tui.language import _
+from tui.language import N_, _
 from tui.model.drives import DriveRow
 from tui.widgets.choice import Choice
 from tui.widgets.dialog import Dialog
@@ -23,6 +23,7 @@ class LabelDialog(Dialog[str]):
     """The label; empty for none."""
 
     AUTO_FOCUS = "#label"
+    KEYS = N_("Enter done  Esc leave")
 
     def __init__(self, drive: DriveRow, label: str) -> None:
         super().__init__(_(" Label "))
@@ -43,7 +44,6 @@ class LabelDialog(Dialog[str]):
         with Horizontal(classes="buttons"):
             yield Choice(_("Cancel"), id="cancel")
             yield Choice(_("Done"), id="done")
-            yield Line(_("Enter done  Esc leave"))
 
     def on_input_submitted(self) -> None:
         """Enter in the field."""

@@ -13,7 +13,7 @@ from textual.containers import Horizontal, Vertical
 
 from tui.charset import shorten
 from tui.drives.table import AT_ONCE, DriveTable
-from tui.language import _
+from tui.language import N_, _
 from tui.model import roles
 from tui.model.draft import DraftCampaign, Mistake, PlanTable
 from tui.model.drives import DriveRow
@@ -53,6 +53,7 @@ class CampaignForm(FormDialog[DraftCampaign]):
     """Only drives that are offered and can be identified are listed."""
 
     AUTO_FOCUS = "DriveTable"
+    KEYS = N_("Tab next  F2 how long  F3 save  Esc leave")
     BINDINGS: ClassVar[list[BindingType]] = [
         # Before anything has the focus: the form is drawn sooner than that, on a slow machine.
         *(Binding(key, action, show=False) for key, action in AT_ONCE.items()),
@@ -102,7 +103,6 @@ class CampaignForm(FormDialog[DraftCampaign]):
             with Horizontal(classes="buttons"):
                 yield Choice(_("Cancel"), id="cancel")
                 yield Choice(_("Continue"), id="continue")
-                yield Line(_("Tab next  F2 how long  F3 save  Esc leave"))
 
     def on_resize(self) -> None:
         """On a small screen nothing is empty: the keys of the list must be in sight."""

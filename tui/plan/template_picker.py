@@ -7,7 +7,7 @@ from typing import override
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from tui.language import _
+from tui.language import N_, _
 from tui.model.draft import BOOT_KEYS, DraftCampaign, PlanValue
 from tui.model.drives import DriveRow
 from tui.model.roles import MEMBERS
@@ -43,6 +43,7 @@ class TemplatesDialog(Dialog[str]):
     """The id of the chosen template."""
 
     AUTO_FOCUS = "Choice"
+    KEYS = N_("Enter view and edit  Esc leave")
     DEFAULT_CSS = "TemplatesDialog .template { padding-left: 4; }"
 
     def __init__(self, templates: Sequence[Template]) -> None:
@@ -58,7 +59,6 @@ class TemplatesDialog(Dialog[str]):
         yield Line(id="problem")
         with Horizontal(classes="buttons"):
             yield Choice(_("Cancel"), id="cancel")
-            yield Line(_("Enter view and edit  Esc leave"))
 
     def on_mount(self) -> None:
         """They may have been estimated before the box was there."""

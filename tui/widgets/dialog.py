@@ -32,6 +32,8 @@ class Dialog[T](ModalScreen[T | None]):
     AUTO_FOCUS = "#cancel"
     TITLE_COLUMNS: ClassVar[int] = 70
     """As for `_NOTICE`, of the upper line."""
+    KEYS: ClassVar[str] = N_("Tab next  Enter choose  Esc leave")
+    """For the frame's lower line."""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", show=False),
         # First of all: what is typed right after it belongs to the next field, however slow the
@@ -64,7 +66,7 @@ class Dialog[T](ModalScreen[T | None]):
 
     def name_keys(self) -> str:
         """For the frame's lower line, as long as there is no notice."""
-        return ""
+        return _(self.KEYS)
 
     def show_notice(self, text: str) -> None:
         """What must be seen though the box may hide all of the page; empty where nothing must."""
@@ -93,12 +95,13 @@ class Dialog[T](ModalScreen[T | None]):
 class FormDialog[T](Dialog[T]):
     """A box with fields, left by Cancel or Done."""
 
+    KEYS = N_("Space choose  Tab next  Esc leave")
+
     def compose_end(self) -> ComposeResult:
         """The last line of the box."""
         with Horizontal(classes="buttons"):
             yield Choice(_("Cancel"), id="cancel")
             yield Choice(_("Done"), id="done")
-            yield Line(_("Space choose  Tab next  Esc leave"))
 
     def on_input_submitted(self) -> None:
         """Enter in a field goes to the next one."""
@@ -142,8 +145,8 @@ class Ask(ScrolledDialog[str]):
 
     @override
     def name_keys(self) -> str:
-        """They are the same wherever there is more to do than to close it."""
-        return _("Tab next  Enter choose  Esc leave") if self._choices else ""
+        """None where there is nothing to do but to close it."""
+        return super().name_keys() if self._choices else ""
 
     @override
     def compose_box(self) -> ComposeResult:

@@ -9,7 +9,6 @@ from textual.containers import Horizontal
 
 from tui.widgets.choice import Choice
 from tui.widgets.dialog import Dialog
-from tui.widgets.line import Line
 from tui.widgets.table import Table, make_cell
 
 
@@ -33,7 +32,11 @@ class LinesDialog(Dialog[int]):
         yield table
         with Horizontal(classes="buttons"):
             yield Choice(self._cancel, id="cancel")
-            yield Line(self._keys)
+
+    @override
+    def name_keys(self) -> str:
+        """As they were given."""
+        return self._keys
 
     def on_mount(self) -> None:
         """List them."""

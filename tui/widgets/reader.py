@@ -48,7 +48,11 @@ class Reader(Dialog[str]):
             yield Line(id="lines")
         with Horizontal(classes="buttons"):
             yield Choice(_("Close"), id="cancel")
-            yield Line(self._keys)
+
+    @override
+    def name_keys(self) -> str:
+        """As they were given."""
+        return self._keys
 
     def on_mount(self) -> None:
         """Lay the text out for this width."""
