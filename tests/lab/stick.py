@@ -28,7 +28,11 @@ class Partition:
     size_bytes: int
 
 
-def make_stick(image: Path, stick: Path, *, grow_bytes: int = 1 << 30) -> Path:
+_GROW_BYTES = (1 << 30) + (224 << 20)
+"""Room for a second system, 320 MiB (mkosi.extra's repart.d), and 0.9 GB for kaltstart-data."""
+
+
+def make_stick(image: Path, stick: Path, *, grow_bytes: int = _GROW_BYTES) -> Path:
     """Copy the image, with room behind it for the data partition."""
     if not image.exists():
         raise StickError(f"{image} is missing; make it with ci/build")

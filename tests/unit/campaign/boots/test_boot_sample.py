@@ -167,6 +167,7 @@ def test_all_of_a_sample_is_stored(world: World) -> None:
         "cooling": "none",
         "session_wait_s": 0.75,
         "off_s": 67.25,
+        "drive_wwn": HDD.wwn,
     }
     with world.looking() as connection:
         after = connection.execute("SELECT power_cycles_after FROM boot_sample").fetchone()[0]
