@@ -817,8 +817,7 @@ class Appliance:
 
     def upgrade(self, file_name: str, accept: Accept) -> None:
         """The stick; ends in a restart, or in words why not. A stop ends it while it is written."""
-        # Seldom needed, so not loaded at each start.
-        from appliance.service.upgrade_stick import (  # noqa: PLC0415  # for that
+        from appliance.service.upgrade_stick import (  # noqa: PLC0415  # no start waits for it
             check_upgrade,
             upgrade_stick,
         )
