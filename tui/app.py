@@ -18,6 +18,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
 from textual.scrollbar import ScrollBar
+from textual.timer import Timer
 from textual.worker import Worker, WorkerState
 
 from tui.drives.page import DrivesPage
@@ -135,6 +136,9 @@ class KaltstartApp(App[None]):
         # Textual takes an attribute named `_key_s` for what is to be done at the key s.
         self._last_key_s = float("-inf")
         self._steps_back_soon = False
+        self._ticks: Timer | None = None
+        self._rests = False
+        """Only the slower timer runs."""
         self._repainter = Repainter(self, kernel_log) if kernel_log is not None else None
 
     def on_mount(self) -> None:
@@ -150,10 +154,15 @@ class KaltstartApp(App[None]):
         if isinstance(self.screen, Page):
             self.screen.draw_all()
         self.read()
-        self.set_interval(TICK_S, self._read_if_due)
-        self.set_interval(_ALIVE_S, self._say_alive)
+        self._ticks = self.set_interval(TICK_S, self._read_if_due)
+        self.set_interval(_ALIVE_S, self._live)
         if self._repainter is not None:
             self._repainter.follow()
+
+    def _live(self) -> None:
+        self._say_alive()
+        if self._rests:
+            self._read_if_due()
 
     def _say_alive(self) -> None:
         # By the loop that hears keys: one that hangs is silent.
@@ -165,23 +174,41 @@ class KaltstartApp(App[None]):
         if self._reading:
             self._tell_if_hung()
             return
+        status, is_counting = self.snapshot.status, self.snapshot.countdown is not None
+        is_beside = status is not None and status.step is not None
         # Beside a step a whole reading may be due only when the countdown is over.
-        if self.snapshot.countdown is None and self.port.is_counting():
+        glance = self.port.glance()
+        if (glance.is_counting and not is_counting) or (is_beside and not glance.has_step):
             self.read()
             return
-        status = self.snapshot.status
         since_key_s = time.monotonic() - max(self._last_key_s, self._begun_s)
+        is_unattended = since_key_s >= UNATTENDED_S
+        if is_beside and is_unattended and not is_counting:
+            self._rest()
+        else:
+            self._rest_no_more()
         every_s = read_every_s(
-            hurried=self.snapshot.countdown is not None
+            hurried=is_counting
             or self._pending.is_due
             or (not self.snapshot.busy and (self.snapshot.looking or not self.snapshot.is_read)),
             typing=time.monotonic() - self._last_key_s < _TYPING_S,
-            unattended=since_key_s >= UNATTENDED_S,
-            beside_step=status is not None and status.step is not None,
+            unattended=is_unattended,
+            beside_step=is_beside,
             cost_s=time.process_time() - self._read_at_cpu_s,
         )
         if time.monotonic() - self._read_at_s >= every_s - TICK_S / 2:
             self.read()
+
+    def _rest(self) -> None:
+        """Beside a step, with nobody at the keys, the slower of the two timers is enough."""
+        if self._ticks is not None and not self._rests:
+            self._rests = True
+            self._ticks.pause()
+
+    def _rest_no_more(self) -> None:
+        if self._ticks is not None and self._rests:
+            self._rests = False
+            self._ticks.resume()
 
     def _tell_if_hung(self) -> None:
         if time.monotonic() - self._read_at_s > _HUNG_S and not self.snapshot.hung:
@@ -345,6 +372,7 @@ class KaltstartApp(App[None]):
             await super().on_event(event)
             return
         self._last_key_s = time.monotonic()
+        self._rest_no_more()
         if self.snapshot.countdown is not None:
             self._stop_countdown()
         # No widget of a page takes keys but by bindings: they need not go through all of them.

@@ -233,8 +233,10 @@ def test_a_campaign_that_begins_meanwhile_is_no_bug(
 ) -> None:
     begun: list[int] = []
 
-    def read(connection: sqlite3.Connection, make: type[WorkRow], query: str) -> list[WorkRow]:
-        rows = list(read_rows(connection, make, query))
+    def read(
+        connection: sqlite3.Connection, make: type[WorkRow], query: str, *parameters: object
+    ) -> list[WorkRow]:
+        rows = list(read_rows(connection, make, query, *parameters))
         begun.append(engine.add_campaign("new", cycles=3, boots={HDD: []}))
         engine.add_step(begun[-1], "fio", HDD, state="planned")
         return rows

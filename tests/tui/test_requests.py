@@ -18,6 +18,7 @@ from tui.language import use
 from tui.model.engine_words import say
 from tui.port import stored
 from tui.port.stored import StoredReader
+from tui.times.durations import Durations
 from tui.widgets.dialog import Dialog
 
 
@@ -119,3 +120,45 @@ def test_an_answer_is_read_before_the_words_that_translate_it(
         assert say(reader.value.answers[0].text) == "Kampagne 7 geht weiter"
     finally:
         use("en")
+
+
+def test_beside_a_campaign_at_work_another_is_read_again_only_after_a_request(
+    engine: FakeEngine,
+) -> None:
+    older = engine.add_campaign("older", state="done", boots={HDD: [46.0, 45.0, 47.0]})
+    engine.add_step(older, "fio", HDD, state="done")
+    at_work = engine.add_campaign("new", boots={HDD: [52.0]})
+    engine.add_step(at_work, "fio", HDD, state="running")
+    path = engine.data / "kaltstart.sqlite"
+
+    def make_reader() -> StoredReader:
+        return StoredReader(path, fat=engine.data, clock=lambda: 0.0)
+
+    def rename(text: str) -> None:
+        engine.connection.execute("UPDATE campaign SET name = name || ?", (text,))
+
+    def read_names() -> list[str]:
+        reader.read(at_work=at_work)
+        return [campaign.name for campaign in reader.value.campaigns]
+
+    def tally(durations: Durations) -> list[list[str]]:
+        parts = durations.past, durations.planned, durations.running
+        return [sorted(map(repr, part)) for part in parts]
+
+    reader = make_reader()
+    assert read_names() == ["new", "older"]
+    rename("!")
+    engine.add_step(at_work, "sql", HDD, state="planned")
+    assert read_names() == ["new!", "older"]
+    assert len(reader.value.campaigns[0].steps) == 2
+    whole = make_reader()
+    whole.read()
+    assert tally(reader.value.durations) == tally(whole.value.durations)
+    insert_request(
+        engine.connection, "resume", {"campaign_id": 7}, at="2026-11-21T03:20:00.123Z", boot_id="b"
+    )
+    assert read_names() == ["new!", "older!"]
+    rename("?")
+    assert read_names() == ["new!?", "older!"]
+    reader.read()
+    assert [campaign.name for campaign in reader.value.campaigns] == ["new!?", "older!?"]

@@ -4,17 +4,19 @@
 import errno
 import fcntl
 import os
+import select
 import signal
 import struct
 import sys
 import termios
+import time
 import tty
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from types import SimpleNamespace
-from typing import override
+from typing import Any, override
 
 import pytest
 from textual import events
@@ -102,6 +104,7 @@ class _Reader(Keyboard):
     def __init__(self, terminal: int) -> None:  # made in full, it takes this process's terminal
         self.fileno = terminal
         self.exit_event = self.looks = _Looks()
+        self._ends = os.eventfd(1)  # looks as often as `looks` says, without waiting
         self._debug = False
         self.keys: list[str] = []
 
@@ -197,3 +200,30 @@ def test_the_halves_of_a_letter_may_come_apart(line: tuple[int, int], signals: l
     reader.run_input_thread()
     assert reader.keys == ["ä", "x"]
     assert not signals
+
+
+def test_the_reader_sleeps_until_something_is_typed_or_it_is_to_end(
+    line: tuple[int, int], signals: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far, ours = line
+    tty.setraw(ours)
+    waits: list[float | None] = []
+    wait = select.select
+
+    def look(*arguments: Any) -> Any:  # noqa: ANN401 - as select has them
+        waits.append(arguments[3])
+        return wait(*arguments)
+
+    monkeypatch.setattr(select, "select", look)
+    monkeypatch.setattr(Keyboard, "_disable_mouse_support", lambda _: None)
+    keyboard = _Reader(ours)
+    keyboard._ends, keyboard.exit_event = os.eventfd(0, os.EFD_NONBLOCK), Event()
+    keyboard._key_thread = Thread(target=keyboard.run_input_thread)
+    os.write(far, b"x")
+    keyboard._key_thread.start()
+    while len(waits) < 3:
+        time.sleep(0.01)
+    assert waits == [None, 0.1, None]
+    keyboard.disable_input()
+    assert not keyboard._key_thread.is_alive()
+    assert keyboard.keys == ["x"]

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +80,16 @@ _LISTED_WITHIN_S = 10.0
 """So long what the database says waits for the drives."""
 
 
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What decides whether all of the engine's state is to be read now."""
+
+    is_counting: bool = False
+    """It counts down."""
+    has_step: bool = False
+    """A step runs."""
+
+
 class Port:
     """One engine, by its folders."""
 
@@ -99,7 +109,7 @@ class Port:
         self._clock = clock
         self._lock = threading.Lock()
         self._status = Watched(self.run / "status.json", parse_status)
-        self._counting: tuple[tuple[int, ...], bool] = ((), False)
+        self._glance: tuple[tuple[int, ...], Glance] = ((), Glance())
         self._drives = Watched(
             self.run / "drives.json", lambda value: parse_drives(value, show_size=_show_size)
         )
@@ -181,14 +191,14 @@ class Port:
                 from tui.port.stored import StoredReader  # noqa: PLC0415  # see DEFERRED
 
                 self._stored = StoredReader(self.database, fat=self.run / "fat", clock=self._clock)
-            self._stored.read()
+            self._stored.read(at_work=_find_campaign_at_work(snapshot))
         except (KaltstartError, OSError, sqlite3.Error, ImportError) as error:
             trouble = str(error)
         if self._stored is None:  # its code could not be read from the stick
             return replace(snapshot, is_read=True, is_unreadable=True), trouble
         stored, status = self._stored.value, snapshot.status
         time_left, drives_left = stored.durations.find_time_left(
-            status.campaign_id if status and status.busy else None,
+            _find_campaign_at_work(snapshot),
             now=timestamp(),
             own_left_s=status.own_left_s if status else {},
         )
@@ -203,17 +213,21 @@ class Port:
             is_unreadable=bool(trouble),
         ), trouble
 
-    def is_counting(self) -> bool:
-        """Whether the engine counts down now. Reads only RAM, so it may be called anywhere."""
+    def glance(self) -> Glance:
+        """What the engine is at now. Reads only RAM, so it may be called anywhere."""
         status = self.run / "status.json"
-        stamp, is_counting = self._counting
+        stamp, glance = self._glance
         if stamp != (stamp := read_stamp(status)):
-            # Asked beside a measurement, twice a second: nothing is parsed. Quotes within a text
+            # Asked beside a measurement, again and again: nothing is parsed. Quotes within a text
             # have a backslash in JSON.
             with suppress(OSError):
-                is_counting = bool(stamp) and b'"countdown": null' not in status.read_bytes()
-            self._counting = stamp, is_counting
-        return is_counting
+                text = status.read_bytes() if stamp else b""
+                glance = Glance(
+                    is_counting=bool(text) and b'"countdown": null' not in text,
+                    has_step=bool(text) and b'"step": null' not in text,
+                )
+            self._glance = stamp, glance
+        return glance
 
     def say_ready(self) -> None:
         """Tell the engine that a person can see it and press keys: its countdowns wait for that."""
@@ -404,6 +418,11 @@ class Port:
         from appliance.plan.workloads import MAX_DRIVES  # noqa: PLC0415  # see DEFERRED
 
         return MAX_DRIVES
+
+
+def _find_campaign_at_work(snapshot: Snapshot) -> int | None:
+    status = snapshot.status
+    return status.campaign_id if status is not None and status.busy else None
 
 
 def _show_size(size_bytes: int) -> str:

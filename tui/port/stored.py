@@ -84,11 +84,20 @@ class StoredReader:
         self._own_reports: set[tuple[int, ...]] = set()
         """Those that were seen to be their campaign's, by what `results.json` was then."""
         self._language = language.current()
+        self._at_work: int | None = None
+        """The campaign that was at work at the last reading; None once all was to be read."""
+        self._requests: tuple[requests.Request, ...] = ()
+        self._elsewhere = Durations()
+        """Of all other campaigns."""
         self._read_at = clock()
         """When the database was last there to be read."""
 
-    def read(self) -> None:
-        """Bring `value` up to date. Raises KaltstartError, OSError, sqlite3.Error."""
+    def read(self, *, at_work: int | None = None) -> None:
+        """Bring `value` up to date. Raises KaltstartError, OSError, sqlite3.Error.
+
+        While a campaign is `at_work`, the others change only by requests. So they are not read
+        again with each of its parts: that would take the longer the more campaigns there are.
+        """
         stamp = read_stamp(self._database)
         if not stamp:
             if self._seen and self._clock() - self._read_at < _LEAVING_S:
@@ -103,25 +112,21 @@ class StoredReader:
             self._language = language.current()
             self._ended_steps.clear()
             self._seen = ()
-        if stamp == self._seen:
+            self._at_work = None
+        if stamp == self._seen and at_work == self._at_work:
             return
         with closing(open_read_only(self._database)) as connection:
             # Before the phrases: an answer is said once, with what is known of its words by then.
-            answers = requests.select_recent_requests(connection, limit=_ANSWERS)
+            asked = requests.select_recent_requests(connection, limit=_ANSWERS)
             phrases, self._last_phrase = select_phrases(connection, after=self._last_phrase)
             learn_phrases(phrases)
+            is_whole = at_work is None or at_work != self._at_work or asked != self._requests
+            kept = {} if is_whole else {row.id: row for row in self.value.campaigns}
+            kept.pop(at_work or 0, None)
             folders = self._list_folders()
             self.value = Stored(
                 campaigns=tuple(
-                    self._read_campaign(
-                        row,
-                        report=self._find_report(connection, row, folders),
-                        drives=overview.select_campaign_drives(connection, row.id),
-                        boots=overview.select_boots(connection, row.id),
-                        steps_of_it=self._read_steps(connection, row.id),
-                        verdicts_on_it=verdicts.select_verdicts(connection, row.id),
-                        judging=verdicts.select_judging(connection, row.id),
-                    )
+                    kept.get(row.id) or self._read_campaign(connection, row, folders)
                     for row in overview.select_campaigns(connection)
                 ),
                 events=tuple(
@@ -134,11 +139,20 @@ class StoredReader:
                         row.state,
                         "\n".join(map(one_line, row.answer.splitlines())),
                     )
-                    for row in answers
+                    for row in asked
                 ),
-                durations=make_durations(select_work(connection)),
+                durations=self._read_durations(connection, at_work, is_whole=is_whole),
             )
-        self._seen = stamp
+        self._seen, self._at_work, self._requests = stamp, at_work, asked
+
+    def _read_durations(
+        self, connection: sqlite3.Connection, at_work: int | None, *, is_whole: bool
+    ) -> Durations:
+        if is_whole:
+            self._elsewhere = make_durations(select_work(connection, but=at_work))
+        if at_work is None:
+            return self._elsewhere
+        return self._elsewhere.join(make_durations(select_work(connection, only=at_work)))
 
     def _read_steps(self, connection: sqlite3.Connection, campaign_id: int) -> tuple[Step, ...]:
         """The steps of a campaign. What is over cannot change and is read only once."""
@@ -172,18 +186,14 @@ class StoredReader:
         return tuple(steps)
 
     def _read_campaign(
-        self,
-        row: overview.CampaignRow,
-        *,
-        report: str,
-        drives: tuple[overview.CampaignDriveRow, ...],
-        boots: tuple[overview.BootRow, ...],
-        steps_of_it: tuple[Step, ...],
-        verdicts_on_it: tuple[verdicts.VerdictRow, ...],
-        judging: verdicts.JudgingRow | None,
+        self, connection: sqlite3.Connection, row: overview.CampaignRow, folders: frozenset[str]
     ) -> Campaign:
         from appliance.plan.model import JUDGING_KINDS  # noqa: PLC0415 - not while the interface starts
 
+        boots = overview.select_boots(connection, row.id)
+        steps = self._read_steps(connection, row.id)
+        verdicts_on_it = verdicts.select_verdicts(connection, row.id)
+        judging = verdicts.select_judging(connection, row.id)
         booted = (
             CampaignDrive(
                 **asdict(_draw(drive)),
@@ -193,7 +203,7 @@ class StoredReader:
                     if (boot.drive_serial, boot.drive_wwn) == (drive.identity, drive.wwn)
                 ),
             )
-            for drive in drives
+            for drive in overview.select_campaign_drives(connection, row.id)
         )
         campaign_drives = tuple(
             replace(drive, quartiles_s=_find_box(drive.times_s)) for drive in booted
@@ -204,12 +214,12 @@ class StoredReader:
             drives=campaign_drives,
             boot_ratios=ratios,
             unsettled=unsettled,
-            steps=steps_of_it,
+            steps=steps,
             verdicts=tuple(map(_draw, verdicts_on_it)),
-            is_judged=any(step.kind in JUDGING_KINDS for step in steps_of_it)
+            is_judged=any(step.kind in JUDGING_KINDS for step in steps)
             or any(verdict.verdict == "reject" for verdict in verdicts_on_it),
             judging_problem=one_line(judging.problem) if judging else "",
-            report=report,
+            report=self._find_report(connection, row, folders),
         )
 
     def _list_folders(self) -> frozenset[str]:

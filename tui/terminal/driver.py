@@ -9,10 +9,12 @@ import select
 import signal
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
-from typing import override
+from contextlib import suppress
+from typing import Any, override
 
 from textual import events
 from textual._xterm_parser import XTermParser
+from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
@@ -20,12 +22,31 @@ from tui.port.run_files import say_pressed
 from tui.terminal import priority
 
 _MOST_BYTES = 4096
-# How often Textual looks whether an Esc was a key or the beginning of one.
+# So long after something was typed more of it may follow: whether an Esc was a key is known then.
 _TICK_S = 0.1
 
 
 class Keyboard(LinuxDriver):
     """It runs in a thread of its own, before the app knows of the key."""
+
+    def __init__(
+        self,
+        app: App[Any],
+        *,
+        debug: bool = False,
+        mouse: bool = True,
+        size: tuple[int, int] | None = None,
+    ) -> None:
+        super().__init__(app, debug=debug, mouse=mouse, size=size)
+        self._ends = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        """Readable once the thread is to end: it sleeps as long as nobody types."""
+
+    @override
+    def disable_input(self) -> None:
+        os.eventfd_write(self._ends, 1)
+        super().disable_input()
+        with suppress(BlockingIOError):
+            os.eventfd_read(self._ends)
 
     @override
     def run_input_thread(self) -> None:
@@ -38,17 +59,22 @@ class Keyboard(LinuxDriver):
         priority.listen()
         self._parser = XTermParser(self._debug)
         decode = getincrementaldecoder("utf-8")("replace").decode
+        may_follow = False
         while not self.exit_event.is_set():
-            ready, _, _ = select.select([self.fileno], [], [], _TICK_S)
-            typed = self._read() if ready else b""
-            if ready and not typed:
+            # Waking up ten times a second would take from what is measured.
+            ready, _, _ = select.select(
+                [self.fileno, self._ends], [], [], _TICK_S if may_follow else None
+            )
+            may_follow = self.fileno in ready
+            typed = self._read() if may_follow else b""
+            if may_follow and not typed:
                 # As the kernel ends the programs of a terminal that hangs up. Not as the app
                 # ends: that would wait for what is still to be written there.
                 signal.raise_signal(signal.SIGHUP)
                 return
             # Half a letter is a key as well if its rest does not follow: with another encoding it
             # may have been a whole one.
-            for event in self._parse(decode(typed, not ready)):
+            for event in self._parse(decode(typed, not may_follow)):
                 self.process_message(event)
 
     def _parse(self, text: str) -> Iterator[Message]:

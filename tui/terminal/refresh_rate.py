@@ -5,6 +5,7 @@ TICK_S = 0.5
 _READ_EVERY_S = 1.0
 _BETWEEN_KEYS_S = 3.0
 _SLOWEST_S = 10.0
+_SLOWEST_UNATTENDED_S = 30.0
 _SHARE_BESIDE_STEP = 0.01
 """Of one processor, what the interface may take while a workload runs."""
 _SHARE_UNATTENDED = 0.003
@@ -27,5 +28,6 @@ def read_every_s(
     at_least_s = _BETWEEN_KEYS_S if typing else _READ_EVERY_S
     if not beside_step:
         return at_least_s
-    share = _SHARE_UNATTENDED if unattended else _SHARE_BESIDE_STEP
-    return min(max(cost_s / share, at_least_s), _SLOWEST_S)
+    if unattended:
+        return min(max(cost_s / _SHARE_UNATTENDED, at_least_s), _SLOWEST_UNATTENDED_S)
+    return min(max(cost_s / _SHARE_BESIDE_STEP, at_least_s), _SLOWEST_S)

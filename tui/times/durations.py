@@ -72,6 +72,12 @@ class Durations:
         whole = find_time_left(planned, self.past, running=running)
         return whole, find_drives_left(planned, self.past, running=running)
 
+    def join(self, other: "Durations") -> "Durations":
+        """Of both."""
+        return Durations(
+            self.past + other.past, self.planned + other.planned, self.running + other.running
+        )
+
 
 def make_durations(rows: WorkRows) -> Durations:
     """Of all campaigns, as they stand now."""

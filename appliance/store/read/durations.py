@@ -59,6 +59,7 @@ _STEPS = f"""
     JOIN campaign_drive m ON m.campaign_id = t.campaign_id
         AND (m.drive_id = t.drive_id OR t.drive_id IS NULL AND m.role IN ('cache', 'backing'))
     JOIN drive d ON d.id = m.drive_id
+    WHERE (?1 IS NULL OR t.campaign_id = ?1) AND t.campaign_id IS NOT ?2
     GROUP BY t.id ORDER BY t.campaign_id, t.position
 """
 _BOOTS = f"""
@@ -68,21 +69,30 @@ _BOOTS = f"""
     FROM cycle k
     JOIN drive d ON d.id = k.drive_id
     LEFT JOIN boot_sample s ON s.cycle_id = k.id
+    WHERE (?1 IS NULL OR k.campaign_id = ?1) AND k.campaign_id IS NOT ?2
     ORDER BY k.campaign_id, k.position
 """
 _INTERRUPTIONS = """
     SELECT campaign_id, at FROM event
-    WHERE event IN ('campaign-paused', 'campaign-resumed', 'attempt-failed')
+    WHERE (?1 IS NULL OR campaign_id = ?1) AND campaign_id IS NOT ?2
+        AND event IN ('campaign-paused', 'campaign-resumed', 'attempt-failed')
     ORDER BY campaign_id, at
 """
+_PLANS = "SELECT id, plan_toml FROM campaign WHERE (?1 IS NULL OR id = ?1) AND id IS NOT ?2"
 
 
-def select_work(connection: sqlite3.Connection) -> WorkRows:
-    """All that was done on this stick, is under way, or is left."""
+def select_work(
+    connection: sqlite3.Connection, *, only: int | None = None, but: int | None = None
+) -> WorkRows:
+    """All that was done on this stick, is under way, or is left.
+
+    `only`: that campaign's; `but`: without that campaign's.
+    """
+    which = only, but
     # The engine writes meanwhile: the plans come last, so that none is missing.
     return WorkRows(
-        steps=tuple(read_rows(connection, WorkRow, _STEPS)),
-        boots=tuple(read_rows(connection, WorkRow, _BOOTS)),
-        plans={row[0]: row[1] for row in connection.execute("SELECT id, plan_toml FROM campaign")},
-        interruptions=tuple((row[0], row[1]) for row in connection.execute(_INTERRUPTIONS)),
+        steps=tuple(read_rows(connection, WorkRow, _STEPS, *which)),
+        boots=tuple(read_rows(connection, WorkRow, _BOOTS, *which)),
+        plans={row[0]: row[1] for row in connection.execute(_PLANS, which)},
+        interruptions=tuple((row[0], row[1]) for row in connection.execute(_INTERRUPTIONS, which)),
     )
