@@ -20,11 +20,16 @@ _ROLES = (N_("target"), N_("control"), N_("backing"), N_("cache"), N_("array"))
 _POWER = (N_("cold"), N_("warm"), N_("proven"), N_("unproven"))
 _COOLING = (N_("cooled"), N_("cooling unproven"))
 _CACHE_STATES = (N_("partial"), N_("bypass"), N_("bounded"))
+# Without a policy.toml.
+_POLICY = (N_("Kaltstart's own"), N_("built-in"))
 # A copy of each phrase that the engine has sent along with a text of its own, by that text.
 _PHRASES: dict[str, tuple[str, Mapping[str, object]]] = {}
 _LONGEST = 20_000
 """Characters of a text, of its words and of a field: far above what the engine says."""
-_SAID = {"what", "before", "after", "first", "rest", "name", "hint", "proof", "verdict", "depth"}
+_SAID = {
+    *("what", "before", "after", "first", "rest", "name", "hint"),
+    *("proof", "verdict", "depth", "policy", "origin"),
+}
 """What is put in that may be words of the engine's again."""
 _RATES = {"rate", "low", "high", "seconds", "took_s", "size"}
 """What is put in that are numbers with a decimal point."""

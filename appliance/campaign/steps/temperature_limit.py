@@ -12,6 +12,7 @@ from pathlib import Path
 from appliance.campaign.host import Clock
 from appliance.campaign.steps.drive_temperature import QueriedTemperatures
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.progress import Progress
 from appliance.samples.temperature import Sensor, TemperatureRecorder, find_sensor
 
@@ -69,31 +70,44 @@ class TemperatureWatch:
 
     def describe(self, identities: tuple[str, ...]) -> tuple[str, ...]:
         """What is watched of these drives, each in a sentence for the event log."""
-        sentences: list[str] = []
-        whose = "the plan's" if self._is_planned else "the drive's own"
-        for identity in identities:
-            if identity not in self._readers:
-                sentences.append(f"temperature of {identity} is not measured: it has no sensor")
-            elif identity not in self.limits:
-                sentences.append(
-                    f"temperature of {identity} has no limit: neither plan nor drive names one"
-                )
-            else:
-                limit = self.limits[identity]
-                often = ", looked at between parts" if identity in self._asked.watched else ""
-                sentences.append(f"temperature limit of {identity}: {limit:.0f} °C, {whose}{often}")
-        return tuple(sentences)
+        return tuple(map(self._describe, identities))
+
+    def _describe(self, identity: str) -> str:
+        if identity not in self._readers:
+            return Phrase(
+                N_("temperature of {drive} is not measured: it has no sensor"), drive=identity
+            )
+        limit = self.limits.get(identity)
+        if limit is None:
+            return Phrase(
+                N_("temperature of {drive} has no limit: neither plan nor drive names one"),
+                drive=identity,
+            )
+        words = N_("temperature limit of {drive}: {celsius} °C, the drive's own")
+        if self._is_planned:
+            words = N_("temperature limit of {drive}: {celsius} °C, the plan's")
+        told = Phrase(words, drive=identity, celsius=round(limit))
+        if identity not in self._asked.watched:
+            return told
+        return Phrase(N_("{first}, looked at between parts"), first=told)
 
     def check(self) -> None:
         """Raises StepFailedError where a drive has reached its limit, by what was read last."""
         for identity, celsius in self.latest.items():
             limit = self.limits.get(identity)
             if limit is not None and celsius >= limit:
-                whose = "the plan" if self._is_planned else "the drive itself"
+                words = N_(
+                    "drive {drive} is too hot: {celsius} °C; the drive itself sets the limit at "
+                    "{limit} °C"
+                )
+                if self._is_planned:
+                    words = N_(
+                        "drive {drive} is too hot: {celsius} °C; the plan sets the limit at "
+                        "{limit} °C"
+                    )
                 raise StepFailedError(
-                    f"drive {identity} is too hot: {celsius:.0f} °C; {whose} sets the limit at "
-                    f"{limit:.0f} °C",
-                    hint="improve its cooling, or set max_temperature in [campaign]",
+                    Phrase(words, drive=identity, celsius=round(celsius), limit=round(limit)),
+                    hint=N_("improve its cooling, or set max_temperature in [campaign]"),
                 )
 
     def rest(self, last: Mapping[str, float], tell: Progress) -> None:
