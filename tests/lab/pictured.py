@@ -111,7 +111,8 @@ SCENES = (
     Scene("machine-shell", ("x",), ("Escape",)),
     # On a page without a clock: its next minute would be taken for what the key led to.
     Scene("help", ("1", "F1"), rest_s=4),
-    Scene("manual", ("m",)),
+    # The box before it goes first; then its text is brought into memory.
+    Scene("manual", ("m",), rest_s=15),
     Scene("manual-chapter", ("Down", "Enter"), ("Escape", "Escape")),
     Scene("power", ("p",), ("Escape",)),
 )

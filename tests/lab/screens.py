@@ -158,9 +158,10 @@ def _photograph_pages(view: View, start: Path) -> None:
             view.press(key)
             time.sleep(scene.rest_s)
         view.photograph(start.with_name(f"{start.name}-{scene.name}.png"))
-        if scene.back:
-            # Else the next picture could be of what these keys lead back to.
-            view.press(*scene.back)
+        for key in scene.back:
+            # Else the next key could come too early, or the next picture be of what this one leads
+            # back to.
+            view.press(key)
             view.settle()
 
 
