@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ci/bench`: what Kaltstart's own figures are worth, held against a peer in the same boot.
 
-What drives do is a ratio: the emulated machine's absolute speed means nothing. The tools by hand
-run without engine and interface, so after all steps, not between them: where the host's speed
-changes meanwhile, the ratio does. What a person waits for at the interface is in `bench_interface`,
-what a boot takes beside itself in `bench_boots`. Each part is independent: what one has measured is
-written at once, whatever becomes of the next.
+What drives do is a ratio: the emulated machine's absolute speed means nothing. What engine and
+interface take from fio is seen within one step: both are held again and again, for as long as they
+are not. Other tools by hand run without engine and interface, so after all steps, not between
+them: where the host's speed changes meanwhile, the ratio does. What a person waits for at the
+interface is in `bench_interface`, what a boot takes beside itself in `bench_boots`. Each part is
+independent: what one has measured is written at once, whatever becomes of the next.
 """
 
 import json
+import math
 import shutil
 import sqlite3
 import statistics
@@ -38,17 +40,18 @@ _DRIVE = ModelledDrive(
     size_bytes=1 << 30,
     faults=parse_faults(["slow@0+1G x10"]),
 )
-# A host's processors are not the same from minute to minute: each job comes several times, as a
-# step and by hand.
 _FIO = """\
 [[workload]]
 kind = "fio"
 filesystem = "ext4"
 size = "64M"
-runtime = 15
+runtime = {runtime_s}
 page_cache = "bypass"
 ioengine = "psync"
 """
+_WATCHED_STEP = 3
+"""After the lottery, and a fio step in which nothing is held."""
+_WATCHED_S, _WINDOW_S = 240, 15
 _ROUNDS = 3
 _BY_HAND = Path(__file__).with_name("bench.sh")
 _PLAN = f"""\
@@ -65,12 +68,14 @@ kind = "lottery"
 file_size = "4M"
 passes = ["direct"]
 repeat = 3
-{_FIO * _ROUNDS}[[workload]]
+{_FIO.format(runtime_s=30)}{_FIO.format(runtime_s=_WATCHED_S)}[[workload]]
 kind = "surface"
 """
-_TESTS = ("seq-read", "seq-write", "rand-read", "rand-write")
-_BY_HAND_ROUNDS = {**dict.fromkeys((*_TESTS, "sequential"), _ROUNDS), "surface": 2}
-_MARK = "processor"
+_BY_HAND_ROUNDS = {"sequential": _ROUNDS, "surface": 2}
+_LEAST_PAIRS = 8
+_MOST_ERROR = 0.005
+"""A standard error with which a hundredth can be seen."""
+_MARK, _WINDOW = "processor", "window"
 _TICKS_PER_S = 100
 """proc_pid_stat(5): USER_HZ, which is 100 on every PC."""
 _TERMINALS = 2
@@ -91,6 +96,60 @@ class Mark:
     """Processor time of the engine's own process, without the programs that it starts."""
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What the drive has served for fio in some seconds."""
+
+    process_id: int
+    """fio's: another test is another process."""
+    is_held: bool
+    """Engine and interface did nothing meanwhile."""
+    rate_bytes_s: float
+
+
+def parse_windows(by_hand: Mapping[str, str]) -> list[Window]:
+    """In the order in which they were. Pure; raises RuntimeError."""
+    windows = []
+    for key, text in by_hand.items():
+        if key.rpartition("-")[0] == _WINDOW:
+            try:
+                process_id, held, us, size_bytes = map(int, text.split())
+            except ValueError:
+                raise RuntimeError(f"no rate at {key}: {text!r}") from None
+            windows.append(Window(process_id, held == 1, size_bytes / us * 1e6))
+    return windows
+
+
+def compare_windows(windows: Sequence[Window]) -> Measure:
+    """What a fio step reaches beside engine and interface over what it does without them. Pure.
+
+    The geometric mean over neighbouring windows of one test, so that what changes slowly on the
+    host is in both. Raises RuntimeError where there are too few.
+    """
+    ratios = []
+    left = list(windows)
+    while len(left) > 1:
+        one, other = left[:2]
+        if one.process_id == other.process_id and one.is_held != other.is_held:
+            held, free = sorted((one, other), key=lambda window: not window.is_held)
+            ratios.append(math.log(free.rate_bytes_s / held.rate_bytes_s))
+            del left[0]
+        del left[0]
+    if len(ratios) < _LEAST_PAIRS:
+        raise RuntimeError(f"{len(ratios)} pairs of windows beside fio, of {len(windows)} windows")
+    ratio = math.exp(statistics.fmean(ratios))
+    error = statistics.stdev(ratios) / math.sqrt(len(ratios))
+    return Measure(
+        name="fio step over the same step with engine and interface held",
+        value=round(ratio, 4),
+        unit="ratio of bandwidths",
+        peer=f"{len(ratios)} pairs of {_WINDOW_S} s in turn, {len({w.process_id for w in windows})}"
+        f" tests; standard error {error:.4f}",
+        goal=f"0.99 to 1.01, with a standard error of at most {_MOST_ERROR}",
+        holds=0.99 <= ratio <= 1.01 and error <= _MOST_ERROR,
+    )
+
+
 def parse_rates(by_hand: Mapping[str, str]) -> dict[str, list[float]]:
     """Bytes per second of each round by hand, of `seq-read-1` under `seq-read`. Pure.
 
@@ -99,7 +158,7 @@ def parse_rates(by_hand: Mapping[str, str]) -> dict[str, list[float]]:
     rates: dict[str, list[float]] = {}
     for key, text in by_hand.items():
         name, _, _ = key.rpartition("-")
-        if name == _MARK:
+        if name in {_MARK, _WINDOW}:
             continue
         first, _, message = text.partition(" ")
         if first == "failed":
@@ -128,36 +187,13 @@ def parse_marks(by_hand: Mapping[str, str]) -> dict[int, Mark]:
     return marks
 
 
-def compare_fio(
-    steps: Mapping[str, Sequence[float]], by_hand: Mapping[str, Sequence[float]]
-) -> list[Measure]:
-    """A step's bandwidth over that of the same job by hand, by fio's test; medians. Pure."""
-    measures = []
-    for test, rates_bytes_s in steps.items():
-        peer_bytes_s = statistics.median(by_hand[test])
-        ratio = statistics.median(rates_bytes_s) / peer_bytes_s
-        measures.append(
-            Measure(
-                name=f"fio step over bare fio, {test}",
-                value=round(ratio, 4),
-                unit="ratio of bandwidths",
-                # What of the ratio may be the host's doing.
-                peer=f"fio by hand: {peer_bytes_s:.0f} B/s; {len(rates_bytes_s)} steps"
-                f" {_describe_spread(rates_bytes_s)}, by hand {_describe_spread(by_hand[test])}",
-                goal="0.99 to 1.01",
-                holds=0.99 <= ratio <= 1.01,
-            )
-        )
-    return measures
-
-
-def compare_interface(marks: Mapping[int, Mark], steps: Sequence[int]) -> Measure:
-    """Processor time of the interface per second of fio steps, each after another step. Pure.
+def compare_interface(marks: Mapping[int, Mark], step: int) -> Measure:
+    """Processor time of the interface per second of a fio step. Pure.
 
     Emulated processors vary less in it than in a rate. Raises RuntimeError where it was not seen.
     """
     try:
-        first, last = marks[steps[0] - 1], marks[steps[-1]]
+        first, last = marks[step - 1], marks[step]
     except KeyError as error:
         raise RuntimeError(f"the processor time of step {error} was not seen") from None
     seconds = last.age_s - first.age_s
@@ -201,14 +237,12 @@ def compare_surface(bw_bytes_s: float, by_hand_bytes_s: Sequence[float]) -> Meas
     )
 
 
-def _describe_spread(rates: Sequence[float]) -> str:
-    spread = (max(rates) - min(rates)) / statistics.median(rates)
-    return f"within {spread * 100:.1f} %"
-
-
 def measure_drives(out: Path) -> list[Measure]:
     """Boot once, run the campaign, then the peers by hand. Raises on a campaign that fails."""
-    script = f"rounds={_ROUNDS}\n{_BY_HAND.read_text()}"
+    script = (
+        f"rounds={_ROUNDS} window_s={_WINDOW_S} serial={_DRIVE.serial}"
+        f" watched_step={_WATCHED_STEP}\n{_BY_HAND.read_text()}"
+    )
     setup = MachineSetup(
         processors=2,
         stick=make_stick(IMAGE, out / "stick.raw"),
@@ -230,11 +264,6 @@ def measure_drives(out: Path) -> list[Measure]:
     if database is None:
         raise RuntimeError(f"no database on {setup.stick}")
     with closing(sqlite3.connect(database)) as connection:
-        by_test: dict[str, list[float]] = {test: [] for test in _TESTS}
-        for test, bw_bytes_s in connection.execute(
-            "SELECT variant, value FROM results WHERE workload = 'fio' AND metric = 'bw_bytes_s'"
-        ):
-            by_test[test].append(bw_bytes_s)
         rates = [
             row[0]
             for row in connection.execute(
@@ -248,16 +277,12 @@ def measure_drives(out: Path) -> list[Measure]:
                 " AND metric = 'bw_bytes_s'"
             )
         ]
-        steps = [
-            row[0]
-            for row in connection.execute("SELECT id FROM step WHERE kind = 'fio' ORDER BY id")
-        ]
-    if any(len(rates) != _ROUNDS for rates in by_test.values()) or not surface:
-        raise RuntimeError(f"results are missing: {by_test}, surface {surface}")
+    if len(rates) != _ROUNDS or not surface:
+        raise RuntimeError(f"results are missing: lottery {rates}, surface {surface}")
     by_hand = parse_rates(messages)
     return [
-        *compare_fio(by_test, by_hand),
-        compare_interface(parse_marks(messages), steps),
+        compare_windows(parse_windows(messages)),
+        compare_interface(parse_marks(messages), _WATCHED_STEP - 1),
         compare_lottery(rates, by_hand["sequential"]),
         *(compare_surface(rate, by_hand["surface"]) for rate in surface),
     ]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs inside the image (tests/lab/bench.py), which sets `rounds` before it. Beside the campaign: the processor time
-# of interface and engine as each step ends. Once it is done: the same tools by hand, in the same boot, on the same
-# files, with neither interface nor engine. Says KEY VALUE lines.
+# Runs inside the image (tests/lab/bench.py), which sets `rounds`, `window_s`, `serial` and `watched_step` before it.
+# Beside the campaign: the processor time of interface and engine as each step ends; and in the step that is watched,
+# what the drive serves, window by window, with interface and engine at work and with both held. Once it is done: other
+# tools by hand, in the same boot, on the same files, with neither of the two. Says KEY VALUE lines.
 database=/var/lib/kaltstart/kaltstart.sqlite
 terminals=(kaltstart-tui@tty1 kaltstart-tui@ttyS0)
 ask() { python3 -c 'import sqlite3, sys
@@ -28,40 +29,81 @@ mark() { # key: seconds since the start, the interface's processor time in µs, 
   read -ra stat <<< "${stat##*) }"
   printf '%s %s %s %s\n' "$key" "$age" "$interface_us" "$((stat[11] + stat[12]))" >> /run/marks
 }
+groups=()
 usage=()
 for terminal in "${terminals[@]}"; do
   # Without a group it would be read of the whole machine.
   until group=$(systemctl show -P ControlGroup "$terminal"); [ -n "$group" ]; do sleep 1; done
+  groups+=("/sys/fs/cgroup$group")
   usage+=("/sys/fs/cgroup$group/cpu.stat")
 done
 engine=$(systemctl show -P MainPID kaltstart-engine)
+hold() { # 1: interface and engine do nothing until 0
+  local group
+  for group in "${groups[@]}"; do printf %s "$1" > "$group/cgroup.freeze"; done
+  # Not its whole group: fio is in it.
+  if [ "$1" = 1 ]; then kill -STOP "$engine"; else kill -CONT "$engine"; fi
+}
+find_fio() { # sets `fio`: the process of fio that runs, or nothing
+  local folder name
+  fio=
+  for folder in /proc/[0-9]*; do
+    { read -r name < "$folder/comm"; } 2> /dev/null || continue
+    if [ "$name" = fio ]; then fio=${folder#/proc/}; return; fi
+  done
+}
+count() { # sets `at_us` and `sectors`: what the drive has served by now
+  local stat
+  read -ra stat < "/sys/class/block/$device/stat"
+  at_us=${EPOCHREALTIME/./}
+  sectors=$((stat[2] + stat[6]))
+}
+# Windows of both kinds in turn, so that what changes slowly changes both alike. Starts no program.
+watch_windows() {
+  local device held before first_us first number=0
+  device=$(basename "$(readlink -f /dev/disk/by-id/ata-*"$serial")")
+  trap 'hold 0; exit' TERM
+  exec {never}<> <(:)
+  while true; do
+    for held in 0 1 1 0; do
+      hold "$held"
+      # Both are on their way again before it is counted.
+      read -rt 1 -u "$never"
+      find_fio
+      before=$fio
+      count
+      first_us=$at_us first=$sectors
+      read -rt "$window_s" -u "$never"
+      count
+      find_fio
+      if [ -n "$fio" ] && [ "$fio" = "$before" ]; then
+        number=$((number + 1))
+        printf 'window-%s %s %s %s %s\n' "$number" "$fio" "$held" $((at_us - first_us)) $(((sectors - first) * 512)) >> /run/windows
+      fi
+    done
+  done
+}
 cat /dev/kmsg | while IFS= read -r line; do
   case $line in
     *"kaltstart: step-done "*)
       step=${line#* step=}
-      mark "processor-${step%% *}" ;;
+      step=${step%% *}
+      mark "processor-$step"
+      if [ "$step" = $((watched_step - 1)) ]; then watch_windows & watcher=$!; fi
+      if [ "$step" = "$watched_step" ]; then kill "$watcher"; fi ;;
   esac
 done &
 until [ "$(ask 'SELECT state FROM campaign')" = done ] && grep -q '"phase": "idle"' /run/kaltstart/status.json; do sleep 1; done
 drive=$(blkid -U "$(ask 'SELECT uuid FROM file_system')")
-cp -r "/var/lib/kaltstart/raw/$(ask "SELECT min(id) FROM step WHERE kind = 'fio'")" /run/jobs
+job=/var/lib/kaltstart/raw/$(ask "SELECT min(id) FROM step WHERE kind = 'fio'")/seq-read.fio
+# Where the steps had it, with the options that they had it with (appliance/drives/file_system.py).
+folder=$(sed -n 's,^filename=\(.*\)/.*,\1,p' "$job")
 kill $!
 systemctl stop "${terminals[@]}" kaltstart-engine
-while read -r line; do say "$line"; done < /run/marks
+while read -r line; do say "$line"; done < <(cat /run/marks /run/windows)
 blockdev --setrw "$drive"
-# Where the steps had it, with the options that they had it with (appliance/drives/file_system.py), mounted for each
-# round as for each step: the job files name the file there, which is still what the steps have made of it.
-folder=$(sed -n 's,^filename=\(.*\)/.*,\1,p' /run/jobs/seq-read.fio)
 mkdir -p "$folder"
-attach() { mount -t ext4 -o nosuid,nodev,noexec,noatime,no_prefetch_block_bitmaps "$drive" "$folder"; }
-for round in $(seq "$rounds"); do
-  attach
-  for test in seq-read seq-write rand-read rand-write; do
-    by_hand "$test-$round" "/run/jobs/$test.fio"
-  done
-  umount "$folder"
-done
-attach
+mount -t ext4 -o nosuid,nodev,noexec,noatime,no_prefetch_block_bitmaps "$drive" "$folder"
 cd "$folder" || exit
 files=$(printf 'lottery/%s:' a b c d e f g h i j)
 for round in $(seq "$rounds"); do

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `ci/bench drives` makes of a campaign and of the same tools by hand."""
 
+import math
+
 import pytest
 
 from appliance.plan.read import parse_plan
 from tests.lab.bench import (
     _PLAN,
-    _TESTS,
-    compare_fio,
+    Window,
     compare_interface,
     compare_lottery,
     compare_surface,
+    compare_windows,
     parse_marks,
     parse_rates,
+    parse_windows,
 )
 
 # As the agent inside said it: bandwidth and IOPS.
@@ -22,7 +25,13 @@ SEQUENTIAL = {
     "sequential-3": "12494203 11.915401",
 }
 SURFACE = {"surface-1": "12428718 11.852949", "surface-8": "12746525 12.156034"}
-FIO = {f"{test}-{number}": "12400000 11.825562" for test in _TESTS for number in range(1, 4)}
+# fio's process, whether engine and interface were held, microseconds, bytes.
+WINDOWS = {
+    f"window-{number}": f"{700 + number // 8} {held} 15000000 {size_bytes}"
+    for number, (held, size_bytes) in enumerate(
+        [(0, 186_000_000), (1, 187_000_000), (1, 186_500_000), (0, 186_600_000)] * 5
+    )
+}
 # Processor time up to the end of each step: seconds, microseconds, ticks.
 MARKS = {
     "processor-1": "164.50 9000000 4000",
@@ -34,64 +43,81 @@ MARKS = {
 
 def test_the_plan_is_one_that_the_engine_takes() -> None:
     kinds = [workload.kind for workload in parse_plan(_PLAN).workloads]
-    assert kinds == ["lottery", "fio", "fio", "fio", "surface"]
+    assert kinds == ["lottery", "fio", "fio", "surface"]
 
 
 def test_rounds_by_hand_are_read_by_their_test() -> None:
-    rates = parse_rates(MARKS | FIO | SEQUENTIAL | SURFACE)
+    rates = parse_rates(MARKS | WINDOWS | SEQUENTIAL | SURFACE)
     assert rates["sequential"] == [12447483, 12496064, 12494203]
     assert rates["surface"] == [12428718, 12746525]
-    assert set(rates) == {*_TESTS, "sequential", "surface"}
+    assert set(rates) == {"sequential", "surface"}
 
 
 def test_of_a_tool_that_failed_its_words_are_reported() -> None:
     words = "fio: file creation disallowed by allow_file_create=0"
-    failed = FIO | {"seq-read-1": f"failed {words}"}
-    with pytest.raises(RuntimeError, match=f"failed at seq-read-1: {words}"):
-        parse_rates(failed | SEQUENTIAL | SURFACE)
-    with pytest.raises(RuntimeError, match="failed at seq-read-1: no message"):
-        parse_rates(FIO | {"seq-read-1": "failed"} | SEQUENTIAL | SURFACE)
+    with pytest.raises(RuntimeError, match=f"failed at sequential-1: {words}"):
+        parse_rates(SEQUENTIAL | SURFACE | {"sequential-1": f"failed {words}"})
+    with pytest.raises(RuntimeError, match="failed at sequential-1: no message"):
+        parse_rates(SEQUENTIAL | SURFACE | {"sequential-1": "failed"})
 
 
 def test_a_line_without_a_rate_is_reported() -> None:
     with pytest.raises(RuntimeError, match="no rate of fio by hand at surface-8: ''"):
-        parse_rates(FIO | SEQUENTIAL | SURFACE | {"surface-8": ""})
+        parse_rates(SEQUENTIAL | SURFACE | {"surface-8": ""})
 
 
 def test_a_round_that_is_missing_is_reported() -> None:
-    short = {key: text for key, text in FIO.items() if key != "rand-read-2"}
-    with pytest.raises(RuntimeError, match="2 of 3 rounds by hand: rand-read"):
-        parse_rates(short | SEQUENTIAL | SURFACE)
+    short = {key: text for key, text in SEQUENTIAL.items() if key != "sequential-2"}
+    with pytest.raises(RuntimeError, match="2 of 3 rounds by hand: sequential"):
+        parse_rates(short | SURFACE)
 
 
-def test_a_step_is_held_against_the_median_by_hand_and_both_spreads_are_shown() -> None:
-    steps = {"seq-read": [12480726.0, 12425266.0, 12393142.0], "rand-read": [360000.0] * 3}
-    by_hand = {"seq-read": [12300000.0, 12400000.0, 12450000.0], "rand-read": [370000.0] * 3}
-    even, slow = compare_fio(steps, by_hand)
-    assert even.value == pytest.approx(12425266 / 12400000, abs=1e-4)
-    assert even.holds
-    assert even.peer == "fio by hand: 12400000 B/s; 3 steps within 0.7 %, by hand within 1.2 %"
-    assert not slow.holds
+def test_neighbouring_windows_of_one_test_are_held_against_each_other() -> None:
+    windows = parse_windows(MARKS | WINDOWS)
+    assert windows[1] == Window(700, is_held=True, rate_bytes_s=187_000_000 / 15)
+    measure = compare_windows(windows)
+    expected = math.sqrt(186.0 / 187.0 * (186.6 / 186.5))
+    assert measure.value == pytest.approx(expected, abs=1e-4)
+    assert measure.peer.startswith("10 pairs of 15 s in turn, 3 tests; standard error 0.001")
+    assert measure.holds
+
+
+def test_windows_that_differ_too_much_show_nothing() -> None:
+    windows = [
+        Window(7, is_held=number % 2 == 1, rate_bytes_s=rate_bytes_s)
+        for number, rate_bytes_s in enumerate([100.0, 90.0, 90.0, 100.0] * 6)
+    ]
+    measure = compare_windows(windows)
+    assert measure.value == pytest.approx(1.0)
+    assert not measure.holds
+    with pytest.raises(RuntimeError, match="7 pairs of windows beside fio, of 15 windows"):
+        compare_windows(windows[:15])
+
+
+def test_a_window_between_two_tests_has_no_pair() -> None:
+    lonely = [Window(7, is_held=False, rate_bytes_s=1.0), Window(8, is_held=True, rate_bytes_s=2.0)]
+    even = [Window(8, is_held=number % 2 == 0, rate_bytes_s=2.0) for number in range(17)]
+    assert compare_windows([*lonely, *even]).value == 1
 
 
 def test_the_interface_is_charged_for_fio_steps_alone() -> None:
-    measure = compare_interface(parse_marks(MARKS | FIO), [2, 3, 4])
-    assert measure.value == pytest.approx(0.5 / 153.0 / 2, abs=1e-4)
-    assert measure.peer == "the engine's own process: 0.0327 s per second"
+    measure = compare_interface(parse_marks(MARKS | WINDOWS), 3)
+    assert measure.value == pytest.approx(0.15 / 48.0 / 2, abs=1e-4)
+    assert measure.peer == "the engine's own process: 0.0292 s per second"
     assert measure.holds
-    dear = parse_marks(MARKS | {"processor-4": "317.50 13000000 4500"})
-    assert not compare_interface(dear, [2, 3, 4]).holds
+    dear = parse_marks(MARKS | {"processor-3": "269.00 13000000 4340"})
+    assert not compare_interface(dear, 3).holds
 
 
 def test_processor_time_that_was_not_seen_is_reported() -> None:
-    with pytest.raises(RuntimeError, match="step 1 was not seen"):
-        compare_interface(parse_marks({"processor-4": MARKS["processor-4"]}), [2, 3, 4])
+    with pytest.raises(RuntimeError, match="step 2 was not seen"):
+        compare_interface(parse_marks({"processor-3": MARKS["processor-3"]}), 3)
     with pytest.raises(RuntimeError, match="no processor time at processor-2: '221"):
         parse_marks(MARKS | {"processor-2": "221.00"})
 
 
 def test_lottery_and_surface_are_held_against_sequential_reads() -> None:
-    rates = parse_rates(FIO | SEQUENTIAL | SURFACE)
+    rates = parse_rates(SEQUENTIAL | SURFACE)
     assert compare_lottery([12300000.0] * 3, rates["sequential"]).holds
     assert not compare_lottery([12200000.0] * 3, rates["sequential"]).holds
     assert not compare_surface(12428718.0, rates["surface"]).holds
