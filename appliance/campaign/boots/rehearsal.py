@@ -242,7 +242,8 @@ def _ask_counts(context: CampaignContext, drives: Iterable[Drive]) -> Iterator[t
             asking = partial(context.host.drives.read_power_cycles, drive)
             reading = hand.do(asking, "reading its power-cycle count")
             if reading.count is not None and reading.is_of_power:
-                yield drive.identity, reading.count
+                # Two drives may have the same serial number, and be in another order then.
+                yield f"{drive.serial} {drive.wwn}".strip(), reading.count
 
 
 def _stop(
