@@ -314,20 +314,20 @@ def _find_unfinished(connection: sqlite3.Connection, named: int | None = None) -
 
 
 def _find_drive(connection: sqlite3.Connection, campaign_id: int, identity: str) -> int:
-    """Of a campaign the drive with this serial number, or WWN where it has none.
+    """Of a campaign the drive with this serial number or WWN.
 
     Raises PlanError unless exactly one is meant.
     """
     from appliance.store.read.overview import select_campaign_drives
 
     rows = select_campaign_drives(connection, campaign_id)
-    named = [row.drive_id for row in rows if row.identity == identity]
+    named = [row.drive_id for row in rows if identity in {row.identity, row.wwn}]
     if len(named) != 1:
         raise PlanError(
             f"campaign {campaign_id} has {len(named)} drives {identity}: none of them is meant"
             if named
             else f"campaign {campaign_id} has no drive {identity}",
-            hint=f"its drives: {', '.join(row.identity for row in rows)}",
+            hint=f"its drives: {', '.join(row.name for row in rows)}",
         )
     return named[0]
 

@@ -180,7 +180,10 @@ def results(options: argparse.Namespace) -> int:
     say(f"campaign {rows.campaign.id}: {printable(rows.campaign.name)} ({rows.campaign.state})")
     if rows.boot_times:
         print()
-        say_table(_BOOT_COLUMNS, [show_fields(record, _BOOT_COLUMNS) for record in rows.boot_times])
+        # Two drives may have the same serial number.
+        are_told = all(drive.name == drive.identity for drive in rows.drives)
+        columns = _BOOT_COLUMNS if are_told else (*_BOOT_COLUMNS, "drive_wwn")
+        say_table(columns, [show_fields(record, columns) for record in rows.boot_times])
     if rows.workloads.results:
         print()
         records = [as_record(row) for row in rows.workloads.results]
@@ -211,7 +214,7 @@ def verdicts(options: argparse.Namespace) -> int:
     for row in rows:
         depth = describe_depth(row.depth, row.read_percent)
         reasons = f": {row.reasons}" if row.reasons else ""
-        say(printable(f"{row.drive_serial}  {row.verdict} ({depth}){reasons}"))
+        say(printable(f"{row.name}  {row.verdict} ({depth}){reasons}"))
     if problem:
         say(f"campaign {number}: {problem}", to=sys.stderr)
     return 0
@@ -318,7 +321,7 @@ def compare(options: argparse.Namespace) -> int:
 
 def _describe_campaign(rows: "CampaignRows") -> str:
     """`Campaign 3: incoming, 2026-11-23T09:00:00Z; S1 (SAMSUNG 870), S2 (WDC WD40)`."""
-    drives = ", ".join(f"{drive.identity} ({drive.model})" for drive in rows.drives)
+    drives = ", ".join(f"{drive.name} ({drive.model})" for drive in rows.drives)
     campaign = rows.campaign
     return f"Campaign {campaign.id}: {campaign.name}, {campaign.created_at}; {drives}"
 

@@ -63,8 +63,8 @@ def test_the_rates_of_the_array_are_those_of_no_drive_that_is_called_so(tmp_path
     connection.execute("UPDATE step SET drive_id = NULL")  # it took the drive for the array
     (workload,) = _group(connection)
     assert {name: label for name, (label, _) in workload.steps[0].devices.items()} == {
-        wwns[0]: "array (cache)",
-        HDD: "LAB-HDD-1 (backing)",
+        wwns[0]: f"{wwns[0]} (cache)",
+        HDD: f"{wwns[1]} (backing)",
     }
 
 

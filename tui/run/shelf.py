@@ -172,7 +172,7 @@ def list_shelf(campaign: Campaign, snapshot: Snapshot, order: Order) -> list[She
             ShelfLine(
                 slot=slot,
                 drive_id=drive.drive_id,
-                identity=drive.identity,
+                identity=drive.name,
                 bay=drive.label or _find_place(rows[0] if rows else None),
                 model=drive.model,
                 step=drive_steps[min(at, len(drive_steps) - 1)].kind if drive_steps else "",

@@ -122,7 +122,7 @@ def _replay(
             record(
                 context,
                 "replay-begun",
-                drive=row.identity,
+                drive=row.name,
                 cycle=cycle.cycle,
                 campaign_id=campaign_id,
             )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from appliance.errors import PlanError
 from appliance.store.checksums import CHECKED, DAMAGED, SEALED, Damaged, find_damaged, list_keys
 from appliance.store.read.workloads import WorkloadRows, select_workloads
-from appliance.store.rows import Cell, Record, read_records, read_rows
+from appliance.store.rows import DRIVE_NAME, Cell, Record, read_records, read_rows
 from appliance.store.tables import campaigns
 from appliance.store.tables.health import HealthRow, select_health
 from appliance.store.tables.verdicts import (
@@ -36,7 +36,7 @@ BOOT_TIMES = (
 
 _DRIVES = """
     SELECT d.id, cd.slot, cd.role, cd.failed_reason, d.serial, d.wwn, d.identity,
-           cd.released_model AS model,
+           {name} AS name, cd.released_model AS model,
            -- As it was then: the drive's own row has the newest.
            coalesce((SELECT c.value FROM condition c WHERE c.campaign_id = cd.campaign_id
                      AND c.drive_id = d.id AND c.name = 'firmware' AND c.id NOT IN {damaged}
@@ -129,6 +129,8 @@ class DriveRow:
     wwn: str
     identity: str
     """The serial number, or the WWN where there is none."""
+    name: str
+    """What it is called: its identity, or its WWN if another drive of the campaign has that."""
     model: str
     firmware: str
     size_bytes: int
@@ -337,7 +339,7 @@ def select_campaign(
         tables = SEALED if with_activity else CHECKED
         damaged = find_damaged(connection, campaign_id=campaign_id, tables=tables)
         unsure = list_keys(damaged, "condition")
-        drives = select(DriveRow, _DRIVES.format(damaged=unsure))
+        drives = select(DriveRow, _DRIVES.format(name=DRIVE_NAME, damaged=unsure))
         verdicts = _select_verdicts(connection, campaign_id, damaged)
         return CampaignRows(
             campaign=campaign,

@@ -19,10 +19,10 @@ from appliance.stick import partitions
 from appliance.store.connect import open_database
 from appliance.store.tables.requests import select_new_requests, update_request
 from appliance.store.tables.verdicts import delete_verdicts
-from tests.databases import seal
+from tests.databases import make_twins, seal
 from tests.report.database import add_campaign
 from tests.report.filled import fill_database
-from tests.report.judged import GOOD
+from tests.report.judged import GOOD, SLOW
 
 _PLAN = """
 version = 1
@@ -415,3 +415,18 @@ def test_exit_code_tells_what_was_left_undone(database: Path) -> None:
         assert engine.find_exit_code(connection, 1) == 0
         connection.execute("UPDATE cycle SET state = 'skipped' WHERE position = 0")
         assert engine.find_exit_code(connection, 1) == 12
+
+
+def test_a_drive_is_named_by_its_wwn_where_another_one_has_its_serial_number(
+    database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _unfinish(database)
+    with closing(open_database(database)) as connection:
+        wwns = make_twins(connection, GOOD.serial, SLOW.serial)
+    assert main(["pause", "--drive", GOOD.serial]) == 2
+    assert f"its drives: {', '.join(wwns)}" in capsys.readouterr().err
+    found: list[tuple[str, dict[str, object]]] = []
+    clock = _Clock(lambda: found.extend(_answer(database, 3)))
+    monkeypatch.setattr("time.sleep", clock.sleep)
+    main(["pause", "--drive", wwns[1]])
+    assert found == [("pause-drive", {"campaign_id": 1, "drive_id": 2, "at_once": False})]

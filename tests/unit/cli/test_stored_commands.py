@@ -29,7 +29,7 @@ from appliance.service import drive_watch
 from appliance.stick import partitions
 from appliance.store import connect
 from appliance.store.connect import open_database
-from tests.databases import make_later
+from tests.databases import make_later, make_twins
 from tests.report.database import make_boots, make_database
 from tests.report.filled import fill_database
 from tests.report.judged import GOOD, SLOW
@@ -120,6 +120,24 @@ def test_events_and_verdicts(database: str, capsys: pytest.CaptureFixture[str]) 
     assert all(re.search(r"\((quick look|surface read)", line) for line in lines)
     assert main(["verdicts", "--json", "--database", database]) == 0
     assert _json(capsys.readouterr().out)["campaign_id"] == 1
+
+
+def test_drives_with_the_same_serial_number_are_told_apart_by_their_wwns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = str(tmp_path / "twins.sqlite")
+    with closing(fill_database(Path(database))) as connection:
+        wwns = make_twins(connection, GOOD.serial, SLOW.serial)
+    assert main(["verdicts", "--database", database]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert tuple(line.partition(" ")[0] for line in lines) == wwns
+    assert main(["verdicts", "--json", "--database", database]) == 0
+    rows: Any = _json(capsys.readouterr().out)["verdicts"]
+    assert tuple(row["drive_wwn"] for row in rows) == wwns
+    assert main(["results", "--database", database]) == 0
+    boots = capsys.readouterr().out.partition("\n\n")[2].partition("\n\n")[0]
+    assert "drive_wwn" in boots
+    assert all(line.endswith(wwns) for line in boots.splitlines()[1:])
 
 
 def test_report_is_written_here_and_leaves_the_stick_alone(
