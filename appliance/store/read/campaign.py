@@ -91,7 +91,8 @@ _REPLAYS = """
     WHERE (b.nth <= 2 OR b.nth_last = 1) AND b.id NOT IN {damaged} ORDER BY b.drive_id, b.cycle
 """
 _START_UPS = """
-    SELECT c.id AS boot_id, c.drive_id, d.identity AS drive_serial, c.cycle, c.charted, s.units
+    SELECT c.id AS boot_id, c.drive_id, d.identity AS drive_serial, d.wwn AS drive_wwn, c.cycle,
+           c.charted, s.units
     FROM start_up s JOIN cycle c ON c.id = s.cycle_id JOIN drive d ON d.id = c.drive_id
     WHERE c.campaign_id = ? AND c.id NOT IN {damaged} ORDER BY c.position
 """
@@ -238,6 +239,7 @@ class StartUpRow:
     """`BootRow.id`"""
     drive_id: int
     drive_serial: str
+    drive_wwn: str
     cycle: int
     charted: int
     units: str
@@ -417,18 +419,20 @@ def _select_verdicts(
 def _select_health_records(
     connection: sqlite3.Connection, campaign_id: int, sound: Sequence[HealthRow]
 ) -> tuple[Record, ...]:
-    counters: dict[tuple[Cell, Cell], set[Cell]] = {
-        (row.drive_serial, row.moment): {None, *row.counters} for row in sound
+    counters: dict[tuple[Cell, ...], set[Cell]] = {
+        (row.drive_serial, row.drive_wwn, row.moment): {None, *row.counters} for row in sound
     }
     records = read_records(
         connection,
-        "SELECT * FROM health WHERE campaign_id = ? ORDER BY drive_serial, moment DESC, counter",
+        "SELECT * FROM health WHERE campaign_id = ?"
+        " ORDER BY drive_serial, drive_wwn, moment DESC, counter",
         campaign_id,
     )
+    keys = ("drive_serial", "drive_wwn", "moment")
     return tuple(
         record
         for record in records
-        if record["counter"] in counters.get((record["drive_serial"], record["moment"]), ())
+        if record["counter"] in counters.get(tuple(record[key] for key in keys), ())
     )
 
 
