@@ -12,6 +12,7 @@ import pytest
 from appliance.campaign import verdicts
 from appliance.campaign.verdicts import judge_again, judge_campaign
 from appliance.report.verdicts import make_verdicts
+from appliance.store.checksums import find_damaged
 from appliance.store.read.campaign import select_campaign
 from appliance.store.tables.verdicts import select_judging, select_limits, select_verdicts
 from tests.databases import make_twins
@@ -216,6 +217,7 @@ def test_each_of_two_drives_with_the_same_serial_number_has_its_own_verdict(
     assert f"no slower than {slow} of its model" in details[1]
     assert f"slower than {good} of its model" in details[2]
     rows.execute("UPDATE health_reading SET passed = 0 WHERE drive_id = 2")
+    assert [row.what for row in find_damaged(rows)] == [f"health of LAB-GOOD-1 before, WWN {slow}"]
     judge_campaign(make_site(rows, said), 1)
     told = select_judging(rows, 1)
     assert told is not None
