@@ -196,6 +196,7 @@ def _wait(*, after: int) -> int:
                 for event in select_events(connection, campaign_id=campaign.id, after=seq):
                     say(printable(f"{event.at} {event.event}: {event.detail}"))
                     seq = event.seq
+                sys.stdout.flush()  # a program that waits reads them as they come
                 if campaign.state == "paused":
                     say(f"paused: {campaign.reason}", to=sys.stderr)
                     return _NOT_FINISHED

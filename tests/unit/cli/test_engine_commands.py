@@ -3,6 +3,7 @@
 
 import json
 import sqlite3
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -23,6 +24,7 @@ from tests.databases import seal
 from tests.report.database import add_campaign
 from tests.report.filled import fill_database
 from tests.report.judged import GOOD
+from tests.unit.cli.test_stored_commands import Pipe
 
 _PLAN = """
 version = 1
@@ -375,6 +377,28 @@ def test_run_waits_for_its_own_campaign(
     told = capsys.readouterr()
     assert ": second" in told.out, "each with the name of its event"
     assert ("the stick is full" in told.err) == (state == "paused")
+
+
+def test_a_program_behind_a_pipe_has_each_event_as_it_is_stored(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = database.with_name("plan.toml")
+    plan.write_text(_PLAN)
+    pipe = Pipe()
+    passed: list[str] = []
+
+    def end() -> None:
+        passed.append(pipe.take())
+        with closing(open_database(database)) as connection:
+            connection.execute("UPDATE campaign SET state = 'paused'")
+
+    clock = _Clock(
+        lambda: _answer(database), lambda: _end_new_campaign(database, "running", None), end
+    )
+    monkeypatch.setattr("time.sleep", clock.sleep)
+    monkeypatch.setattr(sys, "stdout", pipe)
+    assert main(["run", str(plan), "--wait"]) == 12
+    assert ": second" in passed[0]
 
 
 def test_run_waits_no_longer_than_there_is_an_engine_that_works(
