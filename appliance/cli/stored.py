@@ -235,6 +235,9 @@ def _delete_report(options: argparse.Namespace) -> int:
         )
     if options.campaign is None:
         raise PlanError("--delete without a campaign", hint="give its number")
+    if is_on_stick():
+        with _reading(options) as connection:
+            _find_campaign(connection, options.campaign)
     return ask("delete-report", {"campaign_id": options.campaign})
 
 

@@ -276,6 +276,7 @@ def test_skip_of_several_steps_wants_the_drive_named(
         (["resume"], 3, "no campaign"),
         (["skip"], 3, "no campaign"),
         (["status"], 5, "the engine is not running"),
+        (["report", "7", "--delete"], 2, "no campaign 7"),
     ],
 )
 def test_nothing_to_ask_for(
