@@ -325,6 +325,9 @@ def _pause_drive(
     steps = select_steps(connection, campaign_id)
     if not any(s.drive_id == drive_id and s.state in {"planned", "running"} for s in steps):
         raise RefusedError(f"{drive.identity} has no steps left: nothing was paused")
+    is_running = any(s.drive_id == drive_id and s.state == "running" for s in steps)
+    if not is_running and drive_id in select_paused_drives(connection, campaign_id):
+        raise RefusedError(f"{drive.identity} is paused already")
     with transaction(connection):
         when: DrivePause = "at once" if at_once else "after its part"
         update_drive_paused(connection, campaign_id, drive_id, when)

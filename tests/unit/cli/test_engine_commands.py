@@ -202,6 +202,19 @@ def test_what_is_paused_is_not_paused_again_and_no_number_is_asked_for(
     assert capsys.readouterr().err == "no campaign is running\n"
 
 
+def test_run_names_the_file_of_a_plan_with_mistakes(
+    database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = database.with_name("mine.toml")
+    plan.write_text(_PLAN.replace("surface", "surfac"))
+    assert main(["run", str(plan)]) == 2
+    assert capsys.readouterr().err.startswith("mine.toml line 9: workload 1: kind: ")
+    plan.write_text(_PLAN.replace("surface", "verify"))
+    assert main(["run", str(plan)]) == 3
+    assert "is not released" in capsys.readouterr().err
+    assert not _answer(database)
+
+
 def test_run_names_what_is_still_paused(
     database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
