@@ -265,7 +265,7 @@ def show_array_boots(engine: FakeEngine) -> None:
 
 
 def pause(engine: FakeEngine) -> None:
-    engine.add_campaign("incoming", state="paused", reason="stopped by a key", boots={HDD: [106.2]})
+    engine.add_campaign("incoming", state="paused", reason="stopped by a person", boots={HDD: [106.2]})
     engine.say()
 
 
