@@ -65,10 +65,12 @@ def events(options: argparse.Namespace) -> int:
         for row in rows:
             campaign = "" if row.campaign_id is None else f" campaign {row.campaign_id}"
             say(printable(f"{row.at}{campaign} {row.level} {row.event}: {row.detail}"))
+        sys.stdout.flush()  # a program that follows reads them as they come
 
     with _reading(options) as connection:
         if options.campaign is not None:
             _find_campaign(connection, options.campaign)
+        last = select_events(connection, limit=1, campaign_id=options.campaign)
         rows = select_events(connection, limit=options.limit, campaign_id=options.campaign)
     if options.json:
         say_json(events=[asdict(row) for row in rows])
@@ -76,15 +78,10 @@ def events(options: argparse.Namespace) -> int:
     tell(rows)
     while options.follow:
         time.sleep(1)
+        last = rows[-1:] or last
+        after = last[-1].seq if last else 0
         with _reading(options) as connection:
-            rows = (
-                select_events(
-                    connection,
-                    campaign_id=options.campaign,
-                    after=rows[-1].seq if rows else 0,
-                )
-                or rows[-1:]
-            )
+            rows = select_events(connection, campaign_id=options.campaign, after=after)
         tell(rows)
     return 0
 
@@ -241,6 +238,9 @@ def _delete_report(options: argparse.Namespace) -> int:
         )
     if options.campaign is None:
         raise PlanError("--delete without a campaign", hint="give its number")
+    if is_on_stick():
+        with _reading(options) as connection:
+            _find_campaign(connection, options.campaign)
     return ask("delete-report", {"campaign_id": options.campaign})
 
 

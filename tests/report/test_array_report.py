@@ -217,6 +217,7 @@ def test_a_figure_of_a_dirty_array_is_marked(array_report: Path) -> None:
     assert "bypass, proven; writeback, 12 MiB dirty" in words
     # Every other one is called clean.
     assert "writeback, clean" in words
+    assert "Dirty before: when the part began to measure, after any waiting" in words
 
 
 def test_hits_of_the_cache_are_not_called_the_rams(hybrid: sqlite3.Connection) -> None:

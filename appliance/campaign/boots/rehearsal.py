@@ -210,14 +210,15 @@ def _judge(context: CampaignContext, trial: WakeTrialRow) -> None:
     else:
         result = "wakes" if skew_s <= (trial.margin_s or 0) + _MAX_LATE_S else "asleep"
     before, after = trial.read_counts(), _read_counts(context)
-    both = [identity for identity in before if identity in after]
+    # A count that stays at 0 is none: it does not tell whether the drive lost power.
+    both = [drive for drive in before if drive in after and max(before[drive], after[drive]) > 0]
     end_trial(
         context,
         trial,
         result,
         skew_s=skew_s,
         counted=len(both),
-        moved=sum(before[identity] != after[identity] for identity in both),
+        moved=sum(before[drive] != after[drive] for drive in both),
     )
 
 

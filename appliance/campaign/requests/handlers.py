@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     # A measured boot answers requests, too: it reads as little as it can from the drive under test.
     from appliance.campaign.requests.machine import Machine
 
-STOPPED = N_("stopped by a key")
+STOPPED = N_("stopped by a person")
 PAUSED = N_("paused by a person")
 
 _BUSY = N_("a campaign is running: stop it first")
@@ -325,6 +325,9 @@ def _pause_drive(
     steps = select_steps(connection, campaign_id)
     if not any(s.drive_id == drive_id and s.state in {"planned", "running"} for s in steps):
         raise RefusedError(f"{drive.name} has no steps left: nothing was paused")
+    is_running = any(s.drive_id == drive_id and s.state == "running" for s in steps)
+    if not is_running and drive_id in select_paused_drives(connection, campaign_id):
+        raise RefusedError(f"{drive.name} is paused already")
     with transaction(connection):
         when: DrivePause = "at once" if at_once else "after its part"
         update_drive_paused(connection, campaign_id, drive_id, when)

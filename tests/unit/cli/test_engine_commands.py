@@ -3,6 +3,7 @@
 
 import json
 import sqlite3
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -23,6 +24,7 @@ from tests.databases import make_twins, seal
 from tests.report.database import add_campaign
 from tests.report.filled import fill_database
 from tests.report.judged import GOOD, SLOW
+from tests.unit.cli.test_stored_commands import Pipe
 
 _PLAN = """
 version = 1
@@ -200,6 +202,19 @@ def test_what_is_paused_is_not_paused_again_and_no_number_is_asked_for(
     assert capsys.readouterr().err == "no campaign is running\n"
 
 
+def test_run_names_the_file_of_a_plan_with_mistakes(
+    database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = database.with_name("mine.toml")
+    plan.write_text(_PLAN.replace("surface", "surfac"))
+    assert main(["run", str(plan)]) == 2
+    assert capsys.readouterr().err.startswith("mine.toml line 9: workload 1: kind: ")
+    plan.write_text(_PLAN.replace("surface", "verify"))
+    assert main(["run", str(plan)]) == 3
+    assert "is not released" in capsys.readouterr().err
+    assert not _answer(database)
+
+
 def test_run_names_what_is_still_paused(
     database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -274,6 +289,7 @@ def test_skip_of_several_steps_wants_the_drive_named(
         (["resume"], 3, "no campaign"),
         (["skip"], 3, "no campaign"),
         (["status"], 5, "the engine is not running"),
+        (["report", "7", "--delete"], 2, "no campaign 7"),
     ],
 )
 def test_nothing_to_ask_for(
@@ -375,6 +391,28 @@ def test_run_waits_for_its_own_campaign(
     told = capsys.readouterr()
     assert ": second" in told.out, "each with the name of its event"
     assert ("the stick is full" in told.err) == (state == "paused")
+
+
+def test_a_program_behind_a_pipe_has_each_event_as_it_is_stored(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = database.with_name("plan.toml")
+    plan.write_text(_PLAN)
+    pipe = Pipe()
+    passed: list[str] = []
+
+    def end() -> None:
+        passed.append(pipe.take())
+        with closing(open_database(database)) as connection:
+            connection.execute("UPDATE campaign SET state = 'paused'")
+
+    clock = _Clock(
+        lambda: _answer(database), lambda: _end_new_campaign(database, "running", None), end
+    )
+    monkeypatch.setattr("time.sleep", clock.sleep)
+    monkeypatch.setattr(sys, "stdout", pipe)
+    assert main(["run", str(plan), "--wait"]) == 12
+    assert ": second" in passed[0]
 
 
 def test_run_waits_no_longer_than_there_is_an_engine_that_works(

@@ -52,6 +52,21 @@ _HUGE = "9" * 30
 """More than a number of SQLite holds."""
 
 
+class Pipe(io.TextIOWrapper):
+    """Has what was written to it once it was flushed, as a pipe does."""
+
+    def __init__(self) -> None:
+        self._passed = io.BytesIO()
+        super().__init__(self._passed, encoding="utf-8", write_through=False)
+
+    def take(self) -> str:
+        """What has come through since the last time."""
+        text = self._passed.getvalue().decode()
+        self._passed.seek(0)
+        self._passed.truncate()
+        return text
+
+
 @pytest.fixture(autouse=True)
 def _laptop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not started from a stick, and at work in a folder of its own."""
@@ -247,6 +262,33 @@ def test_ctrl_c_ends_a_command_without_a_traceback(
 
     monkeypatch.setattr("time.sleep", interrupt)
     assert main(["events", "--follow", "--database", database]) == 130
+
+
+@pytest.mark.parametrize("limit", [0, 2])
+def test_events_that_are_followed_are_printed_once_and_at_once(
+    limit: int, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a program behind a pipe: what has come is known before the next look."""
+    pipe = Pipe()
+    looks: list[str] = []
+
+    def pass_a_second(_: float) -> None:
+        looks.append(pipe.take())
+        if len(looks) == 2:
+            with closing(open_database(Path(database))) as connection:
+                connection.execute(
+                    "INSERT INTO event (at, monotonic_s, boot_id, level, event, detail)"
+                    " VALUES ('T', 0, 'b', 'info', 'ready', 'again')"
+                )
+        if len(looks) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "stdout", pipe)
+    monkeypatch.setattr("time.sleep", pass_a_second)
+    words = ["events", "--follow", "--limit", str(limit), "--database", database]
+    assert main(words) == 130
+    assert looks[0].count("\n") == limit
+    assert looks[1:] == ["", "T info ready: again\n", ""]
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,16 @@ def test_a_drive_that_kept_its_power_is_told(world: World) -> None:
     assert "0 of 1 drives counted a power-on" in world.events()[-1][1]
 
 
+def test_a_count_that_stays_at_0_is_none(world: World) -> None:
+    world.make_campaign([HDD], wake_margin_s=None)
+    restart(world)
+    world.counts = {HDD.path: 0}
+    rehearse(start(world, 2), 1)
+    world.kernel_started_at = _ALARM_S + 60
+    assert rehearse(start(world, 3), 1) is None
+    assert world.events()[-1][1].endswith("; no drive counts power-ons")
+
+
 def test_a_machine_that_does_not_wake_waits_for_a_choice_before_a_drive_is_written(
     world: World,
 ) -> None:
