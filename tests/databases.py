@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from appliance.store import connect
-from appliance.store.checksums import sealing
+from appliance.store.checksums import SEALED, sealing
 
 _connect, _migrate = connect._connect, connect.migrate
 
@@ -39,6 +39,33 @@ def seal(connection: sqlite3.Connection, table: str) -> None:
     """Give the rows of `table` checksums that a test has stored without."""
     with sealing(connection, table, "s.checksum IS NULL"):
         pass
+
+
+def make_twins(connection: sqlite3.Connection, one: str, other: str) -> tuple[str, str]:
+    """Give the drive `other` the serial number of `one`, and both a WWN; these.
+
+    Their campaigns name them by these then, in their steps as well.
+    """
+    wwns = ("0x5000000000000001", "0x5000000000000002")
+    ids = [
+        connection.execute("SELECT id FROM drive WHERE serial = ?", (serial,)).fetchone()[0]
+        for serial in (one, other)
+    ]
+    for drive_id, wwn in zip(ids, wwns, strict=True):
+        connection.execute(
+            "UPDATE drive SET serial = ?, wwn = ? WHERE id = ?", (one, wwn, drive_id)
+        )
+        connection.execute("UPDATE step SET device = ? WHERE drive_id = ?", (wwn, drive_id))
+        for table in ("result", "activity_sample"):
+            connection.execute(
+                f"UPDATE {table} SET device = ?"  # noqa: S608 - two names
+                " WHERE step_id IN (SELECT id FROM step WHERE drive_id = ?)",
+                (wwn, drive_id),
+            )
+    for table in SEALED:
+        connection.execute(f"UPDATE {table} SET checksum = NULL")  # noqa: S608 - our own tables
+        seal(connection, table)
+    return wwns
 
 
 def make_later(connection: sqlite3.Connection) -> None:

@@ -44,7 +44,8 @@ from appliance.drives.probe import (
 from appliance.drives.unlock import Unlocked, close_guard, unlocked
 from appliance.machine.memory_errors import read_memory_errors
 from appliance.report_boot import BootReport
-from appliance.samples.temperature import find_sensor
+from appliance.samples.kernel_errors import find_kernel_names, read_kernel_errors
+from appliance.samples.temperature import find_sensor, read_cpu_celsius
 from appliance.stick.partitions import RUN
 from appliance.turn import Turn
 from appliance.workloads.drive_content import DriveContent, read_content
@@ -138,6 +139,8 @@ class DriveAccess:
     read_power_cycles: Callable[[Drive], PowerCycles]
     read_celsius: Callable[[Drive], float | None]
     """By the kernel's sensor; None without one."""
+    read_kernel_errors: Callable[[Drive], str]
+    """What the kernel has reported of its errors in this boot; empty without one."""
     query_thermal_state: Callable[[str], ThermalState]
     """By smartctl, at a path. Raises StillRunningError where the question hangs."""
     read_ends: Callable[[str], DriveEnds]
@@ -171,6 +174,8 @@ class Host:
     open_keyboards: Callable[[], Keyboards]
     read_memory_errors: Callable[[], dict[str, str]]
     """What the machine's memory has counted since its start; empty where it does not count."""
+    read_cpu_celsius: Callable[[], float | None]
+    """Of the hottest processor; None where no sensor of one is known."""
     run: Path
     """The folder in RAM in which engine and interface tell each other what goes on."""
     turn: Turn = field(default_factory=Turn)
@@ -181,6 +186,10 @@ def read_celsius(drive: Drive) -> float | None:
     """How warm the drive is, by the kernel's sensor."""
     sensor = find_sensor(Path("/sys/class/block", drive.name))
     return None if sensor is None else sensor.read_celsius()
+
+
+def _read_kernel_errors(drive: Drive) -> str:
+    return read_kernel_errors(find_kernel_names(Path("/sys/class/block", drive.name)))
 
 
 def read_host() -> Host:
@@ -201,6 +210,7 @@ def read_host() -> Host:
             ask_scsi_identity=ask_scsi_identity,
             read_power_cycles=read_power_cycles,
             read_celsius=read_celsius,
+            read_kernel_errors=_read_kernel_errors,
             query_thermal_state=query_thermal_state,
             read_ends=read_ends,
             read_content=read_content,
@@ -218,6 +228,7 @@ def read_host() -> Host:
         open_consoles=lambda: Consoles(find_consoles()),
         open_keyboards=Keyboards,
         read_memory_errors=read_memory_errors,
+        read_cpu_celsius=read_cpu_celsius,
         run=RUN,
         turn=turn,
     )

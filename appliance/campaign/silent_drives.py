@@ -68,7 +68,7 @@ class SilentDrives:
         if entry is None:
             return
         while self._is_held(entry, drive) and self._silent_s(entry.silence) < entry.limit_s:
-            tell(Phrase(N_("waiting for drive {drive}"), drive=row.identity), 0, 0)
+            tell(Phrase(N_("waiting for drive {drive}"), drive=row.name), 0, 0)
             self._host.clock.sleep(_POLL_S)
         if not self._is_held(entry, drive):
             del self._entries[row.drive_id]
@@ -76,7 +76,7 @@ class SilentDrives:
         raise DriveSilentError(
             Phrase(
                 N_("drive {drive} does not answer since {time} ({what})"),
-                drive=row.identity,
+                drive=row.name,
                 time=entry.at,
                 what=entry.silence.what,
             ),

@@ -50,9 +50,7 @@ def judge_campaign(context: CampaignContext, campaign_id: int) -> None:
         for judgement in judged:
             _store(context, campaign_id, policy, judgement)
     if damaged := [judgement for judgement in judged if judgement.evidence.damaged]:
-        problems = tuple(
-            f"{judgement.evidence.identity}: {judgement.reasons}" for judgement in damaged
-        )
+        problems = tuple(f"{judgement.evidence.name}: {judgement.reasons}" for judgement in damaged)
         tell_no_verdict(context, campaign_id, problems)
     for judgement in judged:
         if judgement.verdict is not None:
@@ -61,7 +59,7 @@ def judge_campaign(context: CampaignContext, campaign_id: int) -> None:
             context.host.announce(
                 "verdict",
                 id=campaign_id,
-                drive=judgement.evidence.identity,
+                drive=judgement.evidence.name,
                 verdict=judgement.verdict,
                 depth=judgement.evidence.depth,
                 **read,
@@ -113,7 +111,7 @@ def _keep_old(context: CampaignContext, campaign_id: int) -> None:
             what=": ".join(
                 filter(
                     None,
-                    (row.drive_serial, f"{row.verdict} ({row.depth}) at {row.at}", row.reasons),
+                    (row.name, f"{row.verdict} ({row.depth}) at {row.at}", row.reasons),
                 )
             ),
             campaign_id=campaign_id,
@@ -121,11 +119,11 @@ def _keep_old(context: CampaignContext, campaign_id: int) -> None:
 
 
 def _store(context: CampaignContext, campaign_id: int, policy: Policy, judged: Judged) -> None:
-    identity = judged.evidence.identity
+    name = judged.evidence.name
     if judged.evidence.damaged:
         return
     if judged.verdict is None:
-        record(context, "no-verdict", drive=identity, campaign_id=campaign_id, level="warning")
+        record(context, "no-verdict", drive=name, campaign_id=campaign_id, level="warning")
         return
     insert_verdict(
         context.connection,
@@ -141,7 +139,7 @@ def _store(context: CampaignContext, campaign_id: int, policy: Policy, judged: J
     record(
         context,
         "verdict",
-        drive=identity,
+        drive=name,
         verdict=judged.verdict,
         depth=judged.evidence.depth,
         policy=policy.name,

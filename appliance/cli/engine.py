@@ -153,11 +153,13 @@ def _need_stick() -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Start a campaign; with `--wait` the exit code says how it ended."""
+    from appliance.plan.read import parse_plan
     from appliance.store.read.overview import select_campaigns
 
     plan_toml = read_named_plan(options.plan)
     with _reading() as connection:
         campaigns = select_campaigns(connection)
+    parse_plan(plan_toml, name=options.plan.name)  # the engine does not know the file's name
     before = max((row.id for row in campaigns), default=0)
     code = ask("start", {"plan_toml": plan_toml})
     if code == 0:
@@ -196,6 +198,7 @@ def _wait(*, after: int) -> int:
                 for event in select_events(connection, campaign_id=campaign.id, after=seq):
                     say(printable(f"{event.at} {event.event}: {event.detail}"))
                     seq = event.seq
+                sys.stdout.flush()  # a program that waits reads them as they come
                 if campaign.state == "paused":
                     say(f"paused: {campaign.reason}", to=sys.stderr)
                     return _NOT_FINISHED
@@ -314,20 +317,20 @@ def _find_unfinished(connection: sqlite3.Connection, named: int | None = None) -
 
 
 def _find_drive(connection: sqlite3.Connection, campaign_id: int, identity: str) -> int:
-    """Of a campaign the drive with this serial number, or WWN where it has none.
+    """Of a campaign the drive with this serial number or WWN.
 
     Raises PlanError unless exactly one is meant.
     """
     from appliance.store.read.overview import select_campaign_drives
 
     rows = select_campaign_drives(connection, campaign_id)
-    named = [row.drive_id for row in rows if row.identity == identity]
+    named = [row.drive_id for row in rows if identity in {row.identity, row.wwn}]
     if len(named) != 1:
         raise PlanError(
             f"campaign {campaign_id} has {len(named)} drives {identity}: none of them is meant"
             if named
             else f"campaign {campaign_id} has no drive {identity}",
-            hint=f"its drives: {', '.join(row.identity for row in rows)}",
+            hint=f"its drives: {', '.join(row.name for row in rows)}",
         )
     return named[0]
 

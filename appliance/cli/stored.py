@@ -65,10 +65,12 @@ def events(options: argparse.Namespace) -> int:
         for row in rows:
             campaign = "" if row.campaign_id is None else f" campaign {row.campaign_id}"
             say(printable(f"{row.at}{campaign} {row.level} {row.event}: {row.detail}"))
+        sys.stdout.flush()  # a program that follows reads them as they come
 
     with _reading(options) as connection:
         if options.campaign is not None:
             _find_campaign(connection, options.campaign)
+        last = select_events(connection, limit=1, campaign_id=options.campaign)
         rows = select_events(connection, limit=options.limit, campaign_id=options.campaign)
     if options.json:
         say_json(events=[asdict(row) for row in rows])
@@ -76,15 +78,10 @@ def events(options: argparse.Namespace) -> int:
     tell(rows)
     while options.follow:
         time.sleep(1)
+        last = rows[-1:] or last
+        after = last[-1].seq if last else 0
         with _reading(options) as connection:
-            rows = (
-                select_events(
-                    connection,
-                    campaign_id=options.campaign,
-                    after=rows[-1].seq if rows else 0,
-                )
-                or rows[-1:]
-            )
+            rows = select_events(connection, campaign_id=options.campaign, after=after)
         tell(rows)
     return 0
 
@@ -180,7 +177,10 @@ def results(options: argparse.Namespace) -> int:
     say(f"campaign {rows.campaign.id}: {printable(rows.campaign.name)} ({rows.campaign.state})")
     if rows.boot_times:
         print()
-        say_table(_BOOT_COLUMNS, [show_fields(record, _BOOT_COLUMNS) for record in rows.boot_times])
+        # Two drives may have the same serial number.
+        are_told = all(drive.name == drive.identity for drive in rows.drives)
+        columns = _BOOT_COLUMNS if are_told else (*_BOOT_COLUMNS, "drive_wwn")
+        say_table(columns, [show_fields(record, columns) for record in rows.boot_times])
     if rows.workloads.results:
         print()
         records = [as_record(row) for row in rows.workloads.results]
@@ -211,7 +211,7 @@ def verdicts(options: argparse.Namespace) -> int:
     for row in rows:
         depth = describe_depth(row.depth, row.read_percent)
         reasons = f": {row.reasons}" if row.reasons else ""
-        say(printable(f"{row.drive_serial}  {row.verdict} ({depth}){reasons}"))
+        say(printable(f"{row.name}  {row.verdict} ({depth}){reasons}"))
     if problem:
         say(f"campaign {number}: {problem}", to=sys.stderr)
     return 0
@@ -238,6 +238,9 @@ def _delete_report(options: argparse.Namespace) -> int:
         )
     if options.campaign is None:
         raise PlanError("--delete without a campaign", hint="give its number")
+    if is_on_stick():
+        with _reading(options) as connection:
+            _find_campaign(connection, options.campaign)
     return ask("delete-report", {"campaign_id": options.campaign})
 
 
@@ -318,7 +321,7 @@ def compare(options: argparse.Namespace) -> int:
 
 def _describe_campaign(rows: "CampaignRows") -> str:
     """`Campaign 3: incoming, 2026-11-23T09:00:00Z; S1 (SAMSUNG 870), S2 (WDC WD40)`."""
-    drives = ", ".join(f"{drive.identity} ({drive.model})" for drive in rows.drives)
+    drives = ", ".join(f"{drive.name} ({drive.model})" for drive in rows.drives)
     campaign = rows.campaign
     return f"Campaign {campaign.id}: {campaign.name}, {campaign.created_at}; {drives}"
 

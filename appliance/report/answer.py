@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from appliance.plan.model import JUDGING_KINDS
-from appliance.report.blocks import DASH, ChartView, SectionView, count
+from appliance.report.blocks import ChartView, SectionView, count
 from appliance.report.boots.findings import (
     Finding,
     judge_learning,
@@ -230,9 +230,7 @@ def _add_notes(verdicts: VerdictsView, word: str) -> str:
             "after a quick look" if quick == len(sheets) else f"{quick} after a quick look"
         )
     if word == "reject" and len(sheets) <= _MOST_NAMES:
-        notes.append(
-            _list([sheet.wwn if sheet.serial == DASH else sheet.serial for sheet in sheets])
-        )
+        notes.append(_list([sheet.name for sheet in sheets]))
     return f" ({'; '.join(notes)})" if notes else ""
 
 

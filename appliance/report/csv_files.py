@@ -90,6 +90,7 @@ def list_units(rows: CampaignRows) -> list[Record]:
             "began_s": unit.began_s,
             "ready_s": unit.ready_s,
             "chain": unit.chain,
+            "drive_wwn": start_up.drive_wwn,
         }
         for start_up in rows.start_ups
         for unit in parse_units(start_up.units)
@@ -123,7 +124,7 @@ def render_verdict_limits(rows: CampaignRows) -> str:
         (
             *("campaign_id", "drive_serial", "verdict", "at", "position", "name", "outcome"),
             *("measured", "allowed", "detail", _DOUBT, "depth", "read_percent"),
-            *("label", "location"),
+            *("label", "location", "drive_wwn"),
         ),
         records,
     )
@@ -132,7 +133,8 @@ def render_verdict_limits(rows: CampaignRows) -> str:
 def _list_verdicts(rows: CampaignRows) -> list[Record]:
     columns = ("drive_serial", "verdict", "reasons", "at", "depth", "label", "read_percent")
     return [
-        {"campaign_id": rows.campaign.id, **_pick(row, columns)} for row in rows.verdicts.verdicts
+        {"campaign_id": rows.campaign.id, **_pick(row, (*columns, "drive_wwn"))}
+        for row in rows.verdicts.verdicts
     ]
 
 
@@ -147,6 +149,7 @@ def _list_limits_of(rows: CampaignRows, verdict: VerdictRow) -> list[Record]:
             "drive_serial": verdict.drive_serial,
             "position": position,
             **asdict(row),
+            "drive_wwn": verdict.drive_wwn,
         }
         for position, row in enumerate(rows.verdicts.limits[verdict.drive_id])
     ]
@@ -180,6 +183,7 @@ def _list_series(rows: CampaignRows) -> list[Record]:
                 "drift_low_s_per_boot": drift_s.low if drift_s else None,
                 "drift_high_s_per_boot": drift_s.high if drift_s else None,
                 "more_boots_for_1_percent": series.more_boots,
+                "drive_wwn": drive.wwn,
             }
         )
     return records

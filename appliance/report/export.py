@@ -247,7 +247,7 @@ def _find_charts(
         ]
         if drive is not None and sources:
             # The slot separates serial numbers that differ only in what a name cannot hold.
-            named = "-".join(slug(text) for text in (drive.label, drive.identity) if text)
+            named = "-".join(slug(text) for text in (drive.label, drive.name) if text)
             name = f"{drive.slot}-{named}-cycle-{boot.cycle:03}{suffix}.svg"
             # A boot that was tried again may have left more than one: the last one counted.
             charts[boot.id] = (name, sources[-1])

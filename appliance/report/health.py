@@ -135,7 +135,7 @@ def _show(value: float | None, unit: str) -> str:
 
 
 def _make_warmth(rows: CampaignRows) -> tuple[WarmthView, ...]:
-    labels = {drive.identity: label_drive(drive) for drive in rows.drives}
+    labels = {drive.id: label_drive(drive) for drive in rows.drives}
     steps = {
         step.id: f"{number}: {step.kind}"
         for number, step in enumerate(
@@ -145,7 +145,7 @@ def _make_warmth(rows: CampaignRows) -> tuple[WarmthView, ...]:
     return tuple(
         WarmthView(
             step=steps[row.step_id],
-            drive=labels.get(row.drive_serial, row.drive_serial),
+            drive=labels[row.drive_id],
             coolest=f"{row.coolest_celsius:.0f}",
             hottest=f"{row.hottest_celsius:.0f}",
             samples=str(row.samples),

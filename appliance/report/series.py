@@ -226,5 +226,8 @@ def label_booted(drive: DriveRow) -> str:
 
 
 def label_drive(drive: DriveRow) -> str:
-    """What a drive is called in a report: its serial number, or its WWN where it has none."""
-    return drive.identity
+    """What a drive is called in a report: its serial number, or its WWN where it has none.
+
+    Of two with the same serial number each has its WWN.
+    """
+    return drive.name

@@ -5,7 +5,6 @@ Each series has the conditions that it was taken under: two are compared only wh
 """
 
 import tomllib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -79,12 +78,8 @@ class Side:
 def read_sides(rows: CampaignRows) -> tuple[Side, ...]:
     """All drives of the campaign that measured something, and its array."""
     image = _find_images(rows)
-    counts = Counter([ARRAY, *(drive.identity for drive in rows.drives)])
-    # The number of two, or the array's name: neither has figures of the other.
-    identities = {
-        drive.id: drive.identity if counts[drive.identity] == 1 else drive.wwn
-        for drive in rows.drives
-    }
+    # One that is called as the array and has no WWN: neither has figures of the other.
+    identities = {drive.id: "" if drive.name == ARRAY else drive.name for drive in rows.drives}
     drives = {identities[drive.id]: drive for drive in rows.drives}
     tokens = {identity: drive.token for identity, drive in drives.items()}
     tokens[ARRAY] = _join_members(rows.drives)

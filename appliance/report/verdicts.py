@@ -51,6 +51,8 @@ class LimitView:
 class SheetView:
     """One drive: a page to be printed and stuck to its box."""
 
+    name: str
+    """Its serial number, or its WWN where it has none, or another drive has the same."""
     serial: str
     doubt: str
     """Why the serial number may be another drive's too; empty where it is its own."""
@@ -108,7 +110,7 @@ def make_verdicts(rows: CampaignRows) -> VerdictsView | None:
         return None
     verdicts = {row.drive_id: row for row in rows.verdicts.verdicts}
     problems = tuple(line for line in (judging.problem if judging else "").split("\n") if line)
-    named = {drive.identity for drive in rows.drives}
+    named = {drive.name for drive in rows.drives}
     judged = all(line.partition(": ")[0] in named for line in problems)
     return VerdictsView(
         name=rows.campaign.name or f"campaign {rows.campaign.id}",
@@ -126,7 +128,7 @@ def make_verdicts(rows: CampaignRows) -> VerdictsView | None:
                 verdicts.get(drive.id),
                 rows.verdicts.limits.get(drive.id, ()),
                 [row for row in rows.verdicts.health if row.drive_id == drive.id],
-                problems=[line for line in problems if line.startswith(f"{drive.identity}: ")],
+                problems=[line for line in problems if line.startswith(f"{drive.name}: ")],
                 judged=judged,
                 location=rows.find_condition(drive, "location") or DASH,
             )
@@ -155,6 +157,7 @@ def _make_sheet(
     sign, style = _find_sign(row)
     known = _CLASSES.get(row.drive_class, row.drive_class) if row else "not judged"
     return SheetView(
+        name=drive.name,
         serial=drive.serial or DASH,
         doubt=drive.serial_doubt,
         wwn=drive.wwn or DASH,

@@ -82,8 +82,8 @@ class ReportView:
     grid: tuple[tuple[int, tuple[BootView, ...]], ...]
     """Per cycle one boot of each drive, in the order of `drives`."""
     timed: tuple[tuple[DriveView, tuple[BootView, ...]], ...]
-    dot_kinds: frozenset[str]
-    """What the dots of the boots stand for."""
+    dot_key: tuple[tuple[str, str], ...]
+    """What the dots of the boots stand for: the kind of dot, and its meaning."""
     charted: tuple[tuple[DriveView, tuple[BootView, ...]], ...]
     summaries: tuple[SummaryView, ...]
     has_intervals: bool
@@ -203,7 +203,7 @@ def make_report(
         drives=tuple(view for _, view in drives),
         grid=make_grid(timed, cycles=cycles),
         timed=timed,
-        dot_kinds=frozenset(boot.dot for _, boots in timed for boot in boots),
+        dot_key=_explain_dots([boot for _, boots in timed for boot in boots]),
         charted=tuple((drive, boots) for drive, boots in charted if boots),
         summaries=summaries,
         has_intervals=any(summary.interval != _DASH for summary in summaries),
@@ -255,6 +255,21 @@ def _has_column(drive: DriveRow, rows: CampaignRows) -> bool:
     return drive.role not in MEMBERS or booted or bool(drive.failed_reason)
 
 
+def _explain_dots(boots: Sequence[BootView]) -> tuple[tuple[str, str], ...]:
+    unproven = " or ".join(sorted({boot.power for boot in boots if boot.dot == "unproven"}))
+    meanings = {
+        "proven": "cold: proven",
+        "unproven": f"{unproven}: unproven",
+        "warm": "warm",
+        "doubtful": "not counted",
+        "trained": "not timed",
+        "failed": "failed or skipped",
+        "open": "open",
+    }
+    kinds = {boot.dot for boot in boots}
+    return tuple((kind, meaning) for kind, meaning in meanings.items() if kind in kinds)
+
+
 def _chart_boots(
     all_series: Sequence[Series], *, cycles: int, colors: Sequence[int]
 ) -> ChartView | None:
@@ -263,7 +278,9 @@ def _chart_boots(
         LegendView(series.label, color, f"line-{number % 4}")
         for number, (series, color) in enumerate(zip(all_series, colors, strict=True))
     )
-    note = "A filled dot: cold start proven; a ring: not proven."
+    has_warm = any(proof == "warm" for series in all_series for proof, _ in series.proofs)
+    ring = "not proven, or a warm boot" if has_warm else "not proven"
+    note = f"A filled dot: cold start proven; a ring: {ring}."
     return ChartView("Boot time over the boots", svg, legend, note=note) if svg else None
 
 

@@ -363,10 +363,11 @@ def merge_rows(
     drives: Sequence[Drive], known: Sequence[dict[str, Any]], *, stick: Drive | None
 ) -> list[dict[str, Any]]:
     """The rows of `drives` with what the published rows `known` say of the same ones. Pure."""
-    answers = {(row["path"], row["serial"], row["size_bytes"]): row for row in known}
+    keys = ("path", "serial", "wwn", "size_bytes")
+    answers = {tuple(row[key] for key in keys): row for row in known}
     rows = []
     for drive in drives:
         row = compose_row(drive, Answer("asking"), None, stick=stick)
-        before = answers.get((drive.path, drive.serial, drive.size_bytes), {})
+        before = answers.get((drive.path, drive.serial, drive.wwn, drive.size_bytes), {})
         rows.append(row | {key: before[key] for key in _ASKED if key in before})
     return rows

@@ -736,15 +736,17 @@ class Appliance:
 
     def _warn_of_silence(self, campaign_id: int) -> None:
         """Of released drives that report no identity: one put in their place is not noticed."""
-        in_doubt = {drive.identity for drive in self.host.drives.find() if drive.serial_doubt}
+        in_doubt = {
+            (drive.serial, drive.wwn) for drive in self.host.drives.find() if drive.serial_doubt
+        }
         for row in select_campaign_drives(self.connection, campaign_id):
             if row.released and noted_identity(row) is None:
                 record(
                     self,
                     "identity-unknown",
-                    drive=row.identity,
+                    drive=row.name,
                     campaign_id=campaign_id,
-                    level="warning" if row.identity in in_doubt else "info",
+                    level="warning" if (row.serial, row.wwn) in in_doubt else "info",
                 )
 
     # Requests

@@ -32,7 +32,8 @@ def find_reads(
 ) -> RecordedReads:
     """The newest list of the campaign and the drive that are named. Raises PlanError."""
     for boot in select_charted(connection):
-        if campaign_id not in {None, boot.campaign_id} or drive not in {None, boot.drive}:
+        is_meant = drive is None or drive in {boot.drive, boot.wwn}
+        if campaign_id not in {None, boot.campaign_id} or not is_meant:
             continue
         path = RAW / f"cycle-{boot.cycle_id}" / READS
         if path.exists():

@@ -14,9 +14,9 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from appliance.store.rows import insert_rows
+from appliance.store.rows import DRIVE_NAME, insert_rows
 
 DAMAGED = "damaged on the stick: the stored data are not what was measured"
 """Why such a row is not valid."""
@@ -415,7 +415,7 @@ def find_damaged(
 ) -> tuple[Damaged, ...]:
     """The rows (of one campaign, or the one with that number) that are not what was stored."""
     condition = "s.checksum IS NOT NULL" + ("" if key is None else f" AND s.rowid = {key:d}")
-    return tuple(
+    damaged = tuple(
         Damaged(table, row[0], row[2], row[4], row[3], is_known=row[1] == KNOWN)
         for table in tables
         for row in _select(
@@ -425,6 +425,25 @@ def find_damaged(
             + ("" if campaign_id is None else f" AND {SEALED[table].campaign} = {campaign_id:d}"),
         )
         if not _agrees(row)
+    )
+    return _tell_apart(connection, damaged) if damaged else ()
+
+
+def _tell_apart(connection: sqlite3.Connection, damaged: Sequence[Damaged]) -> tuple[Damaged, ...]:
+    """The rows with the WWN of a drive that has the same serial number as another one.
+
+    It is not summed: the rows of before would no longer agree.
+    """
+    query = (
+        "SELECT cd.campaign_id, cd.drive_id, d.wwn FROM campaign_drive cd"
+        f" JOIN drive d ON d.id = cd.drive_id WHERE {DRIVE_NAME} <> d.identity"
+    )
+    wwns = {tuple(row[:2]): row[2] for row in connection.execute(query)}
+    return tuple(
+        replace(row, what=f"{row.what}, WWN {wwn}")
+        if (wwn := wwns.get((row.campaign_id, row.drive_id))) and wwn not in row.what
+        else row
+        for row in damaged
     )
 
 

@@ -16,6 +16,15 @@ type Record = dict[str, Cell]
 """A row by its columns, where a view is handed on as it is."""
 type AnyRow = Record | DataclassInstance
 
+DRIVE_NAME = """
+    iif(d.wwn <> '' AND (d.identity = 'array' OR EXISTS (
+        SELECT 1 FROM campaign_drive o JOIN drive e ON e.id = o.drive_id
+        WHERE o.campaign_id = cd.campaign_id AND e.id <> d.id AND e.identity = d.identity
+    )), d.wwn, d.identity)
+"""
+"""SQL: what a drive `d` is called in a campaign, of which it is `cd`, as in `step.device`: by its
+WWN if another drive there, or the array, is called as it is."""
+
 
 def read_rows[T: DataclassInstance](
     connection: sqlite3.Connection, make: type[T], query: str, *parameters: object

@@ -145,7 +145,7 @@ CREATE TABLE array_made (
 -- machine: its UUID; empty where it tells none. campaign_id: the campaign that it was made for;
 -- NULL where a person asked for it. boot_id: of the boot that it left last. alarm_at, skew_s: by
 -- the hardware clock; NULL until power is asked to go, and where the alarm was not accepted.
--- counts_before: the drives' power-cycle counts as JSON, by identity; of `counted` of them, `moved`
+-- counts_before: the drives' power-cycle counts as JSON, by serial number and WWN; of `counted` of them, `moved`
 -- were others afterwards. result: empty while it is under way.
 CREATE TABLE wake_trial (
     id INTEGER PRIMARY KEY,
@@ -639,7 +639,7 @@ WHERE c.state IN ('done', 'failed');
 CREATE VIEW replays AS
 SELECT c.campaign_id, d.identity AS drive_serial, c.cycle, l.origin, l.version, l.seed,
        r.list_sha256, r.started_s, r.before_read_ios, r.before_read_bytes, r.p50_ns, r.p95_ns,
-       r.p99_ns, r.max_ns
+       r.p99_ns, r.max_ns, d.wwn AS drive_wwn
 FROM replay r
 JOIN cycle c ON c.id = r.cycle_id
 JOIN drive d ON d.id = c.drive_id
@@ -648,7 +648,8 @@ LEFT JOIN replay_list l ON l.campaign_id = c.campaign_id;
 CREATE VIEW coolings AS
 SELECT c.campaign_id, d.identity AS drive_serial, c.cycle, k.at, k.proof, k.reason, k.rounds,
        k.read_bytes, k.seconds, k.probed, k.remembered_before, k.remembered_after,
-       k.boot_before_ns, k.other_before_ns, k.boot_after_ns, k.other_after_ns
+       k.boot_before_ns, k.other_before_ns, k.boot_after_ns, k.other_after_ns,
+       d.wwn AS drive_wwn
 FROM cooling k
 JOIN cycle c ON c.id = k.cycle_id
 JOIN drive d ON d.id = c.drive_id;
@@ -656,7 +657,7 @@ JOIN drive d ON d.id = c.drive_id;
 CREATE VIEW replay_reads AS
 SELECT c.campaign_id, d.identity AS drive_serial, c.cycle, t.key AS seq,
        json_extract(e.value, '$[0]') AS offset_bytes, json_extract(e.value, '$[1]') AS length_bytes,
-       t.value AS read_ns
+       t.value AS read_ns, d.wwn AS drive_wwn
 FROM replay r
 JOIN cycle c ON c.id = r.cycle_id
 JOIN drive d ON d.id = c.drive_id
@@ -667,7 +668,8 @@ JOIN json_each(l.extents) e ON e.key = t.key;
 CREATE VIEW boot_units AS
 SELECT c.campaign_id, d.identity AS drive_serial, c.cycle, c.charted,
        json_extract(u.value, '$[0]') AS unit, json_extract(u.value, '$[1]') AS began_s,
-       json_extract(u.value, '$[2]') AS ready_s, json_extract(u.value, '$[3]') AS chain
+       json_extract(u.value, '$[2]') AS ready_s, json_extract(u.value, '$[3]') AS chain,
+       d.wwn AS drive_wwn
 FROM start_up s
 JOIN cycle c ON c.id = s.cycle_id
 JOIN drive d ON d.id = c.drive_id
@@ -677,7 +679,7 @@ CREATE VIEW results AS
 SELECT t.campaign_id, r.step_id, r.device, coalesce(d.identity, '') AS drive_serial,
        t.kind AS workload, r.variant, r.metric, r.unit, r.value, r.page_cache, r.page_cache_proof,
        r.ballast_bytes, r.drive_state, r.array_mode, r.array_dirty_bytes, r.valid, r.at,
-       r.beside
+       r.beside, coalesce(d.wwn, '') AS drive_wwn
 FROM result r
 JOIN step t ON t.id = r.step_id
 LEFT JOIN drive d ON d.id = t.drive_id;
@@ -701,7 +703,8 @@ SELECT step_id, part, kind, first_byte, size_bytes, seconds, detail FROM lba_ran
 
 CREATE VIEW power_offs AS
 SELECT t.campaign_id, p.step_id, d.identity AS drive_serial, p.part, p.manner, p.cold_proof,
-       p.cold_reason, p.power_cycles_before, p.power_cycles_after, p.left_at, p.back_at
+       p.cold_reason, p.power_cycles_before, p.power_cycles_after, p.left_at, p.back_at,
+       d.wwn AS drive_wwn
 FROM power_off p
 JOIN step t ON t.id = p.step_id
 JOIN drive d ON d.id = p.drive_id;
@@ -710,7 +713,7 @@ CREATE VIEW array_dirty AS
 SELECT step_id, t_s, dirty_bytes FROM array_sample;
 
 CREATE VIEW temperatures AS
-SELECT t.step_id, d.identity AS drive_serial, t.t_s, t.celsius
+SELECT t.step_id, d.identity AS drive_serial, t.t_s, t.celsius, d.wwn AS drive_wwn
 FROM temperature_sample t
 JOIN drive d ON d.id = t.drive_id;
 
@@ -727,21 +730,21 @@ LEFT JOIN drive d ON d.id = c.drive_id;
 
 CREATE VIEW health AS
 SELECT h.campaign_id, d.identity AS drive_serial, h.moment, h.passed, h.reason, c.counter, c.value,
-       c.unit, c.doubt, h.at
+       c.unit, c.doubt, h.at, d.wwn AS drive_wwn
 FROM health_reading h
 JOIN drive d ON d.id = h.drive_id
 LEFT JOIN health_counter c ON c.reading_id = h.id;
 
 CREATE VIEW verdicts AS
 SELECT v.campaign_id, d.identity AS drive_serial, v.verdict, v.reasons, v.at, v.depth,
-       coalesce(cd.label, '') AS label, v.read_percent
+       coalesce(cd.label, '') AS label, v.read_percent, d.wwn AS drive_wwn
 FROM verdict v
 JOIN drive d ON d.id = v.drive_id
 LEFT JOIN campaign_drive cd ON cd.campaign_id = v.campaign_id AND cd.drive_id = v.drive_id;
 
 CREATE VIEW verdict_limits AS
 SELECT l.campaign_id, d.identity AS drive_serial, l.position, l.name, l.outcome, l.measured,
-       l.allowed, l.detail
+       l.allowed, l.detail, d.wwn AS drive_wwn
 FROM verdict_limit l
 JOIN drive d ON d.id = l.drive_id;
 

@@ -66,7 +66,8 @@ class Evidence:
     """One drive of a campaign and all that is known of it."""
 
     drive_id: int
-    identity: str
+    name: str
+    """What it is called in its campaign (`store.rows.DRIVE_NAME`)."""
     model: str
     transport: str
     rotational: bool

@@ -104,7 +104,7 @@ def _make_damaged(drive: JudgedDriveRow, damaged: tuple[str, ...]) -> Evidence:
     """No figures: none is held against a limit, nor against those of another drive."""
     return Evidence(
         drive_id=drive.drive_id,
-        identity=drive.identity,
+        name=drive.name,
         model=drive.model,
         transport=drive.transport,
         rotational=drive.rotational,
@@ -141,7 +141,7 @@ def _gather_drive(
     hidden = next(filter(None, map(read_hidden_capacity, reversed(texts))), None)
     return Evidence(
         drive_id=drive.drive_id,
-        identity=drive.identity,
+        name=drive.name,
         model=drive.model,
         transport=drive.transport,
         rotational=drive.rotational,

@@ -38,7 +38,7 @@ class _Group:
     kind: LimitKind
     values: Mapping[int, float]
     """By the drive's id."""
-    identities: Mapping[int, str]
+    names: Mapping[int, str]
     is_link_known: bool
 
     @property
@@ -84,7 +84,7 @@ def _find_groups(drives: Sequence[Evidence]) -> list[_Group]:
         _Group(
             LIMITS[str(key[0])],
             values={drive.drive_id: value for drive, value in members},
-            identities={drive.drive_id: drive.identity for drive, _ in members},
+            names={drive.drive_id: drive.name for drive, _ in members},
             is_link_known=all(drive.link for drive, _ in members),
         )
         for key, members in alike.items()
@@ -137,7 +137,7 @@ def _describe(drive_id: int, group: _Group, *, is_behind: bool) -> str:
     else:
         other, value = next(item for item in values.items() if item[0] != drive_id)
         word = "slower" if is_behind else "no slower"
-        name = printable(group.identities[other])
+        name = printable(group.names[other])
         text += f", {word} than {name} of its model with {show(value)}"
         text += "; of two, either may be the unusual one" if is_behind else ""
     return text if group.is_link_known else f"{text}; the speed of their links is not known"

@@ -138,7 +138,7 @@ def _gather(number: int, capture: Capture) -> Evidence:
     hidden = read_hidden_capacity(text)
     return Evidence(
         drive_id=number,
-        identity=capture.name,
+        name=capture.name,
         model=model_of(capture.data),
         transport=transport_of(capture),
         # The kernel, too, takes for rotating what does not say.

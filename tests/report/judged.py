@@ -81,7 +81,7 @@ def with_counts(health: Health, **values: float) -> Health:
 
 def figures_of(connection: sqlite3.Connection, serial: str) -> dict[str, Figure]:
     """What the policy gets of a drive of the campaign."""
-    (found,) = [each for each in gather_evidence(connection, 1) if each.identity == serial]
+    (found,) = [each for each in gather_evidence(connection, 1) if each.name == serial]
     return dict(found.figures)
 
 

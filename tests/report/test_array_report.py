@@ -63,8 +63,8 @@ def test_the_rates_of_the_array_are_those_of_no_drive_that_is_called_so(tmp_path
     connection.execute("UPDATE step SET drive_id = NULL")  # it took the drive for the array
     (workload,) = _group(connection)
     assert {name: label for name, (label, _) in workload.steps[0].devices.items()} == {
-        wwns[0]: "array (cache)",
-        HDD: "LAB-HDD-1 (backing)",
+        wwns[0]: f"{wwns[0]} (cache)",
+        HDD: f"{wwns[1]} (backing)",
     }
 
 
@@ -217,6 +217,7 @@ def test_a_figure_of_a_dirty_array_is_marked(array_report: Path) -> None:
     assert "bypass, proven; writeback, 12 MiB dirty" in words
     # Every other one is called clean.
     assert "writeback, clean" in words
+    assert "Dirty before: when the part began to measure, after any waiting" in words
 
 
 def test_hits_of_the_cache_are_not_called_the_rams(hybrid: sqlite3.Connection) -> None:

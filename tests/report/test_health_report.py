@@ -9,11 +9,15 @@ from pathlib import Path
 import pytest
 
 from appliance.report.export import export_campaign
+from appliance.report.health import make_health
 from appliance.samples.health import Counter, Health
 from appliance.samples.model import CacheState, Result, TemperatureSample
 from appliance.store.connect import transaction
+from appliance.store.read.campaign import select_campaign
+from appliance.store.read.workloads import stream_temperatures
 from appliance.store.tables.health import Moment, insert_health, insert_temperatures
 from appliance.workloads.selftest import workload as selftest
+from tests.databases import make_twins
 from tests.report.judged import drive_id
 from tests.report.pages_read import read_report
 from tests.report.workloads import add_results, add_step, end_step
@@ -115,3 +119,38 @@ def test_a_campaign_without_readings_has_no_such_section(report: Path) -> None:
     assert "What each drive says of itself" not in read_report(report).words
     assert not (report / "health.csv").exists()
     assert not (report / "temperatures.csv").exists()
+
+
+def test_of_drives_with_the_same_serial_number_each_has_its_own(
+    lab: sqlite3.Connection,
+) -> None:
+    """Two of an array, whose step has the temperatures of both; a reading of one is damaged."""
+    serials = ("LAB-HDD-1", "LAB-SSD-1")
+    with transaction(lab):
+        for serial, hours in zip(serials, (100, 200), strict=True):
+            read(counted(0, hours), lab, serial, "before")
+        step = add_step(lab, "fio", "LAB-HDD-1", position=0, index=0)
+        warm = [
+            TemperatureSample(serial, t_s, celsius)
+            for serial, celsius in zip(serials, (38, 61), strict=True)
+            for t_s in (0, 10)
+        ]
+        insert_temperatures(lab, step, {serial: drive_id(lab, serial) for serial in serials}, warm)
+    wwns = make_twins(lab, *serials)
+    lab.execute(
+        "UPDATE health_reading SET passed = 0 WHERE drive_id ="
+        " (SELECT id FROM drive WHERE wwn = ?)",
+        wwns[:1],
+    )
+    rows = select_campaign(lab, campaign_id=1)
+    view = make_health(rows)
+    assert view is not None
+    assert [(line.drive, line.coolest, line.hottest, line.samples) for line in view.warmth] == [
+        (wwns[0], "38", "38", "2"),
+        (wwns[1], "61", "61", "2"),
+    ]
+    assert {(row["drive_wwn"], row["value"]) for row in rows.health if row["unit"] == "h"} == {
+        (wwns[1], 200.0)
+    }
+    found = {(row.drive_wwn, row.celsius) for row in stream_temperatures(lab, 1)}
+    assert found == set(zip(wwns, (38.0, 61.0), strict=True))

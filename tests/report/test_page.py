@@ -165,6 +165,7 @@ def test_a_restart_that_nothing_shows_to_be_warm_is_not_called_so(tmp_path: Path
     assert "1 warm boot. 2 boots asked for warm, unproven." in words
     assert "Cold boots" not in words
     assert f"warm: unproven (2 boots): {said}." in words
+    assert "A dot per boot: warm: unproven warm" in words
     assert "restarted, not proven that it kept power; no earlier boot" in words
     assert "kept power; 2 earlier boots" in words
 
@@ -219,6 +220,7 @@ def test_cold_and_warm_boots_are_in_no_figure_together(tmp_path: Path) -> None:
     assert series[1]["gain"] is None
     assert "each follows a cold boot, so no gain over a first one can be stated" in words
     assert "warm boots take 20.1 s against 27.2 s, 6 and 5 settled boots: 1.35 times" in words
+    assert "A filled dot: cold start proven; a ring: not proven, or a warm boot." in words
 
 
 @pytest.mark.parametrize(
@@ -235,6 +237,7 @@ def test_cold_and_warm_boots_are_compared_only_where_both_are_proven_and_settled
     assert f"cold and warm boots are not compared: {told}" in words
     assert "warm boots take" not in words
     assert ("cold: unproven" in words, "warm: unproven" in words) == (len(boots) > 8,) * 2
+    assert ("A dot per boot: cold or warm: unproven" in words) == (len(boots) > 8)
 
 
 def test_charted_boots_count_as_earlier_boots(tmp_path: Path) -> None:

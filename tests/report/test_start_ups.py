@@ -58,7 +58,7 @@ def test_the_first_boot_stands_above_the_settled_one_nearest_to_their_median(
     assert len(rows) == 18
     assert rows[0] == {
         "campaign_id": "1", "drive_serial": "A", "cycle": "1", "charted": "0",
-        "unit": "disk.mount", "began_s": "1.0", "ready_s": "2.0", "chain": "2",
+        "unit": "disk.mount", "began_s": "1.0", "ready_s": "2.0", "chain": "2", "drive_wwn": "",
     }  # fmt: skip
     stored = json.loads((folder / "results.json").read_text())["boot_units"]
     assert [{key: str(value) for key, value in each.items()} for each in stored] == rows

@@ -265,7 +265,8 @@ def show_array_boots(engine: FakeEngine) -> None:
 
 
 def pause(engine: FakeEngine) -> None:
-    engine.add_campaign("incoming", state="paused", reason="stopped by a key", boots={HDD: [106.2]})
+    said = "stopped by a person"
+    engine.add_campaign("incoming", state="paused", reason=said, boots={HDD: [106.2]})
     engine.say()
 
 

@@ -27,6 +27,7 @@ def booted(identity: str, *boot_s: float, proof: str = "unproven") -> CampaignDr
         drive_id=1,
         identity=identity,
         wwn="",
+        name=identity,
         model="",
         role="target",
         rotational=True,

@@ -78,7 +78,7 @@ _SILENT = Phrase(
 @pytest.mark.parametrize(
     ("said", "german"),
     [
-        ("stopped by a key", "mit einer Taste angehalten"),
+        ("stopped by a person", "von jemandem sofort angehalten"),
         (
             Phrase(N_("{kind} on {device}: {what}"), kind="fio", device="array", what="stopped"),
             "fio auf Array: angehalten",
@@ -205,7 +205,7 @@ def test_a_remark_on_a_drive_is_said_in_german(engine: FakeEngine) -> None:
         (run_array_step, "3", ("lottery auf Array", "  Array  ", "  Backing ", "  Cache ")),
         (show_array_results, "4", (" auf Array: fertig", "      Cache     Backing       Array")),
         (show_valid_plan, "2", (", sda, Ziel, WIRD", "Maschine, Kontrolle, nur")),
-        (pause, "3", ("Grund: mit einer Taste angehalten",)),
+        (pause, "3", ("Grund: von jemandem sofort angehalten",)),
         (run_step, "3", ("Schritt begonnen: lottery auf W761CPRN: Versuch 1",)),
         (idle, "1", ("das ist der Kaltstart-Stick selbst",)),
     ],

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.drives.model import Drive
 from appliance.store.tables.steps import insert_results, update_step_ended
 from appliance.store.tables.verdicts import upsert_judging, upsert_judging_problem
 from tests.tui.fake import FakeEngine
@@ -15,8 +16,10 @@ from tests.tui.shelf_scenes import reject_one
 from tests.tui.steps import drawn, finish, press, settle, shown, text_of
 from tui.app import KaltstartApp
 from tui.charset import drawable
+from tui.figures.side_ratios import Comparison
 from tui.model.campaigns import Campaign, Figure, Step
 from tui.results import page as results_module
+from tui.results.compare import list_measured
 from tui.results.page import describe_steps
 
 BOOTS = (
@@ -74,6 +77,27 @@ def test_of_twins_each_has_its_own_boots(engine: FakeEngine) -> None:
     engine.say()
     (campaign,) = engine.port().read_snapshot().campaigns
     assert [drive.times_s for drive in campaign.drives] == [(20.0, 21.0, 22.0), (8.0, 9.0, 7.0)]
+
+
+def test_of_twins_each_is_called_by_its_wwn(engine: FakeEngine) -> None:
+    """The same name is that of its steps, its verdict, its raw output, and what is compared."""
+    twins = [replace(HDD, wwn=f"0x500000000000000{number}") for number in (1, 2)]
+    wwns = [drive.wwn for drive in twins]
+    times: dict[Drive, list[float | None]] = {twins[0]: [20.0], twins[1]: [8.0]}
+    number = engine.add_campaign("twins", state="done", cycles=1, boots=times)
+    for drive in twins:
+        engine.judge(number, drive, "accept", "", depth="surface read", read_percent=100.0)
+    engine.say()
+    (campaign,) = engine.port().read_snapshot().campaigns
+    assert [drive.booted for drive in campaign.drives] == wwns
+    assert list_measured(campaign) == wwns
+    text = results_module.describe_verdicts(campaign, 80)
+    assert all(f"{wwn}  accept" in text for wwn in wwns)
+    comparison = engine.port().read_comparison((number, wwns[0]), (number, wwns[1]))
+    assert comparison != Comparison((), ())
+    assert [each.owner for each in engine.port().list_raw(number)][:2] == [
+        f"boot 1, {wwn}" for wwn in wwns
+    ]
 
 
 async def test_each_drive_has_its_verdict_with_reasons_and_its_field_tests(

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Going on with a paused campaign: which one, and the question before it writes again."""
 
+from dataclasses import replace
+
 import pytest
 
 from appliance.drives.model import Drive
@@ -216,3 +218,21 @@ def test_where_the_plan_cannot_be_read_all_released_drives_count(engine: FakeEng
         "UPDATE campaign_drive SET released = 0 WHERE campaign_id = ? AND slot = 0", (campaign_id,)
     )
     assert engine.port().find_written(campaign_id) == (SSHD.serial,)
+
+
+async def test_of_drives_with_the_same_serial_number_the_one_that_is_written_is_shown(
+    engine: FakeEngine,
+) -> None:
+    twins = [
+        replace(SSHD, model=model, wwn=f"0x500000000000000{number}", path=f"/dev/sd{number}")
+        for number, model in ((1, "Another one"), (2, "The one"))
+    ]
+    campaign_id = engine.add_campaign("bench", state="paused", cycles=0, boots={twins[1]: []})
+    engine.plan_campaign(campaign_id, "version = 99")
+    engine.show_drives(*twins)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "3", "r")
+        await shown(pilot, "#resume")
+        assert f"{SSHD.serial}  The one" in drawn(pilot)
+        assert "Another one" not in drawn(pilot)

@@ -135,6 +135,7 @@ def test_drives_of_the_same_serial_number_have_each_its_own_rate(engine: FakeEng
         engine.connection.execute(
             "UPDATE drive SET serial = 'TWIN', wwn = ? WHERE id = ?", (wwn, number + 1)
         )
+    engine.add_step(1, "surface", drives[1], state="planned")
     engine.show_drives(*drives, looking=False)
     engine.say(phase="running", campaign_id=1, temperatures={"0x5000000000000001": 41.0})
     port = engine.port()
@@ -150,6 +151,8 @@ def test_drives_of_the_same_serial_number_have_each_its_own_rate(engine: FakeEng
         100 << 20, 200 << 20, None
     ]  # fmt: skip
     assert [line.celsius for line in lines[:2]] == [None, 41.0]
+    assert [line.left is None for line in lines[:2]] == [True, False]
+    assert [line.identity for line in lines[:2]] == ["0x5000000000000000", "0x5000000000000001"]
 
 
 @pytest.mark.parametrize(

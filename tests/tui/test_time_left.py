@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The time left where steps tell it themselves, of each drive, and in days."""
 
+from dataclasses import replace
+
 import pytest
 
 from tui.model.estimate import (
@@ -49,6 +51,20 @@ def test_each_drive_has_its_own_work_only() -> None:
         DriveLeft("WD-1", 1120.0, 0),
         DriveLeft("WD-2", 120.0, 1),
     )
+
+
+def test_drives_with_the_same_serial_number_have_each_its_own_work() -> None:
+    """What one did is not taken for the other's, only for that of a drive of its model."""
+    one, other = (replace(ONE, wwn=f"0x500000000000000{number}") for number in (1, 2))
+    past = [Past(surface(one), 40_000.0), Past(surface(other), 80_000.0)]
+    planned = [surface(one), surface(other)]
+    assert find_drives_left(planned, past) == (
+        DriveLeft("WD-1", 40_000.0, 0, one.wwn),
+        DriveLeft("WD-1", 80_000.0, 0, other.wwn),
+    )
+    assert find_time_left(planned, past).campaign_s == 80_000.0
+    # Behind another adapter it may show no WWN.
+    assert find_drives_left([surface(ONE)], past[:1]) == (DriveLeft("WD-1", 40_000.0, 0),)
 
 
 @pytest.mark.parametrize(

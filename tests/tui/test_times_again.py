@@ -2,13 +2,17 @@
 """A self-test that runs again after all others takes its time twice."""
 
 import tomllib
+from dataclasses import replace
+from typing import Any
 
 from appliance.plan.model import DEFAULTS
 from appliance.store.read.durations import WorkRow, WorkRows
 from appliance.units import parse_size
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HDD
 from tui.model.estimate import DriveLeft
 from tui.times.durations import make_durations
-from tui.times.step_times import Basis, find_step_times
+from tui.times.step_times import Basis, describe_times, find_step_times
 
 _PLAN = """\
 [[drive]]
@@ -31,6 +35,7 @@ def _row(drive: str, index: int, state: str, *, step: int, seconds: float = 0.0)
         workload_index=index,
         state=state,
         identity=drive,
+        wwn="",
         model="M",
         drive_class="sata disk",
         size_bytes=10**12,
@@ -62,3 +67,18 @@ def test_a_plan_tells_its_time_twice_before_it_starts() -> None:
     times = find_step_times(tomllib.loads(_PLAN), (), Basis((), DEFAULTS, parse_size))
     assert [each.device for each in times] == ["A", "B"] * 3
     assert {each.kind for each in times} == {"selftest"}
+
+
+def test_drives_with_the_same_serial_number_are_called_as_in_the_plan(engine: FakeEngine) -> None:
+    """By their WWNs; they are tested at the same time."""
+    wwns = ("0x5000000000000001", "0x5000000000000002")
+    engine.show_drives(*(replace(HDD, wwn=wwn, path=f"/dev/sd{wwn[-1]}") for wwn in wwns))
+    plan: dict[str, Any] = {
+        "drive": [{"wwn": wwn} for wwn in wwns],
+        "workload": [{"kind": "selftest"}],
+    }
+    times = find_step_times(
+        plan, engine.port().read_snapshot().drives, Basis((), DEFAULTS, parse_size)
+    )
+    assert tuple(each.device for each in times) == wwns
+    assert describe_times(times) == "about 2 min"

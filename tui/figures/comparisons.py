@@ -17,7 +17,7 @@ from tui.widgets.charts import Bar, draw_bars
 def describe_comparisons(campaign: Campaign, width: int) -> list[str]:
     """A table for each workload that ran on the array and on a drive alone: figure by device."""
     names = {
-        drive.identity: _("{role} drive").format(role=name_role(drive.role))
+        drive.name: _("{role} drive").format(role=name_role(drive.role))
         for drive in campaign.drives
         if drive.role in {"backing", "cache"}
     } | {ARRAY: name_device(ARRAY)}

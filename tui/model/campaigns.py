@@ -31,7 +31,7 @@ class CampaignDrive(CampaignDriveRow):
     @property
     def booted(self) -> str:
         """What was booted: the cycles of an array belong to its backing drive."""
-        what = f"{_(ARRAY)} ({self.identity})" if self.role == "backing" else self.identity
+        what = f"{_(ARRAY)} ({self.name})" if self.role == "backing" else self.name
         return f"{what}, {_(self.power)}" if self.power else what
 
     @property

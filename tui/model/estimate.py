@@ -23,6 +23,13 @@ class Subject:
     drive_class: str
     """How it stores and is connected; of an array that of its drives."""
     size_bytes: int
+    wwn: str = ""
+    """Two drives may have the same serial number."""
+
+    def is_same(self, other: "Subject") -> bool:
+        """Whether it is the same drive, as far as both tell."""
+        wwns = {self.wwn.strip("+"), other.wwn.strip("+")} - {""}
+        return bool(self.identity) and self.identity == other.identity and len(wwns) < 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,10 @@ def find_past(work: Work, past: Iterable[Past]) -> tuple[Past, ...]:
         and (entry.work.kind, entry.work.settings) == (work.kind, work.settings)
         and entry.seconds > 0
     ]
-    for name in ("identity", "model", "drive_class"):
+    same = tuple(entry for entry in alike if work.subject.is_same(entry.work.subject))
+    if same:
+        return same
+    for name in ("model", "drive_class"):
         value = getattr(work.subject, name)
         near = tuple(
             entry for entry in alike if value and getattr(entry.work.subject, name) == value
@@ -116,6 +126,7 @@ class DriveLeft:
     seconds: float
     unknown: int
     """Of how many steps and boots nothing is known."""
+    wwn: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +174,7 @@ def find_time_left(
         max(left_s) if running and len(left_s) == len(running) else None,
         add_up(
             Span(
-                estimate.work.subject.identity,
+                f"{estimate.work.subject.identity} {estimate.work.subject.wwn}",
                 estimate.work.at_once,
                 max(estimate.left_s or 0.0, 0.0),
             )
@@ -178,19 +189,21 @@ def find_drives_left(
     planned: Sequence[Work], past: Sequence[Past], *, running: Sequence[Begun] = ()
 ) -> tuple[DriveLeft, ...]:
     """The same for each drive alone: its own work, without what it waits for."""
-    seconds: dict[str, float] = defaultdict(float)
-    unknown: dict[str, int] = defaultdict(int)
+    seconds: dict[tuple[str, str], float] = defaultdict(float)
+    unknown: dict[tuple[str, str], int] = defaultdict(int)
     for estimate in _estimate_all(planned, past, running):
-        seconds[estimate.work.subject.identity] += max(estimate.left_s or 0.0, 0.0)
-        unknown[estimate.work.subject.identity] += estimate.left_s is None
-    return tuple(DriveLeft(identity, seconds[identity], unknown[identity]) for identity in seconds)
+        drive = (estimate.work.subject.identity, estimate.work.subject.wwn)
+        seconds[drive] += max(estimate.left_s or 0.0, 0.0)
+        unknown[drive] += estimate.left_s is None
+    return tuple(DriveLeft(drive[0], seconds[drive], unknown[drive], drive[1]) for drive in seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
     """How long some work takes on a drive, or on the array."""
 
-    identity: str
+    drive: str
+    """Not the same for any other one."""
     at_once: int
     seconds: float
 
@@ -208,7 +221,7 @@ def add_up(spans: Iterable[Span]) -> float:
             whole_s += span.seconds
         else:
             shared_s += span.seconds / span.at_once
-            by_drive[span.identity] += span.seconds
+            by_drive[span.drive] += span.seconds
     return whole_s + max([shared_s, *by_drive.values()])
 
 

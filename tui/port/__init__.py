@@ -324,7 +324,7 @@ class Port:
         return estimate_plan(self.database, toml, drive_list.drives if drive_list else ())
 
     def find_written(self, campaign_id: int) -> tuple[str, ...]:
-        """What a paused campaign still writes to, by raw identities. Raises KaltstartError."""
+        """What a paused campaign still writes to, by raw names. Raises KaltstartError."""
         from tui.port.releases import find_written  # noqa: PLC0415  # see DEFERRED
 
         return find_written(self.database, campaign_id)
@@ -336,7 +336,7 @@ class Port:
         return read_side_ratios(self.database, campaign_id)
 
     def read_comparison(self, one: tuple[int, str], other: tuple[int, str]) -> "Comparison":
-        """A campaign's drive, by its identity, beside another's. Raises KaltstartError."""
+        """A campaign's drive, by its name, beside another's. Raises KaltstartError."""
         from tui.port.side_ratios import read_comparison  # noqa: PLC0415  # see DEFERRED
 
         return read_comparison(self.database, one, other)

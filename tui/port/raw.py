@@ -87,7 +87,7 @@ class RawOutputs:
             text = _("boot {number}, {drive}")
             if boot.charted:
                 text = _("boot {number} charted, {drive}")
-            owner = text.format(number=boot.cycle, drive=one_line(boot.identity))
+            owner = text.format(number=boot.cycle, drive=one_line(boot.name))
             if boot.has_sample:
                 yield RawOutput(owner, _("its sample"), "sample", str(boot.cycle_id))
             yield from self._list_files(owner, f"cycle-{boot.cycle_id}")
@@ -158,7 +158,7 @@ def _list_health(
         text = _("health after, {drive}")
         if moment == "before":
             text = _("health before, {drive}")
-        owner = text.format(drive=one_line(reading.identity))
+        owner = text.format(drive=one_line(reading.name))
         if reading.size_bytes:
             key = str(reading.reading_id)
             yield RawOutput(owner, "smartctl", "health", key, reading.size_bytes)

@@ -80,7 +80,7 @@ def _read_places(table: PlanTable) -> tuple[object, ...] | None:
 
 
 def find_written(database: Path, campaign_id: int) -> tuple[str, ...]:
-    """The identities of its drives that something is still written to, raw, in their order.
+    """The names of its drives that something is still written to, raw, in their order.
 
     All that are released where its plan cannot be read. Raises KaltstartError.
     """
@@ -96,4 +96,4 @@ def find_written(database: Path, campaign_id: int) -> tuple[str, ...]:
         plan = parse_plan(campaign.plan_toml if campaign else "")
     except KaltstartError:
         plan = None
-    return tuple(drive.identity for drive in written_drives(rows, plan))
+    return tuple(drive.name for drive in written_drives(rows, plan))

@@ -42,7 +42,7 @@ def read_side_ratios(database: Path, campaign_id: int) -> tuple[SideRatio, ...]:
 
 
 def read_comparison(database: Path, one: tuple[int, str], other: tuple[int, str]) -> Comparison:
-    """A campaign's drive, by its identity, beside another's. Raises KaltstartError."""
+    """A campaign's drive, by its name, beside another's. Raises KaltstartError."""
     sides = []
     with opened(database, _("the campaign cannot be read: {reason}")) as connection:
         for campaign_id, identity in (one, other):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _COLUMNS, _NAME, _TITLE = 100, 28, 70
 
 type Measured = tuple[int, str]
-"""A campaign's number, and which of its drives: its identity, or `array`."""
+"""A campaign's number, and which of its drives: its name, or `array`."""
 
 
 class SidesDialog(ReadableList):
@@ -41,9 +41,7 @@ class ComparisonDialog(Reader):
 def list_measured(campaign: Campaign) -> list[str]:
     """The drives, and the array, of which a campaign has something."""
     booted = [
-        ARRAY if drive.role == "backing" else drive.identity
-        for drive in campaign.drives
-        if drive.boots
+        ARRAY if drive.role == "backing" else drive.name for drive in campaign.drives if drive.boots
     ]
     tested = [step.device for step in campaign.steps if step.figures]
     return list(dict.fromkeys([*booted, *tested]))

@@ -363,7 +363,7 @@ def describe_verdicts(campaign: Campaign, width: int) -> str:
     """
     if not campaign.verdicts and not campaign.judging_problem:
         return ""
-    name = min(max([8, *(len(verdict.drive_serial) for verdict in campaign.verdicts)]), 28)
+    name = min(max([8, *(len(verdict.name) for verdict in campaign.verdicts)]), 28)
     is_plain = campaign.is_judged or not campaign.verdicts
     lines = [
         _("Verdicts") if is_plain else _("Verdicts, although no step that judges drives was run")
@@ -374,7 +374,7 @@ def describe_verdicts(campaign: Campaign, width: int) -> str:
         )
     for row in sorted(campaign.verdicts, key=_rank):
         verdict = row.verdict.upper() if row.verdict == "reject" else row.verdict
-        line = f"{find_sign(row)} {shorten_name(row.drive_serial, name):{name}}  {_(verdict)}, "
+        line = f"{find_sign(row)} {shorten_name(row.name, name):{name}}  {_(verdict)}, "
         line += describe_depth(row) + (f"  {row.label}" if row.label else "")
         lines.append(f"  {shorten(line, width - 2)}")
         for reason in list_reasons(row):

@@ -80,16 +80,14 @@ class _Subject:
 def _list_subjects(campaign: Campaign) -> list[_Subject]:
     """Each drive, and behind its backing drive the array, to which that one's boots belong."""
     subjects = []
-    serial = max((len(drive.identity) for drive in campaign.drives), default=0)
+    serial = max((len(drive.name) for drive in campaign.drives), default=0)
     for drive in campaign.drives:
         steps = tuple(step for step in campaign.steps if step.drive_id == drive.drive_id)
-        name = f"{drive.identity:{serial}} {drive.label or drive.model}"
+        name = f"{drive.name:{serial}} {drive.label or drive.model}"
         if drive.role not in {"backing", "cache"}:
-            subjects.append(
-                _Subject(drive.identity, name, drive.role, steps, drive, drive.drive_id)
-            )
+            subjects.append(_Subject(drive.name, name, drive.role, steps, drive, drive.drive_id))
             continue
-        subjects.append(_Subject(drive.identity, name, drive.role, steps, None, drive.drive_id))
+        subjects.append(_Subject(drive.name, name, drive.role, steps, None, drive.drive_id))
         if drive.role == "backing":
             on_array = tuple(step for step in campaign.steps if step.on_array)
             subjects.append(_Subject(drive.booted, drive.booted, ARRAY, on_array, drive, None))

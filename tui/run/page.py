@@ -323,12 +323,12 @@ class RunPage(Page):
         app = self.kaltstart
         try:
             app.say(_("Checking what is left to do ..."))
-            identities = await app.call_port(lambda: app.port.find_written(campaign.id))
-            if identities is None:
+            names = await app.call_port(lambda: app.port.find_written(campaign.id))
+            if names is None:
                 return
             app.say("")
-            if identities:
-                text = describe_resumption(campaign, identities, app.snapshot.drives)
+            if names:
+                text = describe_resumption(campaign, names, app.snapshot.drives)
                 choices = (("resume", _("Resume and write")),)
                 if await app.push_screen_wait(Ask(_(" Resume "), text, choices)) is None:
                     return

@@ -150,7 +150,7 @@ def list_shelf(campaign: Campaign, snapshot: Snapshot, order: Order) -> list[She
         running = {entry.step.step_id: entry for entry in status.steps or (alone,)}
     celsius = dict(status.temperatures) if status else {}
     rates = {rate.name.rpartition(" ")[2]: rate for rate in snapshot.activity}
-    remaining = {drive.identity: drive for drive in snapshot.drives_left}
+    remaining = {(drive.identity, drive.wwn): drive for drive in snapshot.drives_left}
     here: dict[str, list[DriveRow]] = {}
     for row in snapshot.drives:
         here.setdefault(row.identity, []).append(row)
@@ -172,7 +172,7 @@ def list_shelf(campaign: Campaign, snapshot: Snapshot, order: Order) -> list[She
             ShelfLine(
                 slot=slot,
                 drive_id=drive.drive_id,
-                identity=drive.identity,
+                identity=drive.name,
                 bay=drive.label or _find_place(rows[0] if rows else None),
                 model=drive.model,
                 step=drive_steps[min(at, len(drive_steps) - 1)].kind if drive_steps else "",
@@ -181,7 +181,7 @@ def list_shelf(campaign: Campaign, snapshot: Snapshot, order: Order) -> list[She
                 rate=_find_rate(rows, rates),
                 # By its WWN is known what the plan has by that.
                 celsius=celsius.get(drive.wwn, celsius.get(drive.identity)),
-                left=remaining.get(drive.identity),
+                left=remaining.get((drive.identity, drive.wwn)),
                 state=_name_state(campaign, drive, drive_steps, now, is_gone=is_gone),
                 judged=_describe_verdict(campaign, drive.drive_id),
                 has_failed=any(step.state == "failed" for step in drive_steps),

@@ -115,7 +115,7 @@ def make_durations(rows: WorkRows) -> Durations:
 
 
 def _name_subject(row: WorkRow) -> Subject:
-    return Subject(row.identity, row.model, row.drive_class, row.size_bytes)
+    return Subject(row.identity, row.model, row.drive_class, row.size_bytes, row.wwn)
 
 
 def _name_step(plan: dict[str, Any], row: WorkRow) -> Work:

@@ -5,6 +5,7 @@ By what this stick has timed (`estimate`); else by what the plan itself says, or
 usually do, and marked as such. Takes plans without mistakes, as TOML has them.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -85,16 +86,26 @@ def find_step_times(plan: Table, drives: Iterable[DriveRow], basis: Basis) -> tu
     members = [name for name, role in roles.items() if role in {"backing", "cache"}]
     if members and all(name in here for name in members):
         places[ARRAY] = tuple(here[name] for name in members)
+    known = {place[0].device: place[0] for place in places.values()}
+    counts = Counter(drive.identity for drive in known.values())
     times = []
     if "boot" in plan:
         booted = [*tested, *(name for name in members if roles[name] == "backing")]
-        times += [_time_boots(plan["boot"], name, places.get(name), basis) for name in booted]
+        times += [
+            (name, _time_boots(plan["boot"], name, places.get(name), basis)) for name in booted
+        ]
     for table in list_workloads(plan):
         on = table.get("on") or tested
         for name in [on] if isinstance(on, str) else on:
             timed = _time_step(table, name, places.get(name), basis)
-            times.append(replace(timed, at_once=find_at_once(plan, table)))
-    return tuple(times)
+            times.append((name, replace(timed, at_once=find_at_once(plan, table))))
+    # Of two with the same serial number each is called by its WWN, as in the plan.
+    return tuple(
+        replace(step, device=places[name][0].wwn)
+        if name in places and counts[step.device] > 1
+        else step
+        for name, step in times
+    )
 
 
 def describe_times(times: Sequence[StepTime]) -> str:
@@ -138,6 +149,7 @@ def _subject_of(place: tuple[DriveRow, ...]) -> Subject:
         "+".join(drive.model for drive in place),
         "+".join(f"{drive.bus} {drive.kind}" for drive in place),
         sum(drive.size_bytes for drive in place),
+        "+".join(drive.raw_wwn for drive in place),
     )
 
 

@@ -161,7 +161,7 @@ def check_source_drive(source: SourceDrive, row: CampaignDriveRow) -> None:
     is_same_wwn = not row.wwn or source.wwn == row.wwn
     is_model = row.released_model in {source.model, source.bare_model or source.model}
     if not (is_named and is_same_wwn and is_model and source.size_bytes == row.released_size_bytes):
-        raise RefusedError(f"it was not started from drive {row.identity}")
+        raise RefusedError(f"it was not started from drive {row.name}")
 
 
 def _import_sample(
@@ -187,7 +187,7 @@ def _import_sample(
         record(
             context,
             "sample-kept",
-            drive=find_drive_row(context, cycle).identity,
+            drive=find_drive_row(context, cycle).name,
             cycle=cycle.cycle,
             what=pending.reason,
             campaign_id=campaign.id,
@@ -221,7 +221,7 @@ def fail_attempt(
         record(
             context,
             "attempt-failed",
-            drive=drive.identity,
+            drive=drive.name,
             cycle=cycle.cycle,
             attempt=cycle.attempts,
             attempts=campaign.max_attempts,
@@ -235,7 +235,7 @@ def fail_attempt(
             )
     if cycle.attempts >= campaign.max_attempts:
         context.host.announce(
-            "step-failed", id=campaign.id, drive=drive.identity, cycle=cycle.cycle, reason=reason
+            "step-failed", id=campaign.id, drive=drive.name, cycle=cycle.cycle, reason=reason
         )
 
 

@@ -37,7 +37,7 @@ def cool(
         record(
             context,
             "cooling",
-            drive=row.identity,
+            drive=row.name,
             cycle=cycle.cycle,
             campaign_id=campaign.id,
             level="info",
@@ -54,7 +54,7 @@ def cool(
         record(
             context,
             "cooled",
-            drive=row.identity,
+            drive=row.name,
             cycle=cycle.cycle,
             before=cooling.probes[0].remembered,
             probed=len(cooling.probes[0].boot_ns),
@@ -83,7 +83,7 @@ def _warn(context: CampaignContext, cycle: CycleRow, row: CampaignDriveRow, why:
     record(
         context,
         "cooling-unproven",
-        drive=row.identity,
+        drive=row.name,
         cycle=cycle.cycle,
         what=why,
         campaign_id=cycle.campaign_id,

@@ -80,7 +80,7 @@ def prepare(
                 record(
                     context,
                     "install-failed",
-                    drive=row.identity,
+                    drive=row.name,
                     what=str(error),
                     campaign_id=campaign_id,
                     level="error",
@@ -88,7 +88,7 @@ def prepare(
             context.host.announce(
                 "refused" if isinstance(error, RefusedError) else "step-failed",
                 id=campaign_id,
-                drive=row.identity,
+                drive=row.name,
                 reason=error.message,
             )
     update_campaign_state(context.connection, campaign_id, "running")
@@ -107,10 +107,10 @@ def _install(
     progress: Progress,
 ) -> None:
     if not row.released:
-        raise RefusedError(f"drive {row.identity} is not released for writing")
+        raise RefusedError(f"drive {row.name} is not released for writing")
 
     def tell(label: str, done_bytes: int, total_bytes: int) -> None:
-        progress(f"{row.identity}: {label}", done_bytes, total_bytes)
+        progress(f"{row.name}: {label}", done_bytes, total_bytes)
 
     if has_esp and not stick.esp_path:
         raise StickError(
@@ -132,7 +132,7 @@ def _install(
     else:
         # Looked up for each drive: /dev/sdX may be another one by now.
         drive = await_drive(context.host, partial(find_released_drive, row=row), tell=context.tell)
-        record(context, "install", drive=row.identity, path=drive.path, campaign_id=campaign_id)
+        record(context, "install", drive=row.name, path=drive.path, campaign_id=campaign_id)
         note = partial(record, context, campaign_id=campaign_id)
         with drive_work(context, campaign_id, [(row, drive)], tell=tell) as hand:
             released = context.host.drives.unlocked(

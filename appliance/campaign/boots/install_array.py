@@ -44,7 +44,7 @@ def install_on_array(
         context, campaign_id, stick=stick, plan=past_the_cache, may_make=True, hand=hand
     ) as opened:
         array = opened.array
-        record(context, "install", backing=row.identity, path=array.path, campaign_id=campaign_id)
+        record(context, "install", backing=row.name, path=array.path, campaign_id=campaign_id)
         install_uuid = make_install_uuid(stick.mark)
         write = partial(
             write_reference_os,

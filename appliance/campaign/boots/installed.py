@@ -60,7 +60,7 @@ def store_report(context: CampaignContext, campaign_id: int, cycle: CycleRow) ->
         record(
             context,
             "own-system-reported",
-            drive=row.identity,
+            drive=row.name,
             cycle=cycle.cycle,
             system=printable(report.system),
             campaign_id=campaign_id,

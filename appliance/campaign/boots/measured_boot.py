@@ -374,7 +374,7 @@ def _look_at_booted(
     if array is not None:
         if read_table_uuid(disk) != row.install_uuid:
             raise RefusedError(
-                f"the array of drive {row.identity} carries another reference OS",
+                f"the array of drive {row.name} carries another reference OS",
                 blame="drive",
             )
         if plan is None:

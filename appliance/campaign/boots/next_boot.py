@@ -140,7 +140,7 @@ def _explain_wait(
         return ""
     return Phrase(
         N_("{drive} is at {celsius} °C, and was at {first} °C before its first boot"),
-        drive=row.identity,
+        drive=row.name,
         celsius=f"{celsius:.0f}",
         first=f"{first:.0f}",
     )
@@ -195,7 +195,7 @@ def find_forgotten_power_ons(
             "{stored} starts are stored since then: the stick forgets what it stores, or something "
             "else switches the drive off"
         ),
-        drive=row.identity,
+        drive=row.name,
         count=more,
         stored=known.boots,
     )
@@ -353,7 +353,7 @@ def _fail(
         record(
             context,
             "cycle-failed",
-            drive=row.identity,
+            drive=row.name,
             cycle=cycle.cycle,
             what=error.message,
             campaign_id=cycle.campaign_id,
@@ -362,7 +362,7 @@ def _fail(
     context.host.announce(
         "step-failed",
         id=cycle.campaign_id,
-        drive=row.identity,
+        drive=row.name,
         cycle=cycle.cycle,
         reason=error.message,
     )
@@ -382,7 +382,7 @@ def _arm_entry(
         record(
             context,
             "own-system-armed",
-            drive=row.identity,
+            drive=row.name,
             file=loader.file,
             campaign_id=cycle.campaign_id,
         )
@@ -404,7 +404,7 @@ def _describe_departure(
         words = N_("power off, then cycle {number} of {drive}")
         if not by_clock:
             words = N_("power off, then cycle {number} of {drive}: switch the machine on by hand")
-    then = Phrase(words, number=cycle.cycle, drive=row.identity)
+    then = Phrase(words, number=cycle.cycle, drive=row.name)
     if not cycle.attempts:
         return then
     again = Phrase(
@@ -444,7 +444,7 @@ def _arm_and_leave(
         record(
             context,
             "cycle-armed",
-            drive=row.identity,
+            drive=row.name,
             **{"charted" if cycle.charted else "cycle": cycle.cycle},
             attempt=cycle.attempts + 1,
             campaign_id=campaign.id,

@@ -104,11 +104,7 @@ def _find_doubt(context: CampaignContext, pending: PendingSample, cycle: CycleRo
         return "its boot is not waited for"
     row = find_drive_row(context, cycle)
     begun = find_replay_begun(context.connection, cycle.campaign_id)
-    if (
-        begun is None
-        or begun.boot_id != pending.boot_id
-        or not begun.is_of(row.identity, cycle.cycle)
-    ):
+    if begun is None or begun.boot_id != pending.boot_id or not begun.is_of(row.name, cycle.cycle):
         return "the reads of its boot did not begin in the same start of the machine"
     try:
         check_source_drive(pending.root.drive, row)
@@ -156,12 +152,12 @@ def _store(
         if not cycle.trained:
             insert_replay(connection, cycle.id, replay.reads)
         if replay.power_cycles is not None:
-            counts = [(row.identity, replay.power_cycles)]
+            counts = [(row.name, replay.power_cycles)]
             store_proof(connection, cycle, pending.boot_id, counts)
         record(
             context,
             "sample-kept",
-            drive=row.identity,
+            drive=row.name,
             cycle=cycle.cycle,
             what=pending.reason,
             campaign_id=cycle.campaign_id,

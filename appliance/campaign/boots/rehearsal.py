@@ -210,14 +210,15 @@ def _judge(context: CampaignContext, trial: WakeTrialRow) -> None:
     else:
         result = "wakes" if skew_s <= (trial.margin_s or 0) + _MAX_LATE_S else "asleep"
     before, after = trial.read_counts(), _read_counts(context)
-    both = [identity for identity in before if identity in after]
+    # A count that stays at 0 is none: it does not tell whether the drive lost power.
+    both = [drive for drive in before if drive in after and max(before[drive], after[drive]) > 0]
     end_trial(
         context,
         trial,
         result,
         skew_s=skew_s,
         counted=len(both),
-        moved=sum(before[identity] != after[identity] for identity in both),
+        moved=sum(before[drive] != after[drive] for drive in both),
     )
 
 
@@ -242,7 +243,8 @@ def _ask_counts(context: CampaignContext, drives: Iterable[Drive]) -> Iterator[t
             asking = partial(context.host.drives.read_power_cycles, drive)
             reading = hand.do(asking, "reading its power-cycle count")
             if reading.count is not None and reading.is_of_power:
-                yield drive.identity, reading.count
+                # Two drives may have the same serial number, and be in another order then.
+                yield f"{drive.serial} {drive.wwn}".strip(), reading.count
 
 
 def _stop(

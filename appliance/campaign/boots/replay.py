@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -122,7 +122,7 @@ def _replay(
             record(
                 context,
                 "replay-begun",
-                drive=row.identity,
+                drive=row.name,
                 cycle=cycle.cycle,
                 campaign_id=campaign_id,
             )
@@ -132,6 +132,7 @@ def _replay(
             check_asked(drive, noted_identity(row), _ask(context, hand, drive))
             sample = _make_sample(context, reads, *reading)
             measured = _Measured(drive, reads, sample, reading[1])
+            measured = replace(measured, sample=_add_conditions(context, hand, drive, sample))
     except StickError:
         if measured is None:
             raise
@@ -145,6 +146,21 @@ def _ask(context: CampaignContext, hand: DriveThread, drive: Drive) -> AskedIden
     with suppress(StickError):
         hand.raise_interrupt()
     return hand.do(asking, N_("asking who it is"))
+
+
+def _add_conditions(
+    context: CampaignContext, hand: DriveThread, drive: Drive, sample: BootSample
+) -> BootSample:
+    """With temperatures and the kernel's errors, which no sample is lost for. Raises StickError."""
+    sample = replace(
+        sample,
+        cpu_celsius=context.host.read_cpu_celsius(),
+        kernel_errors=context.host.drives.read_kernel_errors(drive),
+    )
+    reading = partial(context.host.drives.read_celsius, drive)
+    with suppress(StepFailedError):
+        return replace(sample, drive_celsius=hand.do(reading, "reading its temperature"))
+    return sample
 
 
 def _make_sample(

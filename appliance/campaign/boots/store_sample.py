@@ -33,7 +33,11 @@ from appliance.store.tables.boots import (
     select_cycles,
     update_cold_proof,
 )
-from appliance.store.tables.campaigns import CampaignDriveRow, CampaignRow
+from appliance.store.tables.campaigns import (
+    CampaignDriveRow,
+    CampaignRow,
+    select_campaign_drives,
+)
 from appliance.store.tables.replays import ReplaySample, insert_replay
 from appliance.units import printable
 from appliance.workloads.raw_files import write_durably
@@ -75,13 +79,23 @@ def store_sample(
         )
         if replay is not None and not cycle.trained:
             insert_replay(context.connection, cycle.id, replay)
-    counts = [(drive.identity, host.drives.read_power_cycles(drive)) for drive in booted.all]
+    names = {
+        (each.serial, each.wwn): each.name
+        for each in select_campaign_drives(context.connection, campaign.id)
+    }
+    counts = [
+        (
+            names.get((drive.serial, drive.wwn), drive.identity),
+            host.drives.read_power_cycles(drive),
+        )
+        for drive in booted.all
+    ]
     with transaction(context.connection):
         proof = store_proof(context.connection, cycle, context.this_boot.boot_id, counts)
         record(
             context,
             "cycle-done",
-            drive=row.identity,
+            drive=row.name,
             cycle=cycle.cycle,
             **({} if cycle.trained else {"seconds": f"{sample.boot_s:.3f}"}),
             campaign_id=campaign.id,
@@ -90,7 +104,7 @@ def store_sample(
             record(
                 context,
                 "kernel-errors",
-                drive=row.identity,
+                drive=row.name,
                 cycle=cycle.cycle,
                 what=sample.kernel_errors,
                 campaign_id=campaign.id,
@@ -104,7 +118,7 @@ def store_sample(
     context.host.announce(
         "cycle-done",
         id=campaign.id,
-        drive=row.identity,
+        drive=row.name,
         cycle=f"{cycle.cycle}/{total}",
         **({"trained": 1} if cycle.trained else {"boot_s": f"{sample.boot_s:.3f}"}),
         power=cycle.power,
@@ -113,7 +127,7 @@ def store_sample(
     )
     if cycle.charted:
         if booted.array is None:  # a list is of one drive
-            _keep_reads(context, cycle, booted.drive)
+            _keep_reads(context, cycle, booted.drive, name=row.name)
         _keep_chart(context, campaign, cycle)
     if cycle.installs and not cycle.trained:
         _keep_units(context, campaign, cycle, finish_s=sample.boot_s - (sample.session_s or 0.0))
@@ -142,24 +156,23 @@ def store_proof(
     boot_id: str,
     counts: Sequence[tuple[str, PowerCycles]],
 ) -> ColdProof:
-    """What the counts of the drives, by identity, prove of the boot `boot_id`, to its sample.
+    """What the counts of the drives, by name, prove of the boot `boot_id`, to its sample.
 
     They were read in that boot. Within a transaction.
     """
     befores = (cycle.power_cycles_before, cycle.cache_power_cycles_before)
-    # No mapping: two drives may have the same serial number.
     proofs: list[tuple[str, ColdProof]] = []
     lost_power: list[str] = []
-    for (identity, after), before in zip(counts, befores, strict=False):
+    for (name, after), before in zip(counts, befores, strict=False):
         proof = judge_coldness(
             PowerCycles(before, reason=after.reason or N_("the count before is not known")),
             after,
             power=cycle.power,
             boot_id_changed=cycle.armed_boot_id != boot_id,
         )
-        proofs.append((identity, proof))
+        proofs.append((name, proof))
         if after.is_of_power and None not in (before, after.count) and after.count != before:
-            lost_power.append(identity)
+            lost_power.append(name)
     proof = join_proofs(proofs)
     valid = not (cycle.power == "warm" and lost_power)
     # Of a drive's own system the count is read one restart later.
@@ -203,7 +216,7 @@ def _find_start(context: CampaignContext, since: str | None) -> float | None:
     return None
 
 
-def _keep_reads(context: CampaignContext, cycle: CycleRow, drive: Drive) -> None:
+def _keep_reads(context: CampaignContext, cycle: CycleRow, drive: Drive, *, name: str) -> None:
     """Store what the boot has read. A list that is missing is noted; the campaign goes on."""
     try:
         count = keep_reads(cycle.id, drive)
@@ -219,7 +232,7 @@ def _keep_reads(context: CampaignContext, cycle: CycleRow, drive: Drive) -> None
         record(
             context,
             "reads-recorded",
-            drive=drive.identity,
+            drive=name,
             cycle=cycle.cycle,
             count=count,
             campaign_id=cycle.campaign_id,

@@ -71,7 +71,7 @@ def select_members(context: CampaignContext, campaign_id: int) -> MemberRows:
 def find_member(context: CampaignContext, row: CampaignDriveRow, *, tell: Progress) -> Drive:
     """The live drive. Raises RefusedError when it is not here or not released."""
     if not row.released:
-        raise RefusedError(f"drive {row.identity} is not released for writing")
+        raise RefusedError(f"drive {row.name} is not released for writing")
     return await_drive(context.host, partial(find_released_drive, row=row), tell=tell)
 
 
@@ -145,7 +145,7 @@ def _unlock(
         released_identity=row.identity,
         noted=noted_identity(row),
     )
-    return stack.enter_context(hand.entered(released, f"unlocking drive {row.identity}"))
+    return stack.enter_context(hand.entered(released, f"unlocking drive {row.name}"))
 
 
 def _make(
@@ -321,9 +321,7 @@ def _is_part(
         return False
     if array.state == "making":
         return False  # a version that noted less began to make it
-    raise RefusedError(
-        f"drive {row.identity} no longer carries its part of the array", blame="drive"
-    )
+    raise RefusedError(f"drive {row.name} no longer carries its part of the array", blame="drive")
 
 
 def _marks_of(
@@ -349,8 +347,8 @@ def _note(
     record(
         context,
         event,
-        backing=members.backing.identity,
-        cache=members.cache.identity,
+        backing=members.backing.name,
+        cache=members.cache.name,
         what=what,
         campaign_id=campaign_id,
     )

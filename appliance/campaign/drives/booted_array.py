@@ -61,7 +61,7 @@ def select_booted_array(
         return None
     array = select_array(connection, campaign_id)
     if array is None or array.state != "made":
-        raise RefusedError(f"drive {row.identity} is no longer part of the array it boots from")
+        raise RefusedError(f"drive {row.name} is no longer part of the array it boots from")
     drives = select_campaign_drives(connection, campaign_id)
     cache = next(drive for drive in drives if drive.drive_id == array.cache_drive_id)
     return BootedArray(array.set_uuid, cache)
@@ -101,7 +101,7 @@ def check_sets(
     for drive in drives:
         if members and sets.get(drive.path) != members.set_uuid:
             raise RefusedError(
-                f"drive {row.identity} cannot be booted from: {drive.path} "
+                f"drive {row.name} cannot be booted from: {drive.path} "
                 f"({drive.identity}) no longer carries its array",
                 # The row that fails is the backing drive's.
                 blame="drive" if drive is members.backing else "other",
@@ -113,7 +113,7 @@ def check_sets(
     ]
     if others:
         raise RefusedError(
-            f"a boot of drive {row.identity} would also start the array on {', '.join(others)}",
+            f"a boot of drive {row.name} would also start the array on {', '.join(others)}",
             hint="dismantle that array, or unplug its drives",
         )
 
@@ -126,9 +126,7 @@ def check_root(disk: str, booted: BootedDrives, row: CampaignDriveRow) -> None:
     drive, cache = booted.drive.name, booted.cache
     if booted.array is None or cache is None:
         if disk != drive:
-            raise RefusedError(
-                f"this boot's root is on /dev/{disk} and not on drive {row.identity}"
-            )
+            raise RefusedError(f"this boot's root is on /dev/{disk} and not on drive {row.name}")
         return
     set_uuid = booted.array.set_uuid.lower()
     links = {
@@ -140,7 +138,7 @@ def check_root(disk: str, booted: BootedDrives, row: CampaignDriveRow) -> None:
         if linked(link) != target:
             raise RefusedError(
                 f"this boot's root is on /dev/{disk} and not on the array of drive "
-                f"{row.identity}: {link} leads to {linked(link)!r} and not to {target!r}"
+                f"{row.name}: {link} leads to {linked(link)!r} and not to {target!r}"
             )
 
 

@@ -55,7 +55,7 @@ def store_conditions(
         ("the machine", None, _read_machine(fixed, sys=sys, proc=proc))
     ]
     readings += [
-        (row.identity, row.drive_id, _read_drive(context, campaign_id, row, drives=drives, sys=sys))
+        (row.name, row.drive_id, _read_drive(context, campaign_id, row, drives=drives, sys=sys))
         for row in select_campaign_drives(connection, campaign_id)
     ]
     news = [

@@ -42,7 +42,7 @@ def find_released_drive(found: Sequence[Drive], row: CampaignDriveRow) -> Drive:
     is_same_size = drive.size_bytes == row.released_size_bytes
     if not (is_same_size and is_model(drive, row.released_model)):
         raise RefusedError(
-            f"drive {row.identity} is not the one that was released: it was "
+            f"drive {row.name} is not the one that was released: it was "
             f"{printable(row.released_model)} of {row.released_size_bytes} bytes and is "
             f"{printable(drive.model)} of {drive.size_bytes} bytes",
             hint="connect the released drive; if this is it, with another capacity than then, "
@@ -79,7 +79,7 @@ def find_booted_drives(
         needed = {partuuid, *([esp_partuuid(row.slot)] if has_esp else [])}
         if not known or needed - set(drive.partition_uuids):
             raise RefusedError(
-                f"drive {row.identity} no longer carries its reference OS",
+                f"drive {row.name} no longer carries its reference OS",
                 blame="other" if drive.serial_doubt else "drive",
             )
         booted = BootedDrives(drive)
@@ -88,7 +88,7 @@ def find_booted_drives(
             cache = find_released_drive(found, array.cache)
         except RefusedError as error:
             raise RefusedError(
-                f"drive {row.identity} is not booted without its cache: {error.message}"
+                f"drive {row.name} is not booted without its cache: {error.message}"
             ) from error
         members = LiveMembers(array.set_uuid, drive, cache)
         check_sets(
@@ -101,7 +101,7 @@ def find_booted_drives(
     ]
     if others:
         raise RefusedError(
-            f"the reference OS of drive {row.identity} is also on "
+            f"the reference OS of drive {row.name} is also on "
             + ", ".join(other.path for other in others),
             hint="unplug the drives that must not be booted",
         )

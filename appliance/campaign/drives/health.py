@@ -81,7 +81,7 @@ def store_health(context: CampaignContext, campaign_id: int, moment: Moment) -> 
                 record(
                     context,
                     "health-unknown",
-                    drive=row.identity,
+                    drive=row.name,
                     **{moment: health.reason},
                     campaign_id=campaign_id,
                     level="warning",

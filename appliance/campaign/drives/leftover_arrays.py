@@ -99,7 +99,7 @@ def _explain(connection: sqlite3.Connection | None, row: ArrayRow | None, kind: 
         return Phrase(_FOREIGN[kind])
     campaign = select_campaign(connection, row.campaign_id)
     names = {
-        drive.drive_id: printable(drive.identity)
+        drive.drive_id: printable(drive.name)
         for drive in select_campaign_drives(connection, row.campaign_id)
     }
     whose = Phrase(

@@ -216,7 +216,7 @@ def _check_marks(
         campaign_id,
         row.drive_id,
         path=drive.path,
-        name=f"drive {row.identity}",
+        name=f"drive {row.name}",
         hand=hand,
     )
     if has_made:
@@ -259,9 +259,7 @@ def _check_left(
 ) -> None:
     """Pure. Raises RefusedError."""
     if row.install_uuid and row.install_uuid not in found.tables:
-        raise RefusedError(
-            f"drive {row.identity} no longer carries its reference OS", blame="drive"
-        )
+        raise RefusedError(f"drive {row.name} no longer carries its reference OS", blame="drive")
     if not row.mark_uuid and not row.mark_sha256 and not row.written_over:
         if noted and noted.sha256 and noted.sha256 != found.sha256:
             _check_foreign(row, "its partition table is another one than the installation left")
@@ -270,11 +268,11 @@ def _check_left(
     is_known = row.mark_uuid in found.tables or row.mark_sha256 == found.sha256
     if not is_known and not row.written_over:
         raise RefusedError(
-            f"drive {row.identity} no longer carries what the last step left on it", blame=blame
+            f"drive {row.name} no longer carries what the last step left on it", blame=blame
         )
     if not is_known and has_doubt and not found.has_pattern and not uuids & found.tables:
         raise RefusedError(
-            f"drive {row.identity} cannot be told from another one: the power went while it "
+            f"drive {row.name} cannot be told from another one: the power went while it "
             "was being written, nothing that was left on it is still there, and its serial "
             "number may be another drive's too",
             hint="start a new campaign, in which you release it again",
@@ -296,7 +294,7 @@ def _check_foreign(row: CampaignDriveRow, foreign: str) -> None:
                     "drive {drive} carries something that this campaign did not write: "
                     "{found}; it may have been used since"
                 ),
-                drive=row.identity,
+                drive=row.name,
                 found=foreign,
             ),
             hint=_IF_IT_MAY_BE_ERASED,
@@ -319,7 +317,7 @@ def _check_released(row: CampaignDriveRow, change: str) -> None:
                     "drive {drive} has changed since it was released, and not by this campaign: "
                     "{found}"
                 ),
-                drive=row.identity,
+                drive=row.name,
                 found=change,
             ),
             hint=_IF_IT_MAY_BE_ERASED,

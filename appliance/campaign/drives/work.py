@@ -58,7 +58,7 @@ def drive_work(
             hand.do(
                 partial(context.host.drives.detach_mounts, _find_devices(names)), "detaching it"
             )
-        identities = " and ".join(printable(row.identity) for row, _ in members)
+        identities = " and ".join(printable(row.name) for row, _ in members)
         with suppress(sqlite3.ProgrammingError):  # closed: power was about to go
             record(
                 context,
@@ -71,7 +71,7 @@ def drive_work(
 
     with DriveThread(
         join_phrases(
-            [Phrase(N_("drive {drive}"), drive=row.identity) for row, _ in members],
+            [Phrase(N_("drive {drive}"), drive=row.name) for row, _ in members],
             N_("{first} and {rest}"),
         ),
         read_signs=partial(context.host.drives.read_signs, names),

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     # A measured boot answers requests, too: it reads as little as it can from the drive under test.
     from appliance.campaign.requests.machine import Machine
 
-STOPPED = N_("stopped by a key")
+STOPPED = N_("stopped by a person")
 PAUSED = N_("paused by a person")
 
 _BUSY = N_("a campaign is running: stop it first")
@@ -324,15 +324,18 @@ def _pause_drive(
     drive = _find_drive(connection, campaign_id, drive_id)
     steps = select_steps(connection, campaign_id)
     if not any(s.drive_id == drive_id and s.state in {"planned", "running"} for s in steps):
-        raise RefusedError(f"{drive.identity} has no steps left: nothing was paused")
+        raise RefusedError(f"{drive.name} has no steps left: nothing was paused")
+    is_running = any(s.drive_id == drive_id and s.state == "running" for s in steps)
+    if not is_running and drive_id in select_paused_drives(connection, campaign_id):
+        raise RefusedError(f"{drive.name} is paused already")
     with transaction(connection):
         when: DrivePause = "at once" if at_once else "after its part"
         update_drive_paused(connection, campaign_id, drive_id, when)
-        record(context, "drive-pause-asked", drive=drive.identity, campaign_id=campaign_id)
+        record(context, "drive-pause-asked", drive=drive.name, campaign_id=campaign_id)
         what = N_("{drive} pauses now; its current part is measured again")
         if not at_once:
             what = N_("{drive} pauses once its current part is stored")
-        context.accept(Phrase(what, drive=drive.identity))
+        context.accept(Phrase(what, drive=drive.name))
 
 
 def _resume_drive(context: RequestContext, *, campaign_id: int, drive_id: int) -> None:
@@ -346,11 +349,11 @@ def _resume_drive(context: RequestContext, *, campaign_id: int, drive_id: int) -
             hint="resume the campaign: that resumes each of them",
         )
     if drive_id not in select_paused_drives(connection, campaign_id):
-        raise RefusedError(f"{drive.identity} is not paused")
+        raise RefusedError(f"{drive.name} is not paused")
     with transaction(connection):
         update_drive_paused(connection, campaign_id, drive_id, "")
-        record(context, "drive-resumed", drive=drive.identity, campaign_id=campaign_id)
-        context.accept(Phrase(N_("{drive} goes on"), drive=drive.identity))
+        record(context, "drive-resumed", drive=drive.name, campaign_id=campaign_id)
+        context.accept(Phrase(N_("{drive} goes on"), drive=drive.name))
 
 
 def _skip_step(context: RequestContext, *, campaign_id: int, step_id: int) -> None:
@@ -404,19 +407,19 @@ def _skip_boots(context: RequestContext, *, campaign_id: int, drive_id: int) -> 
     with transaction(connection):
         boots = update_boots_skipped(connection, campaign_id, drive.drive_id, reason=_BY_PERSON)
         if not boots:
-            raise RefusedError(f"{drive.identity} has no boots left: nothing was skipped")
-        text = f"{boots} boot{'s' * (boots > 1)} of {drive.identity}"
+            raise RefusedError(f"{drive.name} has no boots left: nothing was skipped")
+        text = f"{boots} boot{'s' * (boots > 1)} of {drive.name}"
         record(
             context,
             "boots-skipped",
-            drive=drive.identity,
+            drive=drive.name,
             **{"boot" if boots == 1 else "boots": boots},
             campaign_id=campaign_id,
             level="warning",
         )
         context.accept(f"{text} skipped")
     context.host.announce(
-        "boots-skipped", id=campaign_id, drive=drive.identity, boots=boots, reason=_BY_PERSON
+        "boots-skipped", id=campaign_id, drive=drive.name, boots=boots, reason=_BY_PERSON
     )
 
 

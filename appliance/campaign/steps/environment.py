@@ -83,7 +83,7 @@ def open_drive_bench(order: BenchOrder, *, stick: Stick, drive: Drive) -> Iterat
             yield _make_bench(order, device=drive.path, size_bytes=drive.size_bytes)
         return
     if not row.released:
-        raise RefusedError(f"drive {row.identity} is not released for writing")
+        raise RefusedError(f"drive {row.name} is not released for writing")
     released = order.context.host.drives.unlocked(
         drive,
         stick=stick.drive,

@@ -114,9 +114,6 @@ def judge_coldness(
         return ColdProof("unproven", N_("the machine did not restart"))
     doubt = _doubt_count(before, after)
     if power == "warm":
-        # Of a drive that was switched on no count is 0.
-        if not doubt and before.count == after.count == 0:
-            doubt = N_("a count of 0 is none")
         if doubt:
             text = N_("asked for warm, and nothing shows whether power stayed: {what}")
             return ColdProof("unproven", Phrase(text, what=doubt))
@@ -134,6 +131,8 @@ def _doubt_count(before: PowerCycles, after: PowerCycles) -> str:
     if not after.is_of_power:
         counts = f"{before.count} → {after.count}"
         return f"{after.source} counts starts of the spindle, not power-ons: {counts}"
+    if before.count == after.count == 0:
+        return N_("a count of 0 is none")  # every drive was switched on at least once
     return ""
 
 

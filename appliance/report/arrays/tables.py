@@ -29,7 +29,7 @@ COUNTERS_NOTE = (
 PARTS_NOTE = (
     "Hit ratio here: 1 − bytes the backing drive delivered ÷ bytes the array delivered, the "
     "cache drive's share of what was read from the array. What RAM answered is not included. "
-    "Dirty before: when the part began, before any waiting for a clean array."
+    "Dirty before: when the part began to measure, after any waiting for a clean array."
 )
 _FEW = 12
 _MAX_MARKS = 8

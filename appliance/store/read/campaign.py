@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from appliance.errors import PlanError
 from appliance.store.checksums import CHECKED, DAMAGED, SEALED, Damaged, find_damaged, list_keys
 from appliance.store.read.workloads import WorkloadRows, select_workloads
-from appliance.store.rows import Cell, Record, read_records, read_rows
+from appliance.store.rows import DRIVE_NAME, Cell, Record, read_records, read_rows
 from appliance.store.tables import campaigns
 from appliance.store.tables.health import HealthRow, select_health
 from appliance.store.tables.verdicts import (
@@ -36,7 +36,7 @@ BOOT_TIMES = (
 
 _DRIVES = """
     SELECT d.id, cd.slot, cd.role, cd.failed_reason, d.serial, d.wwn, d.identity,
-           cd.released_model AS model,
+           {name} AS name, cd.released_model AS model,
            -- As it was then: the drive's own row has the newest.
            coalesce((SELECT c.value FROM condition c WHERE c.campaign_id = cd.campaign_id
                      AND c.drive_id = d.id AND c.name = 'firmware' AND c.id NOT IN {damaged}
@@ -91,7 +91,8 @@ _REPLAYS = """
     WHERE (b.nth <= 2 OR b.nth_last = 1) AND b.id NOT IN {damaged} ORDER BY b.drive_id, b.cycle
 """
 _START_UPS = """
-    SELECT c.id AS boot_id, c.drive_id, d.identity AS drive_serial, c.cycle, c.charted, s.units
+    SELECT c.id AS boot_id, c.drive_id, d.identity AS drive_serial, d.wwn AS drive_wwn, c.cycle,
+           c.charted, s.units
     FROM start_up s JOIN cycle c ON c.id = s.cycle_id JOIN drive d ON d.id = c.drive_id
     WHERE c.campaign_id = ? AND c.id NOT IN {damaged} ORDER BY c.position
 """
@@ -129,6 +130,8 @@ class DriveRow:
     wwn: str
     identity: str
     """The serial number, or the WWN where there is none."""
+    name: str
+    """What it is called: its identity, or its WWN if another drive of the campaign has that."""
     model: str
     firmware: str
     size_bytes: int
@@ -236,6 +239,7 @@ class StartUpRow:
     """`BootRow.id`"""
     drive_id: int
     drive_serial: str
+    drive_wwn: str
     cycle: int
     charted: int
     units: str
@@ -337,7 +341,7 @@ def select_campaign(
         tables = SEALED if with_activity else CHECKED
         damaged = find_damaged(connection, campaign_id=campaign_id, tables=tables)
         unsure = list_keys(damaged, "condition")
-        drives = select(DriveRow, _DRIVES.format(damaged=unsure))
+        drives = select(DriveRow, _DRIVES.format(name=DRIVE_NAME, damaged=unsure))
         verdicts = _select_verdicts(connection, campaign_id, damaged)
         return CampaignRows(
             campaign=campaign,
@@ -415,18 +419,20 @@ def _select_verdicts(
 def _select_health_records(
     connection: sqlite3.Connection, campaign_id: int, sound: Sequence[HealthRow]
 ) -> tuple[Record, ...]:
-    counters: dict[tuple[Cell, Cell], set[Cell]] = {
-        (row.drive_serial, row.moment): {None, *row.counters} for row in sound
+    counters: dict[tuple[Cell, ...], set[Cell]] = {
+        (row.drive_serial, row.drive_wwn, row.moment): {None, *row.counters} for row in sound
     }
     records = read_records(
         connection,
-        "SELECT * FROM health WHERE campaign_id = ? ORDER BY drive_serial, moment DESC, counter",
+        "SELECT * FROM health WHERE campaign_id = ?"
+        " ORDER BY drive_serial, drive_wwn, moment DESC, counter",
         campaign_id,
     )
+    keys = ("drive_serial", "drive_wwn", "moment")
     return tuple(
         record
         for record in records
-        if record["counter"] in counters.get((record["drive_serial"], record["moment"]), ())
+        if record["counter"] in counters.get(tuple(record[key] for key in keys), ())
     )
 
 

@@ -9,7 +9,7 @@ from appliance.store.rows import read_rows
 
 @dataclass(frozen=True, slots=True)
 class WorkRow:
-    """A step, or a boot. Of an array `identity`, `model` and `drive_class` name both drives."""
+    """A step, or a boot. Of an array `identity` to `drive_class` name both drives."""
 
     campaign_id: int
     kind: str
@@ -17,6 +17,8 @@ class WorkRow:
     """Which [[workload]] of the plan, from 0; -1: a boot."""
     state: str
     identity: str
+    wwn: str
+    """Two drives may have the same serial number."""
     model: str
     drive_class: str
     """How it stores and is connected."""
@@ -46,6 +48,7 @@ _CLASS = "d.transport || iif(d.rotational, ' disk', ' flash')"
 _STEPS = f"""
     SELECT t.campaign_id, t.kind, t.workload_index, t.state,
            group_concat(d.identity, '+' ORDER BY m.slot) AS identity,
+           group_concat(d.wwn, '+' ORDER BY m.slot) AS wwn,
            group_concat(d.model, '+' ORDER BY m.slot) AS model,
            group_concat({_CLASS}, '+' ORDER BY m.slot) AS drive_class,
            sum(d.size_bytes) AS size_bytes,
@@ -63,7 +66,7 @@ _STEPS = f"""
     GROUP BY t.id ORDER BY t.campaign_id, t.position
 """
 _BOOTS = f"""
-    SELECT k.campaign_id, 'boot' AS kind, -1 AS workload_index, k.state, d.identity, d.model,
+    SELECT k.campaign_id, 'boot' AS kind, -1 AS workload_index, k.state, d.identity, d.wwn, d.model,
            {_CLASS} AS drive_class, d.size_bytes, 0.0 AS seconds, coalesce(s.at, '') AS at,
            0 AS step_id
     FROM cycle k

@@ -6,12 +6,12 @@ from collections import Counter
 from dataclasses import dataclass
 
 from appliance.samples.variants import Variant, parse_variant
-from appliance.store.rows import has_row, read_rows, read_value
+from appliance.store.rows import DRIVE_NAME, has_row, read_rows, read_value
 from appliance.store.tables.steps import StepRow, select_steps
 
-_DRIVES = """
-    SELECT d.id AS drive_id, d.identity, cd.released_model AS model, cd.transport, cd.rotational,
-           cd.released_size_bytes AS size_bytes, cd.failed_reason, cd.failed_blame
+_DRIVES = f"""
+    SELECT d.id AS drive_id, {DRIVE_NAME} AS name, cd.released_model AS model, cd.transport,
+           cd.rotational, cd.released_size_bytes AS size_bytes, cd.failed_reason, cd.failed_blame
     FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id
     WHERE cd.campaign_id = ? ORDER BY cd.slot
 """
@@ -22,7 +22,8 @@ class JudgedDriveRow:
     """A drive of a campaign, and what went wrong with it."""
 
     drive_id: int
-    identity: str
+    name: str
+    """What it is called in its campaign."""
     model: str
     transport: str
     rotational: bool

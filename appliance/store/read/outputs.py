@@ -5,7 +5,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Literal
 
-from appliance.store.rows import Record, read_records, read_rows, read_value
+from appliance.store.rows import DRIVE_NAME, Record, read_records, read_rows, read_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,8 @@ class TriedBootRow:
     cycle_id: int
     cycle: int
     charted: bool
-    identity: str
+    name: str
+    """Of its drive."""
     has_sample: bool
 
 
@@ -24,20 +25,24 @@ class HealthOutputRow:
     """What smartctl said of a drive once."""
 
     reading_id: int
-    identity: str
+    name: str
+    """Of its drive."""
     size_bytes: int
     """0: nothing."""
 
 
-_TRIED_BOOTS = """
-    SELECT c.id AS cycle_id, c.cycle, c.charted, d.identity, s.cycle_id IS NOT NULL AS has_sample
+_TRIED_BOOTS = f"""
+    SELECT c.id AS cycle_id, c.cycle, c.charted, {DRIVE_NAME} AS name,
+           s.cycle_id IS NOT NULL AS has_sample
     FROM cycle c JOIN drive d ON d.id = c.drive_id
+    JOIN campaign_drive cd ON cd.campaign_id = c.campaign_id AND cd.drive_id = c.drive_id
     LEFT JOIN boot_sample s ON s.cycle_id = c.id
     WHERE c.campaign_id = ? AND c.state IN ('done', 'failed') ORDER BY c.position
 """
-_HEALTH = """
-    SELECT h.id AS reading_id, d.identity, length(CAST(h.raw AS BLOB)) AS size_bytes
+_HEALTH = f"""
+    SELECT h.id AS reading_id, {DRIVE_NAME} AS name, length(CAST(h.raw AS BLOB)) AS size_bytes
     FROM health_reading h JOIN drive d ON d.id = h.drive_id
+    JOIN campaign_drive cd ON cd.campaign_id = h.campaign_id AND cd.drive_id = h.drive_id
     WHERE h.campaign_id = ? AND h.moment = ? ORDER BY h.id
 """
 

@@ -4,7 +4,7 @@
 import sqlite3
 from dataclasses import dataclass
 
-from appliance.store.rows import read_rows
+from appliance.store.rows import DRIVE_NAME, read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,8 @@ class CampaignDriveRow:
     identity: str
     """The serial number, or the WWN where there is none, as in `boot_times`."""
     wwn: str
+    name: str
+    """What it is called: its identity, or its WWN if another drive of the campaign has that."""
     model: str
     role: str
     rotational: bool
@@ -112,8 +114,8 @@ _CAMPAIGNS = """
     LEFT JOIN cycle k ON k.campaign_id = c.id
     GROUP BY c.id ORDER BY c.id DESC
 """
-_DRIVES = """
-    SELECT cd.campaign_id, cd.drive_id, d.identity, d.wwn, d.model, cd.role,
+_DRIVES = f"""
+    SELECT cd.campaign_id, cd.drive_id, d.identity, d.wwn, {DRIVE_NAME} AS name, d.model, cd.role,
            d.rotational, cd.released, cd.failed_reason, cd.label, cd.paused, count(k.id) AS planned,
            coalesce(sum(k.state = 'done'), 0) AS done,
            coalesce(sum(k.state = 'failed'), 0) AS failed,

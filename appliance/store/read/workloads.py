@@ -27,6 +27,7 @@ MAX_ACTIVITY = 3600
 # Of a row that is damaged the figure is not valid.
 _RESULTS = """
     SELECT r.step_id, r.device, coalesce(d.identity, '') AS drive_serial,
+           coalesce(d.wwn, '') AS drive_wwn,
            coalesce(cd.role, '') AS drive_role, t.kind AS workload, r.variant, r.metric, r.unit,
            r.value, iif(r.id IN {damaged}, 'partial', r.page_cache) AS page_cache,
            iif(r.id IN {damaged}, 'unproven', r.page_cache_proof) AS page_cache_proof,
@@ -82,6 +83,7 @@ class ResultRow:
     """proven | unproven; empty if no cold page cache was requested."""
     beside: int = 0
     """How many other drives were being tested meanwhile."""
+    drive_wwn: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +115,7 @@ class TemperatureRow:
     drive_serial: str
     t_s: float
     celsius: float
+    drive_wwn: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,7 @@ class WarmthRow:
     """How hot one drive was during a step."""
 
     step_id: int
-    drive_serial: str
+    drive_id: int
     coolest_celsius: float
     hottest_celsius: float
     samples: int
@@ -194,7 +197,7 @@ def select_workloads(
         warmth=_select_warmth(connection, campaign_id, damaged),
         slices=select(SliceRow, "surface_slice", "v.slice"),
         ranges=select(RangeRow, "lba_range", "v.first_byte, v.kind, v.part"),
-        throttling=select(ThrottlingRow, "throttling", "drive_serial"),
+        throttling=select(ThrottlingRow, "throttling", "drive_serial, v.drive_id"),
     )
 
 
@@ -203,10 +206,8 @@ def _list_sound[T: DataclassInstance](
 ) -> str:
     """The rows of `table` that belong to one campaign and are not damaged, as a query."""
     columns = list_columns(make)
-    named = ", ".join(
-        "d.identity AS drive_serial" if column == "drive_serial" else f"v.{column}"
-        for column in columns
-    )
+    of_drive = {"drive_serial": "d.identity AS drive_serial", "drive_wwn": "d.wwn AS drive_wwn"}
+    named = ", ".join(of_drive.get(column, f"v.{column}") for column in columns)
     drive = "JOIN drive d ON d.id = v.drive_id" if "drive_serial" in columns else ""
     return (
         f"SELECT {named} FROM {table} v JOIN step t ON t.id = v.step_id {drive}"
@@ -236,7 +237,7 @@ def stream_temperatures(
     connection: sqlite3.Connection, campaign_id: int, *, damaged: Sequence[Damaged] = ()
 ) -> Iterator[TemperatureRow]:
     """Likewise: one every ten seconds of each step."""
-    query = _list_sound(TemperatureRow, "temperature_sample", "drive_serial, v.t_s", damaged)
+    query = _list_sound(TemperatureRow, "temperature_sample", "v.drive_id, v.t_s", damaged)
     yield from read_rows(connection, TemperatureRow, query, campaign_id)
 
 
@@ -267,12 +268,14 @@ def _select_dirty(
 def _select_warmth(
     connection: sqlite3.Connection, campaign_id: int, damaged: Sequence[Damaged]
 ) -> tuple[WarmthRow, ...]:
-    samples = _list_sound(TemperatureRow, "temperature_sample", "drive_serial", damaged)
     query = (
-        "SELECT step_id, drive_serial, min(celsius) AS coolest_celsius,"
-        " max(celsius) AS hottest_celsius, count(*) AS samples"
-        f" FROM ({samples}) JOIN step o ON o.id = step_id"
-        " GROUP BY step_id, drive_serial ORDER BY o.position, drive_serial"
+        "SELECT v.step_id, v.drive_id, min(v.celsius) AS coolest_celsius,"
+        " max(v.celsius) AS hottest_celsius, count(*) AS samples"
+        " FROM temperature_sample v JOIN step t ON t.id = v.step_id"
+        " JOIN drive d ON d.id = v.drive_id"
+        f" WHERE t.campaign_id = ? AND v.rowid NOT IN {list_keys(damaged, 'temperature_sample')}"
+        f" AND t.id NOT IN {list_keys(damaged, 'step')}"
+        " GROUP BY v.step_id, v.drive_id ORDER BY t.position, d.identity, v.drive_id"
     )
     return tuple(read_rows(connection, WarmthRow, query, campaign_id))
 

@@ -11,6 +11,7 @@ from appliance.samples.unit_times import UnitTime
 from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
 from appliance.store.rows import (
+    DRIVE_NAME,
     as_record,
     has_row,
     insert_row,
@@ -155,15 +156,18 @@ class ChartedBoot:
     cycle_id: int
     campaign_id: int
     drive: str
+    """What it is called in the campaign."""
+    wwn: str
     cycle: int
 
 
 def select_charted(connection: sqlite3.Connection) -> tuple[ChartedBoot, ...]:
     """All charted boots of the stick, the newest first."""
     rows = connection.execute(
-        """
-        SELECT c.id, c.campaign_id, d.identity, c.cycle
+        f"""
+        SELECT c.id, c.campaign_id, {DRIVE_NAME}, d.wwn, c.cycle
         FROM cycle c JOIN drive d ON d.id = c.drive_id
+        JOIN campaign_drive cd ON cd.campaign_id = c.campaign_id AND cd.drive_id = c.drive_id
         WHERE c.charted AND c.state = 'done' ORDER BY c.id DESC
         """
     ).fetchall()

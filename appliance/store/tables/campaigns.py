@@ -8,6 +8,7 @@ from appliance.errors import Blame
 from appliance.store.checksums import sealing
 from appliance.store.clock import timestamp
 from appliance.store.rows import (
+    DRIVE_NAME,
     as_record,
     has_row,
     insert_row,
@@ -54,6 +55,8 @@ class CampaignDriveRow:
     drive_id: int
     serial: str
     wwn: str
+    name: str
+    """What it is called in the campaign: its identity, or its WWN if another one has that too."""
     role: str
     released: bool
     slot: int
@@ -281,8 +284,8 @@ def select_campaign_drives(
     connection: sqlite3.Connection, campaign_id: int
 ) -> tuple[CampaignDriveRow, ...]:
     """The campaign's drives in the order of their slots."""
-    query = """
-        SELECT cd.drive_id, d.serial, d.wwn, cd.role, cd.released, cd.slot,
+    query = f"""
+        SELECT cd.drive_id, d.serial, d.wwn, {DRIVE_NAME} AS name, cd.role, cd.released, cd.slot,
                cd.released_model, cd.released_size_bytes, cd.install_uuid, cd.installed_at,
                cd.failed_reason, cd.asked_serial, cd.asked_wwn, cd.asked_model,
                cd.asked_size_bytes, cd.mark_uuid, cd.mark_sha256,

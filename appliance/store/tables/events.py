@@ -140,7 +140,7 @@ class ReplayBegun:
     """As `replay-begun` was recorded with, as JSON."""
 
     def is_of(self, drive: str, cycle: int) -> bool:
-        """Whether it was this boot of the drive of that identity."""
+        """Whether it was this boot of the drive of that name."""
         try:
             return bool(json.loads(self.fields) == {"drive": drive, "cycle": cycle})
         except (ValueError, RecursionError):  # the stick has spoilt it

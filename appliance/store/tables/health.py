@@ -31,6 +31,7 @@ class HealthRow:
     celsius: float | None = None
     limit_celsius: float | None = None
     """The hottest it is made to work at, as it says itself."""
+    drive_wwn: str = ""
 
 
 def insert_health(
@@ -74,7 +75,7 @@ def select_health(
     """Every reading of a campaign that is not `damaged`, by drive, the one before first."""
     readings = connection.execute(
         f"""
-        SELECT h.id, h.drive_id, d.identity AS drive_serial, h.moment,
+        SELECT h.id, h.drive_id, d.identity AS drive_serial, d.wwn AS drive_wwn, h.moment,
                h.passed, h.reason, h.at, h.celsius, h.limit_celsius
         FROM health_reading h
         JOIN drive d ON d.id = h.drive_id
@@ -105,6 +106,7 @@ def select_health(
             at=row["at"],
             celsius=row["celsius"],
             limit_celsius=row["limit_celsius"],
+            drive_wwn=row["drive_wwn"],
         )
         for row in readings
     )

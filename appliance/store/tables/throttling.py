@@ -56,6 +56,6 @@ def select_throttling(
         SELECT t.step_id, d.identity AS drive_serial, t.lightly, t.lightly_s, t.heavily,
                t.heavily_s, t.too_hot_minutes
         FROM throttling t JOIN step s ON s.id = t.step_id JOIN drive d ON d.id = t.drive_id
-        WHERE s.campaign_id = ? ORDER BY s.position, d.identity
+        WHERE s.campaign_id = ? ORDER BY s.position, d.identity, d.wwn
         """
     return tuple(read_rows(connection, ThrottlingRow, query, campaign_id))

@@ -18,7 +18,7 @@ from appliance.store.checksums import (
     sealing,
 )
 from appliance.store.clock import timestamp
-from appliance.store.rows import as_record, insert_row, read_row, read_rows
+from appliance.store.rows import DRIVE_NAME, as_record, insert_row, read_row, read_rows
 
 Verdict = Literal["accept", "accept with remarks", "reject"]
 Depth = Literal["quick look", "surface read", "written and read back"]
@@ -45,6 +45,9 @@ class VerdictRow:
     """How much of its surface was read, or written and read back, without doubt."""
     label: str
     """The plan's words for the drive; empty without."""
+    drive_wwn: str
+    name: str
+    """What it is called: `drive_serial`, or its WWN if another drive of the campaign has that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +157,10 @@ def select_judging(connection: sqlite3.Connection, campaign_id: int) -> JudgingR
         return None
     damaged = connection.execute(
         f"""
-        SELECT d.identity || ': its verdict is ' || ? FROM verdict v
-        JOIN drive d ON d.id = v.drive_id WHERE v.rowid IN {_list_damaged(connection, campaign_id)}
+        SELECT {DRIVE_NAME} || ': its verdict is ' || ? FROM verdict v
+        JOIN drive d ON d.id = v.drive_id
+        LEFT JOIN campaign_drive cd ON cd.campaign_id = v.campaign_id AND cd.drive_id = v.drive_id
+        WHERE v.rowid IN {_list_damaged(connection, campaign_id)}
         """,
         (DAMAGED,),
     )
@@ -167,7 +172,8 @@ def select_verdicts(connection: sqlite3.Connection, campaign_id: int) -> tuple[V
     """The verdicts of a campaign, in the order of its drives, but for damaged ones."""
     query = f"""
         SELECT v.drive_id, d.identity AS drive_serial, v.verdict, v.reasons, v.at, v.drive_class,
-               v.depth, v.read_percent, coalesce(cd.label, '') AS label,
+               v.depth, v.read_percent, coalesce(cd.label, '') AS label, d.wwn AS drive_wwn,
+               {DRIVE_NAME} AS name,
                (
                    SELECT coalesce(group_concat(outcome, ';'), '') FROM (
                        SELECT outcome FROM verdict_limit l WHERE l.campaign_id = v.campaign_id

@@ -33,7 +33,7 @@ class WakeTrialRow:
     ended_at: str | None
 
     def read_counts(self) -> dict[str, int]:
-        """The drives' power-cycle counts before the power-off, by identity."""
+        """The drives' power-cycle counts before the power-off, by serial number and WWN."""
         try:
             counts = json.loads(self.counts_before)
         except ValueError:  # a text that the stick has spoilt

@@ -11,12 +11,17 @@ import pytest
 
 from appliance.campaign import verdicts
 from appliance.campaign.verdicts import judge_again, judge_campaign
+from appliance.report.verdicts import make_verdicts
+from appliance.store.checksums import find_damaged
+from appliance.store.read.campaign import select_campaign
 from appliance.store.tables.verdicts import select_judging, select_limits, select_verdicts
+from tests.databases import make_twins
 from tests.report.database import make_database
 from tests.report.judged import (
     BAD,
     GOOD,
     JUDGED,
+    SLOW,
     Lines,
     add_health,
     add_judged,
@@ -183,6 +188,41 @@ def test_a_quick_look_says_how_much_it_read_and_is_sealed(
     (fields,) = [fields for event, fields in said if event == "verdict"]
     assert (fields["depth"], fields["read_percent"]) == ("quick look", 2.0)
     (row,) = rows.execute("SELECT * FROM verdicts").fetchall()
-    assert tuple(row)[-3:] == ("quick look", "bay 3", pytest.approx(2.0))
+    assert tuple(row)[-4:] == ("quick look", "bay 3", pytest.approx(2.0), GOOD.wwn)
     rows.execute("UPDATE verdict SET depth = 'surface read'")
     assert select_verdicts(rows, 1) == ()
+
+
+def test_each_of_two_drives_with_the_same_serial_number_has_its_own_verdict(
+    rows: sqlite3.Connection, policy: Path, said: Lines
+) -> None:
+    """The plan names them by their WWNs: so do console, log, reasons, and why there is none."""
+    for position, (disk, mean_mb_s) in enumerate(((GOOD, 180.0), (SLOW, 120.0))):
+        add_health(rows, disk.serial, replace(read_smart("ata-412"), passed=True))
+        add_surface(rows, disk, position=position, mean_mb_s=mean_mb_s)
+    good, slow = make_twins(rows, GOOD.serial, SLOW.serial)
+    judge_campaign(make_site(rows, said), 1)
+    assert [(row.name, row.drive_wwn) for row in select_verdicts(rows, 1)] == [
+        (good, good),
+        (slow, slow),
+    ]
+    assert [fields["drive"] for event, fields in said if event == "verdict"] == [good, slow]
+    assert [line.partition(":")[0] for line in events_of(rows, "verdict")] == [good, slow]
+    details = {
+        drive: limit.detail
+        for drive in (1, 2)
+        for limit in select_limits(rows, 1, drive)
+        if limit.name == "worse_than_model_percent"
+    }
+    assert f"no slower than {slow} of its model" in details[1]
+    assert f"slower than {good} of its model" in details[2]
+    rows.execute("UPDATE health_reading SET passed = 0 WHERE drive_id = 2")
+    assert [row.what for row in find_damaged(rows)] == [f"health of LAB-GOOD-1 before, WWN {slow}"]
+    judge_campaign(make_site(rows, said), 1)
+    told = select_judging(rows, 1)
+    assert told is not None
+    assert told.problem.partition(":")[0] == slow
+    view = make_verdicts(select_campaign(rows, campaign_id=1))
+    assert view is not None
+    assert [sheet.name for sheet in view.sheets[:2]] == [good, slow]
+    assert ["damaged" in str(sheet.reasons) for sheet in view.sheets[:2]] == [False, True]

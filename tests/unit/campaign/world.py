@@ -106,6 +106,9 @@ class World:
     thermal_states: dict[str, ThermalState] = field(default_factory=dict)
     """What a drive answers when it is asked how hot it is, by path."""
     celsius: dict[str, float] = field(default_factory=dict)
+    cpu_celsius: float | None = None
+    kernel_errors: dict[str, str] = field(default_factory=dict)
+    """What the kernel has reported of a drive, by path."""
     count_source: str = "ATA attribute 12"
     ends: dict[str, str] = field(default_factory=dict)
     """By path, what replaces the checksum of a drive's ends."""
@@ -336,6 +339,7 @@ class World:
             open_consoles=lambda: WorldConsoles(self),
             open_keyboards=lambda: Keyboards(self.input),
             read_memory_errors=lambda: dict(self.memory_errors),
+            read_cpu_celsius=lambda: self.cpu_celsius,
             run=self.run,
         )
 
@@ -378,6 +382,7 @@ class World:
             read_power_cycles=self.read_power_cycles,
             query_thermal_state=lambda path: self.thermal_states.get(path, ThermalState()),
             read_celsius=lambda drive: self.celsius.get(drive.path),
+            read_kernel_errors=lambda drive: self.kernel_errors.get(drive.path, ""),
             read_ends=self.read_ends,
             read_content=self.read_content,
             read_file_system_uuid=lambda _: "",

@@ -3,6 +3,7 @@
 
 import json
 import sqlite3
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -19,10 +20,11 @@ from appliance.stick import partitions
 from appliance.store.connect import open_database
 from appliance.store.tables.requests import select_new_requests, update_request
 from appliance.store.tables.verdicts import delete_verdicts
-from tests.databases import seal
+from tests.databases import make_twins, seal
 from tests.report.database import add_campaign
 from tests.report.filled import fill_database
-from tests.report.judged import GOOD
+from tests.report.judged import GOOD, SLOW
+from tests.unit.cli.test_stored_commands import Pipe
 
 _PLAN = """
 version = 1
@@ -200,6 +202,19 @@ def test_what_is_paused_is_not_paused_again_and_no_number_is_asked_for(
     assert capsys.readouterr().err == "no campaign is running\n"
 
 
+def test_run_names_the_file_of_a_plan_with_mistakes(
+    database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = database.with_name("mine.toml")
+    plan.write_text(_PLAN.replace("surface", "surfac"))
+    assert main(["run", str(plan)]) == 2
+    assert capsys.readouterr().err.startswith("mine.toml line 9: workload 1: kind: ")
+    plan.write_text(_PLAN.replace("surface", "verify"))
+    assert main(["run", str(plan)]) == 3
+    assert "is not released" in capsys.readouterr().err
+    assert not _answer(database)
+
+
 def test_run_names_what_is_still_paused(
     database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -274,6 +289,7 @@ def test_skip_of_several_steps_wants_the_drive_named(
         (["resume"], 3, "no campaign"),
         (["skip"], 3, "no campaign"),
         (["status"], 5, "the engine is not running"),
+        (["report", "7", "--delete"], 2, "no campaign 7"),
     ],
 )
 def test_nothing_to_ask_for(
@@ -377,6 +393,28 @@ def test_run_waits_for_its_own_campaign(
     assert ("the stick is full" in told.err) == (state == "paused")
 
 
+def test_a_program_behind_a_pipe_has_each_event_as_it_is_stored(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = database.with_name("plan.toml")
+    plan.write_text(_PLAN)
+    pipe = Pipe()
+    passed: list[str] = []
+
+    def end() -> None:
+        passed.append(pipe.take())
+        with closing(open_database(database)) as connection:
+            connection.execute("UPDATE campaign SET state = 'paused'")
+
+    clock = _Clock(
+        lambda: _answer(database), lambda: _end_new_campaign(database, "running", None), end
+    )
+    monkeypatch.setattr("time.sleep", clock.sleep)
+    monkeypatch.setattr(sys, "stdout", pipe)
+    assert main(["run", str(plan), "--wait"]) == 12
+    assert ": second" in passed[0]
+
+
 def test_run_waits_no_longer_than_there_is_an_engine_that_works(
     database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -415,3 +453,18 @@ def test_exit_code_tells_what_was_left_undone(database: Path) -> None:
         assert engine.find_exit_code(connection, 1) == 0
         connection.execute("UPDATE cycle SET state = 'skipped' WHERE position = 0")
         assert engine.find_exit_code(connection, 1) == 12
+
+
+def test_a_drive_is_named_by_its_wwn_where_another_one_has_its_serial_number(
+    database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _unfinish(database)
+    with closing(open_database(database)) as connection:
+        wwns = make_twins(connection, GOOD.serial, SLOW.serial)
+    assert main(["pause", "--drive", GOOD.serial]) == 2
+    assert f"its drives: {', '.join(wwns)}" in capsys.readouterr().err
+    found: list[tuple[str, dict[str, object]]] = []
+    clock = _Clock(lambda: found.extend(_answer(database, 3)))
+    monkeypatch.setattr("time.sleep", clock.sleep)
+    main(["pause", "--drive", wwns[1]])
+    assert found == [("pause-drive", {"campaign_id": 1, "drive_id": 2, "at_once": False})]

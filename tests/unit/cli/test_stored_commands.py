@@ -29,7 +29,7 @@ from appliance.service import drive_watch
 from appliance.stick import partitions
 from appliance.store import connect
 from appliance.store.connect import open_database
-from tests.databases import make_later
+from tests.databases import make_later, make_twins
 from tests.report.database import make_boots, make_database
 from tests.report.filled import fill_database
 from tests.report.judged import GOOD, SLOW
@@ -50,6 +50,21 @@ kind = "surface"
 
 _HUGE = "9" * 30
 """More than a number of SQLite holds."""
+
+
+class Pipe(io.TextIOWrapper):
+    """Has what was written to it once it was flushed, as a pipe does."""
+
+    def __init__(self) -> None:
+        self._passed = io.BytesIO()
+        super().__init__(self._passed, encoding="utf-8", write_through=False)
+
+    def take(self) -> str:
+        """What has come through since the last time."""
+        text = self._passed.getvalue().decode()
+        self._passed.seek(0)
+        self._passed.truncate()
+        return text
 
 
 @pytest.fixture(autouse=True)
@@ -120,6 +135,24 @@ def test_events_and_verdicts(database: str, capsys: pytest.CaptureFixture[str]) 
     assert all(re.search(r"\((quick look|surface read)", line) for line in lines)
     assert main(["verdicts", "--json", "--database", database]) == 0
     assert _json(capsys.readouterr().out)["campaign_id"] == 1
+
+
+def test_drives_with_the_same_serial_number_are_told_apart_by_their_wwns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = str(tmp_path / "twins.sqlite")
+    with closing(fill_database(Path(database))) as connection:
+        wwns = make_twins(connection, GOOD.serial, SLOW.serial)
+    assert main(["verdicts", "--database", database]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert tuple(line.partition(" ")[0] for line in lines) == wwns
+    assert main(["verdicts", "--json", "--database", database]) == 0
+    rows: Any = _json(capsys.readouterr().out)["verdicts"]
+    assert tuple(row["drive_wwn"] for row in rows) == wwns
+    assert main(["results", "--database", database]) == 0
+    boots = capsys.readouterr().out.partition("\n\n")[2].partition("\n\n")[0]
+    assert "drive_wwn" in boots
+    assert all(line.endswith(wwns) for line in boots.splitlines()[1:])
 
 
 def test_report_is_written_here_and_leaves_the_stick_alone(
@@ -229,6 +262,33 @@ def test_ctrl_c_ends_a_command_without_a_traceback(
 
     monkeypatch.setattr("time.sleep", interrupt)
     assert main(["events", "--follow", "--database", database]) == 130
+
+
+@pytest.mark.parametrize("limit", [0, 2])
+def test_events_that_are_followed_are_printed_once_and_at_once(
+    limit: int, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a program behind a pipe: what has come is known before the next look."""
+    pipe = Pipe()
+    looks: list[str] = []
+
+    def pass_a_second(_: float) -> None:
+        looks.append(pipe.take())
+        if len(looks) == 2:
+            with closing(open_database(Path(database))) as connection:
+                connection.execute(
+                    "INSERT INTO event (at, monotonic_s, boot_id, level, event, detail)"
+                    " VALUES ('T', 0, 'b', 'info', 'ready', 'again')"
+                )
+        if len(looks) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "stdout", pipe)
+    monkeypatch.setattr("time.sleep", pass_a_second)
+    words = ["events", "--follow", "--limit", str(limit), "--database", database]
+    assert main(words) == 130
+    assert looks[0].count("\n") == limit
+    assert looks[1:] == ["", "T info ready: again\n", ""]
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def judge_health(machine: FoundMachine) -> dict[str, Judged]:
         evidence.append(
             Evidence(
                 drive_id=number,
-                identity=drive.identity,
+                name=drive.identity,
                 model=drive.model,
                 transport=drive.transport,
                 rotational=drive.rotational,

@@ -122,6 +122,7 @@ def campaigns(draw: st.DrawFn) -> Paused:
             # As the drive itself says: a plan that names it by its WWN does not know its serial.
             serial=each.serial or draw(st.sampled_from(("", f"unplanned-{each.wwn}"))),
             wwn=each.wwn,
+            name=each.identity,
             role=each.role,
             released=each.released,
             slot=slot,

@@ -49,6 +49,8 @@ def test_answers_go_with_the_drive_that_gave_them(disk: Single) -> None:
     assert same["answer"] == "answered"
     (other,) = merge_rows([replace(disk.drive, serial="ANOTHER")], known, stick=None)
     assert (other["answer"], other["details"], other["serial"]) == ("asking", None, "ANOTHER")
+    (twin,) = merge_rows([replace(disk.drive, wwn="0x5000c500ffffffff")], known, stick=None)
+    assert (twin["answer"], twin["health"]) == ("asking", None)
 
 
 def test_lines_for_people(disk: Single) -> None:

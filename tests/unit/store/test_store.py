@@ -132,6 +132,13 @@ def test_a_view_has_the_columns_of_the_contract(connection: sqlite3.Connection, 
 
 
 @pytest.mark.parametrize("view", VIEWS)
+def test_a_row_of_a_drive_tells_its_wwn(connection: sqlite3.Connection, view: str) -> None:
+    """Two drives may have the same serial number."""
+    columns = columns_of(connection, view)
+    assert ("drive_wwn" in columns) == ("drive_serial" in columns)
+
+
+@pytest.mark.parametrize("view", VIEWS)
 def test_every_column_is_documented(connection: sqlite3.Connection, view: str) -> None:
     section = DOCUMENT.read_text().split(f"\n## `{view}`", 1)[1].split("\n## ", 1)[0]
     documented = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)

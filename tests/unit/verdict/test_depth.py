@@ -26,7 +26,7 @@ def rows(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def depth_of(connection: sqlite3.Connection) -> tuple[str, float, str]:
-    (found,) = [each for each in gather_evidence(connection, 1) if each.identity == GOOD.serial]
+    (found,) = [each for each in gather_evidence(connection, 1) if each.name == GOOD.serial]
     return found.depth, round(found.read_percent, 1), found.surface_unread
 
 

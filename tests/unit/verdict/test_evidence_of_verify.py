@@ -146,7 +146,7 @@ def _judge_mismatch(connection: sqlite3.Connection) -> LimitRow:
     (row,) = [
         row
         for judged in judge(parse_policy(""), gather_evidence(connection, 1))
-        if judged.evidence.identity == "LAB-GOOD-1"
+        if judged.evidence.name == "LAB-GOOD-1"
         for row in judged.limits
         if row.name == "verify_mismatch_bytes"
     ]

@@ -25,7 +25,7 @@ def make_policy(limits: str) -> Policy:
 def make_drive(number: int = 1, *, model: str = "Lab disk", **figures: float | Figure) -> Evidence:
     return Evidence(
         drive_id=number,
-        identity=f"S{number}",
+        name=f"S{number}",
         model=model,
         transport="sata",
         rotational=True,

@@ -115,7 +115,7 @@ def test_an_array_of_two_drives_with_the_same_serial_number_was_cold_only_where_
     booted_array.counts = {HDD.path: 3, SSD.path: 8}
     booted_array.measure()
     (boot,) = booted_array.boots()
-    stood = "LAB-SSD-1: count did not rise although the machine was powered off: 3 → 3"
+    stood = "0x5001: count did not rise although the machine was powered off: 3 → 3"
     assert (boot["cold_proof"], boot["cold_reason"]) == ("unproven", stood)
 
 

@@ -324,7 +324,7 @@ def test_the_units_are_stored_behind_the_sample(
     store(world)
     assert asked == [(SAMPLE.boot_s - (SAMPLE.session_s or 0), [SAMPLE.boot_s], "cycle-done")]
     (row,) = world.context().connection.execute("SELECT * FROM boot_units").fetchall()
-    assert tuple(row) == (1, "LAB-HDD-1", 1, 0, "a.service", 1.5, 3.25, 1)
+    assert tuple(row) == (1, "LAB-HDD-1", 1, 0, "a.service", 1.5, 3.25, 1, HDD.wwn)
     assert not find_damaged(world.context().connection, tables=("start_up",))
 
 

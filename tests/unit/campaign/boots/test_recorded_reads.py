@@ -11,11 +11,13 @@ import pytest
 
 from appliance.campaign.boots import recorded_reads
 from appliance.campaign.boots.recorded_reads import READS, keep_reads, stop_recording
+from appliance.campaign.start import describe
 from appliance.errors import PlanError, StepFailedError, StickError
 from appliance.samples.read_list import ReadExtent, parse_trace
 from appliance.service import record_boot
 from appliance.service.record_boot import find_reads, write_list
-from tests.unit.campaign.world import HDD, World
+from appliance.store.tables.campaigns import insert_drive
+from tests.unit.campaign.world import HDD, SSD, World
 
 _EVENT = " cat-1 [000] ...1. 3.1: block_rq_issue: 8,0 RA 4096 () {} + 8 none,0,0 [cat]\n"
 _STATS = "entries: 2\noverrun: {}\ncommit overrun: 0\ndropped events: 0\n"
@@ -90,6 +92,23 @@ def test_the_command_writes_the_newest_list(charted: World, tmp_path: Path) -> N
     assert (tmp_path / "fat/boot.csv").read_bytes() == found.path.read_bytes()
     with pytest.raises(PlanError, match=r"boot\.csv is on KALTSTART already"):
         write_list(found, name="boot.csv")
+
+
+def test_a_list_is_of_the_drive_that_is_named_where_two_have_one_serial_number(
+    charted: World,
+) -> None:
+    connection = charted.context().connection
+    other = insert_drive(connection, describe(replace(SSD, serial=HDD.serial)))
+    connection.execute(
+        "INSERT INTO campaign_drive (campaign_id, drive_id, role, slot, released)"
+        " VALUES (1, ?, 'target', 9, 0)",
+        (other,),
+    )
+    found = find_reads(connection, campaign_id=1, drive=HDD.wwn)
+    assert found.about == f"campaign 1, drive {HDD.wwn}, charted boot 2"
+    for drive in (HDD.serial, SSD.wwn):
+        with pytest.raises(PlanError, match="no boot's reads are stored for these"):
+            find_reads(connection, campaign_id=1, drive=drive)
 
 
 def test_a_list_for_which_there_is_no_room_leaves_nothing_in_its_place(

@@ -20,7 +20,7 @@ from appliance.store.tables.wake_trials import (
     select_known_trial,
     select_trial_under_way,
 )
-from tests.unit.campaign.world import HDD, World
+from tests.unit.campaign.world import HDD, SSD, World
 
 _UUID = "11111111-2222-4333-8444-555555555555"
 _ALARM_S = 1_800_000_000.0
@@ -74,8 +74,25 @@ def test_it_restarts_and_then_switches_off_each_counted_and_stored_before(world:
     assert world.log == ["smart /dev/sda", "countdown power-off", "alarm 60", "power-off"]
     assert world.campaign().power_actions == 2
     trial = under_way(world)
-    assert (trial.margin_s, trial.read_counts()) == (60, {HDD.identity: 7})
+    assert (trial.margin_s, trial.read_counts()) == (60, {f"{HDD.serial} {HDD.wwn}": 7})
     assert parse_timestamp(trial.alarm_at or "") == _ALARM_S + 60
+
+
+def test_drives_with_the_same_serial_number_are_counted_each(world: World) -> None:
+    """One counts no start, and the other is found first then."""
+    twin = replace(SSD, serial=HDD.serial)
+    world.make_campaign([HDD], wake_margin_s=None, state="preparing")
+    world.drives = (HDD, twin)
+    world.counts = {HDD.path: 7, twin.path: 8}
+    restart(world)
+    assert rehearse(start(world, 2), world.campaign_id) is Outcome.LEAVING
+    world.kernel_started_at = parse_timestamp(under_way(world).alarm_at or "")
+    world.drives = (twin, HDD)
+    world.counts = {HDD.path: 8, twin.path: 8}
+    assert rehearse(start(world, 3), world.campaign_id) is None
+    trial = known(world)
+    assert trial is not None
+    assert (trial.counted, trial.moved) == (2, 1)
 
 
 def test_a_bios_machine_does_not_rehearse_for_ever(world: World) -> None:
@@ -134,6 +151,16 @@ def test_a_drive_that_kept_its_power_is_told(world: World) -> None:
     world.kernel_started_at = _ALARM_S + 60
     assert rehearse(start(world, 3), 1) is None
     assert "0 of 1 drives counted a power-on" in world.events()[-1][1]
+
+
+def test_a_count_that_stays_at_0_is_none(world: World) -> None:
+    world.make_campaign([HDD], wake_margin_s=None)
+    restart(world)
+    world.counts = {HDD.path: 0}
+    rehearse(start(world, 2), 1)
+    world.kernel_started_at = _ALARM_S + 60
+    assert rehearse(start(world, 3), 1) is None
+    assert world.events()[-1][1].endswith("; no drive counts power-ons")
 
 
 def test_a_machine_that_does_not_wake_waits_for_a_choice_before_a_drive_is_written(

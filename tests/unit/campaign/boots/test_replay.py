@@ -12,6 +12,8 @@ from appliance.campaign.boots import replay
 from appliance.campaign.boots.attempts import settle_armed
 from appliance.campaign.boots.next_boot import Outcome, start_next_boot
 from appliance.campaign.boots.replay import find_due_replay, measure_replay, read_extents
+from appliance.drive_thread import DriveSilentError
+from appliance.drives.model import Drive
 from appliance.errors import StepFailedError, StickError
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.read_list import ReadExtent, ReadList, make_list
@@ -82,6 +84,29 @@ def test_a_replay_is_a_sample_of_its_own_mode(started: World, tmp_path: Path) ->
     # The drive was asked nothing before its reads.
     assert started.log == [f"smart {started.drives[0].path}"]
     assert start_next_boot(started.context(), started.campaign_id) is Outcome.LEAVING
+
+
+def test_a_replay_has_temperatures_and_the_kernels_errors_as_any_boot(started: World) -> None:
+    path = started.drives[0].path
+    started.celsius[path], started.cpu_celsius = 31.0, 52.5
+    started.kernel_errors[path] = "I/O error, dev sda, sector 8"
+    measure(started)
+    (boot,) = started.boots()
+    assert (boot["drive_celsius"], boot["cpu_celsius"], boot["valid"]) == (31.0, 52.5, 1)
+    assert boot["kernel_errors"] == "I/O error, dev sda, sector 8"
+    assert ("kernel-errors", f"{HDD.identity} cycle 1: I/O error, dev sda, sector 8") in (
+        started.events()
+    )
+
+
+def test_a_sensor_that_does_not_answer_costs_no_sample(started: World) -> None:
+    def hang(_: Drive) -> float:
+        raise DriveSilentError("the drive does not answer")
+
+    access = replace(started.access, read_celsius=hang)
+    started.access = access
+    measure(started)
+    assert [boot["drive_celsius"] for boot in started.boots()] == [None]
 
 
 def test_the_raw_file_is_durable_before_the_row(

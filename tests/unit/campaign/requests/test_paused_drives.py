@@ -54,6 +54,9 @@ def test_the_other_drive_is_done_and_then_the_campaign_pauses(machine: Machine) 
 
 def test_it_is_told_what_becomes_of_the_part(machine: Machine) -> None:
     about: dict[str, object] = {"campaign_id": 1, "drive_id": 2}
+    context = machine.world.context()
+    context.connection.execute("UPDATE step SET state = 'running' WHERE drive_id = 2")
+    context.connection.close()
     said = "LAB-SSD-1 pauses once its current part is stored"
     assert answer(machine, "pause-drive", **about, at_once=False) == ("accepted", said, 0)
     said = "LAB-SSD-1 pauses now; its current part is measured again"
@@ -88,6 +91,13 @@ def test_a_drive_with_nothing_left_is_not_paused(machine: Machine) -> None:
     machine.run()
     state, said, _ = answer(machine, "pause-drive", campaign_id=1, drive_id=1, at_once=False)
     assert (state, said) == ("refused", "LAB-HDD-1 has no steps left: nothing was paused")
+
+
+def test_a_drive_that_waits_is_not_paused_again(machine: Machine) -> None:
+    answer(machine, "pause-drive", campaign_id=1, drive_id=1, at_once=False)
+    said = answer(machine, "pause-drive", campaign_id=1, drive_id=1, at_once=True)
+    assert said == ("refused", "LAB-HDD-1 is paused already", 3)
+    assert machine.rows("SELECT count(*) FROM events") == [(1,)]
 
 
 def test_a_drive_does_not_go_on_while_its_campaign_is_paused(machine: Machine) -> None:

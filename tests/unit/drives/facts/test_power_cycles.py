@@ -124,6 +124,7 @@ def test_a_rise_by_one_is_the_only_proof() -> None:
         (ATA6, ATA8, "count rose by 2 over one power-off: 6 → 8"),
         (ATA6, ATA5, "count fell: 6 → 5"),
         (NONE, ATA6, NONE.reason),
+        (PowerCycles(0), PowerCycles(0, "ATA attribute 12"), "a count of 0 is none"),
         (ATA5, NONE, NONE.reason),
         (ATA5, PowerCycles(None), "no power-cycle count was read"),
     ],
