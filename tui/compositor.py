@@ -8,15 +8,16 @@ with a list and details beside it are nearly all, and each of them whole.
 from collections.abc import Iterable, Sequence
 from typing import override
 
-from textual._compositor import ChopsUpdate, Compositor
-from textual.geometry import Region
+from textual._compositor import ChopsUpdate, Compositor, ReflowResult
+from textual.geometry import Region, Size
 from textual.strip import Strip
+from textual.widget import Widget
 
 from tui.widgets.table import Table
 
 
 class PatchCompositor(Compositor):
-    """Textual's own but for partial updates."""
+    """Textual's own but for partial updates and scrollbars."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,6 +37,33 @@ class PatchCompositor(Compositor):
     def collect_changes(self) -> None:
         """Take in what widgets have to redraw, without waiting for their messages."""
         self.update_widgets(set(self.visible_widgets))
+
+    @override
+    def reflow(self, parent: Widget, size: Size) -> ReflowResult:
+        """Lay the page out, again with the scrollbars that its panels then need.
+
+        Textual would draw a panel with those it had before, and lay the page out again for the
+        next frame.
+        """
+        first = super().reflow(parent, size)
+        if not self._change_scrollbars():
+            return first
+        second = super().reflow(parent, size)
+        hidden = (first.hidden | second.hidden) - self.widgets
+        shown = (first.shown | second.shown) & self._full_map.keys()
+        return ReflowResult(hidden, shown, first.resized | second.resized)
+
+    def _change_scrollbars(self) -> bool:
+        """Whether a panel has more or fewer than it was laid out with."""
+        is_changed = False
+        for widget, place in list(self._full_map.items()):
+            if widget.is_scrollable:
+                before = widget.scrollbars_enabled
+                widget._size_updated(  # noqa: SLF001  # no public name does it
+                    place.region.size, place.virtual_size, place.container_size
+                )
+                is_changed |= widget.scrollbars_enabled != before
+        return is_changed
 
     @override
     def render_partial_update(self) -> ChopsUpdate | None:

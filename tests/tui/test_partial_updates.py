@@ -16,8 +16,10 @@ from textual.geometry import Size
 from textual.pilot import Pilot
 from textual.screen import Screen
 
+from appliance.store.tables.campaigns import update_campaign_state
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD
+from tests.tui.scene_states import count_down
 from tests.tui.steps import app_of, drawn, finish, page, press, settle, text_of
 from tui.app import KaltstartApp
 from tui.drives.page import DrivesPage
@@ -255,3 +257,63 @@ async def test_nothing_is_drawn_at_once_for_a_terminal_of_another_size(
         page(pilot).query_one("#next", Line).show("other")
         assert not page(pilot).draw_changes()
         assert not updates
+
+
+@pytest.fixture
+def pictures(
+    written: tuple[_Terminal, list[CompositorUpdate]], monkeypatch: pytest.MonkeyPatch
+) -> list[str]:
+    """All of the terminal after each update, in 80 columns and 24 lines."""
+    terminal, _ = written
+    pictures: list[str] = []
+    take = terminal.take
+
+    def note(app: App[Any], update: CompositorUpdate) -> None:
+        take(app, update)
+        lines = (
+            "".join(terminal.cells.get((y, x), (" ", ""))[0] for x in range(80)) for y in range(24)
+        )
+        pictures.append("\n".join(lines))
+
+    monkeypatch.setattr(terminal, "take", note)
+    return pictures
+
+
+async def test_a_scrollbar_goes_with_the_text_that_needed_it(
+    engine: FakeEngine,
+    written: tuple[_Terminal, list[CompositorUpdate]],
+    pictures: list[str],
+) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        count_down(engine)
+        await settle(pilot)
+        await press(pilot, "3")
+        assert "█│" in drawn(pilot)
+        pictures.clear()
+        current = app_of(pilot).snapshot.current
+        assert current is not None
+        engine.say(phase="idle", message="Ready")
+        update_campaign_state(engine.connection, current.id, "paused", reason="a key")
+        await settle(pilot)
+        assert "PAUSED" in pictures[-1]
+        states = [("PAUSED" in picture, "█│" in picture) for picture in pictures]
+        assert (True, True) not in states, pictures
+        _compare(pilot, written[0], [])
+
+
+async def test_a_scrollbar_goes_with_the_rows_that_needed_it(
+    engine: FakeEngine,
+    written: tuple[_Terminal, list[CompositorUpdate]],
+    pictures: list[str],
+) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        engine.show_drives(*_DRIVES)
+        await settle(pilot)
+        assert "█ │" in drawn(pilot)
+        pictures.clear()
+        engine.show_drives(*_DRIVES[:3])
+        await settle(pilot)
+        assert "─ 3 drives ─" in pictures[-1]
+        states = [("─ 3 drives ─" in picture, "█ │" in picture) for picture in pictures]
+        assert (True, True) not in states, pictures
+        _compare(pilot, written[0], [])
