@@ -26,7 +26,9 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     N_("array-parting"): (_OF_ARRAY,),
     N_("array-remark"): (_OF_ARRAY,),
     N_("attempt-failed"): (N_("{drive} cycle {cycle}, attempt {attempt} of {attempts}: {what}"),),
-    N_("autostart-declined"): (_WHAT,),
+    N_("autostart-declined"): (
+        N_('plan "{plan}": stopped in its countdown, so it does not start automatically again'),
+    ),
     N_("ballast-released"): ("",),
     N_("boots-skipped"): (
         N_("{boot} boot of {drive}: by a person"),
@@ -178,6 +180,9 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
 }
 """By each event's name; of several texts that one holds which has the fields it was stored with."""
 
+UNSHOWN = frozenset({"plan_sha256"})
+"""Fields that are stored with an event and are in no sentence."""
+
 
 def list_fields(text: str) -> set[str]:
     """The names of what is put in."""
@@ -187,7 +192,7 @@ def list_fields(text: str) -> set[str]:
 def find_words(event: str, fields: Mapping[str, object]) -> str:
     """The event's sentence with its names. Raises KeyError where it has none with these fields."""
     for text in EVENT_TEXTS[event]:
-        if list_fields(text) == fields.keys():
+        if list_fields(text) == fields.keys() - UNSHOWN:
             return text
     raise KeyError(event, *fields)
 

@@ -652,7 +652,7 @@ class Appliance:
             if self.screen.is_power_key_pressed():
                 return  # not now; nothing was said about the plan
             declined = hash_plan(plan.toml)
-            record(self, "autostart-declined", what=declined)
+            record(self, "autostart-declined", plan=plan.name, plan_sha256=declined)
             self.status.plan["is_known"] = True
             return
         try:

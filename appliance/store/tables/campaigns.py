@@ -251,7 +251,8 @@ def knows_plan(connection: sqlite3.Connection, plan_sha256: str) -> bool:
                 WHERE done.campaign_id = c.id AND done.event = 'campaign-done'
                 AND start.campaign_id IS NULL AND start.event = 'ready'))
         UNION ALL
-        SELECT 1 FROM event WHERE event = 'autostart-declined' AND detail = ? LIMIT 1
+        SELECT 1 FROM event WHERE event = 'autostart-declined'
+            AND iif(json_valid(fields), fields ->> 'plan_sha256', NULL) = ? LIMIT 1
         """
     return has_row(connection, query, plan_sha256, plan_sha256)
 

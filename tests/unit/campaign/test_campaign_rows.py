@@ -220,7 +220,8 @@ def test_a_declined_plan_is_known(world: World, connection: sqlite3.Connection) 
             monotonic_s=1,
             level="info",
             event=event,
-            detail=f"hash of {event}",
+            detail="",
+            fields={"plan_sha256": f"hash of {event}"},
         )
     assert knows_plan(connection, "hash of autostart-declined")
     assert not knows_plan(connection, "hash of refused")

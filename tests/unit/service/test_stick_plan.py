@@ -95,6 +95,9 @@ def test_a_plan_that_was_stopped_in_its_countdown_is_told_not_to_start_again(
     assert known == [False]
     assert appliance.status.plan["is_known"] is True
     assert knows_plan(appliance.connection, hash_plan(_PLAN))
+    (declined,) = [text for event, text in world.events() if event == "autostart-declined"]
+    assert hash_plan(_PLAN) not in declined
+    assert '"rack 4"' in declined
     again = Status()
     find_stick_plan(appliance.context, again, stick=STICK)
     assert again.plan["is_known"] is True
