@@ -417,3 +417,25 @@ async def test_no_report_is_asked_for_where_none_can_be_written(
         await press(pilot, "w")
         assert said in text_of(pilot, "#message")
         assert engine.requests() == []
+
+
+async def test_the_last_line_says_where_tab_goes(engine: FakeEngine) -> None:
+    engine.add_campaign("new", boots={HDD: [106.2]})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        assert text_of(pilot, "#keys").startswith("Tab results")
+        await press(pilot, "tab")
+        assert text_of(pilot, "#keys").startswith("Tab campaigns")
+        await press(pilot, "shift+tab")
+        assert text_of(pilot, "#keys").startswith("Tab results")
+        engine.say(phase="running")
+        await settle(pilot)
+        await press(pilot, "4", "tab")
+        assert text_of(pilot, "#keys").startswith("Up/Down scroll  Tab campaigns")
+        engine.say()
+        engine.show_machine(language="de")
+        await settle(pilot)
+        keys = text_of(pilot, "#keys")
+        assert keys.startswith("Tab Kampagnen")
+        assert len(keys) <= 80

@@ -123,9 +123,11 @@ class ResultsPage(Page):
         other = ("m", _("import"))
         if not snapshot.campaigns:
             return [other] if _may_ask(snapshot) else []
-        keys = [("Tab", _("results")), (_("Enter"), _("raw"))]
+        is_listing = not self.query_one(VerticalScroll).has_focus
+        tab = _("results") if is_listing else _("campaigns")
+        keys = [("Tab", tab), (_("Enter"), _("raw"))]
         if not _may_ask(snapshot):
-            return [(_("Up/Down"), _("choose")), *keys]
+            return [(_("Up/Down"), _("choose") if is_listing else _("scroll")), *keys]
         # With these there is no room for what a list has anyway.
         keys += [("w", _("write report")), ("a", _("all")), other]
         has_room = self.app.size.width >= ROOM_FOR_ALL_KEYS
@@ -147,6 +149,10 @@ class ResultsPage(Page):
 
     def _follow_cursor(self) -> None:
         self.try_to_show(self._show_results)
+
+    def on_descendant_focus(self) -> None:
+        """Tab goes elsewhere now."""
+        self.show_keys()
 
     def on_data_table_row_selected(self) -> None:
         """Enter."""
