@@ -98,7 +98,11 @@ def main(words: list[str]) -> int:
     except UnfitError as error:
         print(f"write: {device_path}: {error}", file=sys.stderr)
         return 3
-    except (OSError, EOFError, lzma.LZMAError) as error:
+    except (EOFError, lzma.LZMAError) as error:
+        kept = "nothing that was kept is lost: download the image again, and write it"
+        print(f"write: {error}; {kept}", file=sys.stderr)
+        return 4
+    except OSError as error:
         print(f"write: {error}", file=sys.stderr)
         return 4
     return 0

@@ -253,10 +253,10 @@ def make_table(table: Table, sectors: int, *, is_copy: bool) -> tuple[bytes, byt
 
 
 def read_image(image: Image, size: int) -> bytes:
-    """The next `size` bytes of it. Raises OSError where it has fewer."""
+    """The next `size` bytes of it. Raises EOFError where it has fewer."""
     data = image.read(size)
     if len(data) != size:
-        raise OSError("the image ends too early; nothing that was kept is lost: write it again")
+        raise EOFError("the image ends too early")
     return data
 
 

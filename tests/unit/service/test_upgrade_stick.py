@@ -179,6 +179,13 @@ def test_a_damaged_image_changes_nothing(
     _fail(appliance, device, "nothing was changed")
 
 
+def test_an_image_that_was_cut_off_before_it_was_packed_is_to_be_copied_again(
+    appliance: Appliance, device: Path, fat: Path
+) -> None:
+    (fat / _NAME).write_bytes(lzma.compress(_NEW[: 8 << 20], preset=0))
+    _fail(appliance, device, f"{_NAME} is damaged; nothing was changed (copy it")
+
+
 def test_what_is_no_image_changes_nothing(appliance: Appliance, device: Path, fat: Path) -> None:
     (fat / _NAME).write_bytes(lzma.compress(b"no image" * 100_000))
     _fail(appliance, device, "not one of Kaltstart")

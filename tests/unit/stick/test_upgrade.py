@@ -302,7 +302,7 @@ def test_a_stop_changes_nothing() -> None:
 
 def test_an_image_that_is_cut_off_changes_nothing() -> None:
     stick = _Memory(_OLD)
-    with pytest.raises(OSError, match="ends too early"):
+    with pytest.raises(EOFError, match="ends too early"):
         _upgrade(stick, _NEW[: 8 * MIB])
     assert _start(stick) == _Started("old", "old", "old")
 
