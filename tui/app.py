@@ -26,7 +26,7 @@ from tui.journal import tell_bug
 from tui.language import _
 from tui.messages import fit_message
 from tui.model.snapshot import Answer, Snapshot, has_missed_end, was_parted
-from tui.page import Page, describe_countdown, describe_trouble
+from tui.page import Page, describe_busy, describe_countdown, describe_trouble
 from tui.pending import Pending, describe_answer, name_request
 from tui.port import DEFERRED, KaltstartError, PageState, Port, collect_garbage
 from tui.port.kernel_log import KernelLog
@@ -282,7 +282,7 @@ class KaltstartApp(App[None]):
                 self._go_to(_RUN)
             elif not missed:
                 # What the user types is meant for the dialog.
-                self._notice = _("A campaign is using the machine now: see page 3.")
+                self._notice = _("The machine is in use now: see page 3.")
                 self.say(self._notice)
         self._show_page()
 
@@ -459,7 +459,7 @@ class KaltstartApp(App[None]):
     def action_power(self) -> None:
         """Power off or restart, after a question."""
         if self.snapshot.busy:
-            self.say(_("A campaign is running: stop it first (page 3, s)."))
+            self.say(describe_busy(self.snapshot))
         else:
             self.run_once("power", self._ask_power())
 

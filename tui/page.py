@@ -52,6 +52,13 @@ _PHASES = (
 )
 """As the engine calls them."""
 
+_BUSY = {
+    "": N_("A campaign is running: stop it first (page 3, s)."),
+    "upgrade": N_("The stick is being upgraded: wait for the restart, or stop it (page 3, s)."),
+    "dismantle": N_("An array is being dismantled: wait, or stop it first (page 3, s)."),
+}
+"""By what is running."""
+
 _GAP = 2
 """Columns between the header's two ends."""
 
@@ -84,6 +91,11 @@ def describe_trouble(snapshot: Snapshot) -> str:
     if status is not None and status.phase != "starting":
         trouble = snapshot.trouble or trouble
     return f"{_('PROBLEM')}: {trouble}" if trouble else ""
+
+
+def describe_busy(snapshot: Snapshot) -> str:
+    """Why what was asked for cannot be done while the engine is busy."""
+    return _(_BUSY.get(snapshot.work, _BUSY[""]))
 
 
 def say_none(snapshot: Snapshot, none: str) -> str:

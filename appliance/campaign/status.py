@@ -22,6 +22,8 @@ class Status:
     """starting | idle | countdown | preparing | running | finishing | refused"""
     message: str = "Starting"
     campaign_id: int | None = None
+    work: str = ""
+    """What is running where it is no campaign: upgrade | dismantle."""
     countdown: dict[str, Any] | None = None
     progress: dict[str, Any] | None = None
     step: dict[str, Any] | None = None

@@ -826,7 +826,7 @@ class Appliance:
 
         check_upgrade(self.context, self.stick, file_name)
         accept(N_("the new version is written beside this one; then the machine restarts"))
-        self.screen.show("running", N_("Upgrading the stick"), campaign_id=None)
+        self.screen.show("running", N_("Upgrading the stick"), campaign_id=None, work="upgrade")
         try:
             with self.drives.quiet(self.context.tell):
                 upgrade_stick(self.host, self.stick, file_name, tell=self.context.tell)
@@ -892,7 +892,7 @@ class Appliance:
 
     def dismantle(self, set_uuid: str) -> None:
         """An array that was left behind."""
-        self.screen.show("running", N_("Dismantling the array"), campaign_id=None)
+        self.screen.show("running", N_("Dismantling the array"), campaign_id=None, work="dismantle")
         progress = self.screen.step_progress()
         place = StepPosition(1, 1, "array", "array")
         try:

@@ -66,6 +66,8 @@ class Screen:
 
     def _publish(self, phase: str, message: str, **more: object) -> None:
         self._status.phase = phase
+        if phase != "running":
+            self._status.work = ""
         self._status.message = message
         self._status.countdown = None
         self._status.progress = None
@@ -154,7 +156,9 @@ class Screen:
 
     def _answer_requests(self, running: Collection[int] = ()) -> CampaignAction:
         self._look()
-        action = answer_beside_campaign(self._connection, self._host, running=running)
+        action = answer_beside_campaign(
+            self._connection, self._host, running=running, work=self._status.work
+        )
         return CampaignAction.STOP if self.is_power_key_pressed() else action
 
     def writing_progress(self) -> Callable[[str, int, int], None]:

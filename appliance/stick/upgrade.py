@@ -125,8 +125,9 @@ def write_beside(stick: Stick, image: Image, placement: Placement, *, tell: Prog
     """Write the new system to its free room, and read it back.
 
     The image was read up to HEAD_BYTES, and is read to its end. Nothing that starts the stick
-    changes. Raises OSError, EOFError where the image ends too early, UnfitError where it is not what
-    it should be, StepFailedError where the stick gives back something else, and what `tell` raises.
+    changes. Raises OSError, EOFError where the image ends too early, UnfitError where it is not
+    what it should be, StepFailedError where the stick gives back something else, and what `tell`
+    raises.
     """
     label = N_("the new version is written")
     by_bytes = placement.by_sectors * SECTOR_BYTES

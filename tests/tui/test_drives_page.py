@@ -338,7 +338,7 @@ async def test_nothing_is_dismantled_in_a_campaign_or_without_an_array(
         engine.say(phase="running", message="Campaign")
         await settle(pilot)
         await press(pilot, "1", "down", "t")
-        assert text_of(pilot, "#message") == "A campaign is running: stop it first (page 3)."
+        assert text_of(pilot, "#message") == "A campaign is running: stop it first (page 3, s)."
         assert not pilot.app.screen.query_one("#dismantle").display
         engine.say(phase="refused")
         await settle(pilot)

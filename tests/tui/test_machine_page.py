@@ -183,3 +183,29 @@ async def test_without_an_image_it_is_said_what_is_missing(engine: FakeEngine) -
         await settle(pilot)
         assert "There is no kaltstart-VERSION-amd64.img.xz" in text_of(pilot, "#message")
         assert engine.requests() == []
+
+
+@pytest.mark.parametrize(
+    ("work", "name"),
+    [("upgrade", "The stick is being upgraded"), ("dismantle", "An array is being dismantled")],
+)
+async def test_what_is_running_is_named_where_it_is_no_campaign(
+    engine: FakeEngine, work: str, name: str
+) -> None:
+    engine.show_machine()
+    engine.add_campaign("incoming", state="paused", boots={HDD: [106.2]})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        progress = {"label": "the image is checked", "done_bytes": 1 << 20, "total_bytes": 2 << 20}
+        engine.say(phase="running", message="The image is checked", work=work, progress=progress)
+        await settle(pilot)
+        assert name in drawn(pilot)
+        assert "incoming" not in drawn(pilot).partition("Events")[0]
+        assert text_of(pilot, "#keys").startswith("s stop now  F1")
+        await press(pilot, "h")
+        assert text_of(pilot, "#message").startswith(name)
+        for keys in (["1", "b"], ["1", "i"], ["2", "n"], ["4", "w"], ["5", "k"], ["5", "p"]):
+            await press(pilot, *keys)
+            assert name in text_of(pilot, "#message"), keys
+            assert "campaign is running" not in drawn(pilot), keys
+        assert engine.requests() == []

@@ -60,7 +60,7 @@ async def test_what_has_happened_is_seen_though_the_form_hides_the_page(
         await press(pilot, "2", "n")
         engine.say(phase="running", message="Campaign")
         await settle(pilot)
-        assert "A campaign is using the machine now: see page 3." in drawn(pilot)
+        assert "The machine is in use now: see page 3." in drawn(pilot)
         reason = "two Kaltstart [sticks] are plugged in, " * 3
         engine.say(phase="refused", error={"message": reason, "hint": "", "exit_code": 5})
         await settle(pilot)

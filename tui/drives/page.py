@@ -26,7 +26,7 @@ from tui.drives.unlisted import describe_unlisted, list_unlisted
 from tui.language import N_, _, ngettext
 from tui.model.drives import ArrayMember, DriveRow, keep_order
 from tui.model.snapshot import Snapshot
-from tui.page import NOT_READ, Group, Page, entitle
+from tui.page import NOT_READ, Group, Page, describe_busy, entitle
 from tui.roles import ACCENT, paint, paint_keys
 from tui.widgets.choice import Choice
 from tui.widgets.dialog import Ask
@@ -45,6 +45,12 @@ _DETAIL_LINES = 5
 _NEXT_LINES = 4
 """Of what to do next, where that is a panel: it is in sight below a shelf of drives too."""
 _LISTED_CAMPAIGNS = 6
+_BUSY = {
+    "": N_("A campaign is running: 3 shows it."),
+    "upgrade": N_("The stick is being upgraded: 3 shows it."),
+    "dismantle": N_("An array is being dismantled: 3 shows it."),
+}
+"""By what is running."""
 
 
 class DrivesPage(Page):
@@ -184,7 +190,7 @@ class DrivesPage(Page):
         if self._inspecting:
             return
         if snapshot.busy:
-            app.say(_("A campaign is running: stop it first (page 3)."))
+            app.say(describe_busy(snapshot))
         elif _is_hindered(snapshot):
             app.say(_("Nothing can be started: see above."))
         else:
@@ -266,7 +272,7 @@ class DrivesPage(Page):
         if drive is None:
             return
         if snapshot.busy:
-            self.kaltstart.say(_("A campaign is running: stop it first (page 3)."))
+            self.kaltstart.say(describe_busy(snapshot))
         elif snapshot.status is None or snapshot.status.phase == "refused":
             self.kaltstart.say(_("Nothing can be done now: see above."))
         else:
@@ -290,7 +296,7 @@ class DrivesPage(Page):
         elif not member.ours:
             self.kaltstart.say(_("Kaltstart did not make this array and does not dismantle it."))
         elif snapshot.busy:
-            self.kaltstart.say(_("A campaign is running: stop it first (page 3)."))
+            self.kaltstart.say(describe_busy(snapshot))
         elif not _may_dismantle(snapshot, self._selected()):
             self.kaltstart.say(_("Nothing can be done now: see above."))
         else:
@@ -466,7 +472,7 @@ def _tell_next(snapshot: Snapshot) -> str:
     states = (
         (snapshot.looking, "»", _("Still looking for drives ...")),
         (status.phase == "refused", "×", _("Nothing can be started: see above.")),
-        (snapshot.busy, "»", _("A campaign is running: 3 shows it.")),
+        (snapshot.busy, "»", _(_BUSY.get(snapshot.work, _BUSY[""]))),
         (not snapshot.is_read, "»", _(NOT_READ)),
         (paused is not None, "!", going_on.format(id=paused.id if paused else "")),
         (

@@ -14,7 +14,7 @@ from tui.charset import one_line
 from tui.language import N_, _
 from tui.model.machine import Lines, Machine
 from tui.model.snapshot import Snapshot
-from tui.page import Page, entitle
+from tui.page import Page, describe_busy, entitle
 from tui.roles import QUIET, WARNING, paint, paint_keys
 from tui.widgets.choice import Choice
 from tui.widgets.dialog import Ask, Dialog
@@ -163,7 +163,7 @@ class MachinePage(Page):
         if machine is None:
             self.kaltstart.say(_("Nothing can be set before the engine is ready."))
         elif self.kaltstart.snapshot.busy:
-            self.kaltstart.say(_("A campaign is running: stop it first (page 3, s)."))
+            self.kaltstart.say(describe_busy(self.kaltstart.snapshot))
         else:
             self.kaltstart.run_once(flow.__name__, flow(machine))
 

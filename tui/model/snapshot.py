@@ -108,7 +108,9 @@ class Snapshot:
 
     @property
     def current(self) -> "Campaign | None":
-        """The campaign the engine is at, or else the newest."""
+        """The campaign the engine is at, or else the newest; None while it is at something else."""
+        if self.work:
+            return None
         campaign_id = self.status.campaign_id if self.status else None
         for campaign in self.campaigns:
             if campaign.id == campaign_id:
@@ -136,6 +138,11 @@ class Snapshot:
     def busy(self) -> bool:
         """A campaign has the machine."""
         return self.status is not None and self.status.busy and not self.is_overtaken
+
+    @property
+    def work(self) -> str:
+        """What is running where it is no campaign; empty otherwise."""
+        return self.status.work if self.status is not None else ""
 
     @property
     def is_early(self) -> bool:

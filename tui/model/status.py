@@ -109,6 +109,8 @@ class Status:
     kaltstart_version: str
     firmware: str
     can_wake: bool
+    work: str = ""
+    """What is running where it is no campaign: upgrade | dismantle."""
     step: StepNow | None = None
     steps: tuple[RunningStep, ...] = ()
     """Where several steps run at the same time: all of them; `step` is one of these then."""
@@ -129,5 +131,5 @@ class Status:
 
     @property
     def busy(self) -> bool:
-        """A campaign has the machine."""
+        """A campaign has the machine, or `work`."""
         return self.phase in {"countdown", "preparing", "running", "finishing"}

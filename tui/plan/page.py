@@ -26,7 +26,7 @@ from tui.model.templates import (
     describe_templates,
     find_templates,
 )
-from tui.page import Page, entitle
+from tui.page import Page, describe_busy, entitle
 from tui.plan.compose import ComposeActions, ComposeDialog, FormCheck
 from tui.plan.saved_plans import load_plan, save_plan
 from tui.plan.template_picker import TemplatesDialog, to_campaign
@@ -153,7 +153,7 @@ class PlanPage(Page):
         elif snapshot.status.phase == "refused":
             self.kaltstart.say(_("Nothing can be started: see above."))
         elif snapshot.busy:
-            self.kaltstart.say(_("A campaign is running: stop it first (page 3)."))
+            self.kaltstart.say(describe_busy(snapshot))
         else:
             return True
         return False

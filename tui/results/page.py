@@ -27,7 +27,7 @@ from tui.model.campaigns import Campaign, CampaignDrive, Figure, Step
 from tui.model.engine_words import name_device, name_role, say
 from tui.model.snapshot import Snapshot
 from tui.model.verdicts import SIGNS, describe_depth, find_sign, list_reasons
-from tui.page import Group, Page, entitle, say_none
+from tui.page import Group, Page, describe_busy, entitle, say_none
 from tui.results.compare import compare
 from tui.results.import_campaigns import import_campaigns
 from tui.results.raw import show_raw
@@ -207,7 +207,7 @@ class ResultsPage(Page):
         """Whether the engine does such things now; if not, the reason is shown."""
         snapshot = self.kaltstart.snapshot
         if snapshot.busy:
-            self.kaltstart.say(_("A campaign is running: stop it first (page 3, s)."))
+            self.kaltstart.say(describe_busy(snapshot))
         elif not _may_ask(snapshot):
             self.kaltstart.say(_("That cannot be done now: see above."))
         return _may_ask(snapshot)

@@ -19,7 +19,7 @@ from tui.model.engine_words import name_device, say
 from tui.model.estimate import describe_time_left
 from tui.model.snapshot import Rate, Snapshot
 from tui.model.status import ARRAY, Progress, RunningStep, StepNow
-from tui.page import Page, entitle, say_none
+from tui.page import Page, describe_busy, entitle, say_none
 from tui.roles import paint
 from tui.run.charts import draw_activity, draw_course
 from tui.run.drive_dialog import DriveDialog
@@ -46,6 +46,12 @@ _WAKE = N_(
     "Or cancel, change the firmware's setup (ErP or deep sleep off; its own RTC alarm off, else "
     "on), and resume the campaign: it tries again."
 )
+
+_WORKS = {
+    "upgrade": N_("The stick is being upgraded; then the machine restarts."),
+    "dismantle": N_("An array is being dismantled."),
+}
+"""What is running where it is no campaign."""
 
 _BELOW_LETTERS = 15
 """Lines of a page with large letters that are not theirs, with some for the drives themselves."""
@@ -122,14 +128,16 @@ class RunPage(Page):
         width = max(40, self.app.size.width - 4)
         campaign = snapshot.current
         about = say_none(snapshot, _("No campaign yet: start one on page 2."))
-        if campaign is not None:
+        if snapshot.work:
+            about = _(_WORKS.get(snapshot.work, snapshot.work))
+        elif campaign is not None:
             about = describe_campaign(campaign, width)
         paused = snapshot.paused
         if paused is not None and paused != campaign:
             about += "\n" + _('Campaign {id} "{name}" is PAUSED: r resumes it').format(
                 id=paused.id, name=paused.name
             )
-        entitle(self.query_one(VerticalScroll), _("Campaign"))
+        entitle(self.query_one(VerticalScroll), _("Now") if snapshot.work else _("Campaign"))
         many = is_shelf(campaign)
         above = self._show_judged(campaign, width)
         self.query_one("#campaign", Line).show(about)
@@ -225,7 +233,9 @@ class RunPage(Page):
     def action_pause(self) -> None:
         """Hold at the next safe point."""
         app, campaign = self.kaltstart, self.kaltstart.snapshot.current
-        if not app.snapshot.busy or campaign is None:
+        if app.snapshot.work:
+            app.say(describe_busy(app.snapshot))
+        elif not app.snapshot.busy or campaign is None:
             app.say(_("Nothing is running."))
         else:
             app.run_flow(app.ask_engine("pause", {"campaign_id": campaign.id}))

@@ -8,6 +8,7 @@ from tui.language import _
 from tui.model.draft import DraftCampaign
 from tui.model.drives import DriveRow
 from tui.model.engine_words import say
+from tui.page import describe_busy
 
 if TYPE_CHECKING:
     from tui.app import KaltstartApp
@@ -28,6 +29,8 @@ async def start_draft(app: "KaltstartApp", draft: DraftCampaign) -> None:
 def find_change(app: "KaltstartApp", drive: DriveRow) -> str:
     """Why a drive picked a minute ago may not be used now; empty if it may."""
     if app.snapshot.busy:
+        if app.snapshot.work:
+            return describe_busy(app.snapshot)
         return _("A campaign has started meanwhile.")
     matches = _find_now(app, drive)
     if len(matches) != 1:

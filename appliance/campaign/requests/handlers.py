@@ -54,7 +54,12 @@ if TYPE_CHECKING:
 STOPPED = N_("stopped by a person")
 PAUSED = N_("paused by a person")
 
-_BUSY = N_("a campaign is running: stop it first")
+_BUSY = {
+    "": N_("a campaign is running: stop it first"),
+    "upgrade": N_("the stick is being upgraded: wait for the restart, or stop the upgrade first"),
+    "dismantle": N_("an array is being dismantled: wait for its end, or stop it first"),
+}
+"""Why all else has to wait, by the status' `work`."""
 _BY_PERSON = N_("by a person")
 _MAX_INTEGER = 2**63 - 1
 """Of SQLite."""
@@ -120,6 +125,8 @@ class RequestContext:
     running: Collection[int] | None = None
     """The steps that run, none where a campaign does something else; None where no campaign has the
     machine."""
+    work: str = ""
+    """What has the machine where `running` is not None and it is no campaign."""
 
     @property
     def engine(self) -> Engine:
@@ -172,7 +179,7 @@ def carry_out(context: RequestContext) -> CampaignAction:
     kind = context.request.kind
     handler = HANDLERS.get(kind)
     if context.running is not None and not (handler and handler.while_running):
-        raise RefusedError(_BUSY)
+        raise RefusedError(_BUSY[context.work])
     if handler is None:
         raise _malformed(kind, "it is not known")
     try:
@@ -220,15 +227,15 @@ def _check(name: str, value: object, kind: type) -> object:
 
 
 def answer_beside_campaign(
-    connection: sqlite3.Connection, host: Host, *, running: Collection[int] = ()
+    connection: sqlite3.Connection, host: Host, *, running: Collection[int] = (), work: str = ""
 ) -> CampaignAction:
     """Answer all requests while a campaign is using the machine; the most urgent that was granted.
 
-    `running` are the steps that run.
+    `running` are the steps that run; `work` is the status' where it is no campaign.
     """
     most = CampaignAction.NOTHING
     for request in select_new_requests(connection):
-        context = RequestContext(connection, host, request, running=running)
+        context = RequestContext(connection, host, request, running=running, work=work)
         action = _answer(context)
         if (
             action is not None

@@ -294,3 +294,25 @@ def test_no_campaign_begins_where_the_next_start_is_another_version(
         assert answered is not None
         assert answered.exit_code == 3
         assert "was upgraded since this machine was started" in answered.answer
+
+
+@pytest.mark.usefixtures("fat", "device")
+def test_what_is_asked_for_meanwhile_is_refused_for_the_upgrade(
+    appliance: Appliance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: list[str] = []
+
+    def ask_beside(*_: object, **__: object) -> None:
+        asked = insert_request(
+            appliance.connection, "start", {"plan_toml": ""}, at="2026-11-21T03:20:02.123Z",
+            boot_id="b",
+        )  # fmt: skip
+        appliance.screen._answer_requests()
+        answered = select_request(appliance.connection, asked)
+        answers.append(answered.answer if answered else "")
+        raise StoppedByPersonError
+
+    monkeypatch.setattr(module, "upgrade_stick", ask_beside)
+    appliance.upgrade(_NAME, lambda _answer: None)
+    assert [answer.partition(":")[0] for answer in answers] == ["the stick is being upgraded"]
+    assert appliance.status.work == ""
