@@ -368,6 +368,9 @@ class KaltstartApp(App[None]):
 
     @override
     async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Resize):
+            columns, rows = terminal.find_usable(event.size, before=self.size)
+            event = events.Resize.from_dimensions((columns, rows), None)
         if not isinstance(event, events.Key) or event.is_forwarded:
             await super().on_event(event)
             return

@@ -314,3 +314,23 @@ async def test_no_value_has_the_name_of_a_key_s_handler(engine: FakeEngine) -> N
             for node in (pilot.app, *pilot.app.screen.walk_children(with_self=True)):
                 names = [name for name in vars(node) if name.startswith(("key_", "_key_"))]
                 assert not names, f"{node}: {names}"
+
+
+@pytest.mark.parametrize("keys", ["1", "3", "4", "2 n", "5 f1", "1 d"])
+async def test_a_terminal_that_says_it_has_no_size_is_drawn_once_it_has_one(
+    engine: FakeEngine, keys: str
+) -> None:
+    engine.show_machine()
+    engine.add_campaign("incoming", state="paused", boots={HDD: [106.2]})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, *keys.split())
+        for size in ((0, 0), (2, 3), (80, 0), (100, 30)):
+            await pilot.resize_terminal(*size)
+            app_of(pilot)._check_resize()  # what Textual does 1/120 s later
+            await settle(pilot)
+            await press(pilot, "down", "up")
+        assert [len(line) for line in drawn(pilot).splitlines()] == [100] * 30
+        assert "Internal error" not in drawn(pilot)
+        # Also of the first page below a box.
+        assert page(pilot).size == (100, 30)

@@ -227,3 +227,19 @@ def test_the_reader_sleeps_until_something_is_typed_or_it_is_to_end(
     keyboard.disable_input()
     assert not keyboard._key_thread.is_alive()
     assert keyboard.keys == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("size", "before", "usable"),
+    [
+        ((0, 0), (120, 40), (120, 40)),
+        ((0, 24), (0, 0), (80, 24)),
+        ((1, 1), (120, 40), (40, 12)),
+        ((200, 5), (120, 40), (200, 12)),
+        ((40, 12), (120, 40), (40, 12)),
+    ],
+)
+def test_a_size_that_no_page_fits_into_is_not_taken(
+    size: tuple[int, int], before: tuple[int, int], usable: tuple[int, int]
+) -> None:
+    assert terminal.find_usable(size, before=before) == usable

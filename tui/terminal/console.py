@@ -38,6 +38,15 @@ def set_size(*, columns: int, rows: int) -> bool:
     return True
 
 
+def find_usable(size: tuple[int, int], *, before: tuple[int, int]) -> tuple[int, int]:
+    """What to lay pages out for where a terminal says it has `size`: some say 0, 0 for a moment.
+
+    In less than the smallest size Textual may lay out a text again and again without an end.
+    """
+    columns, rows = size if all(size) else before if all(before) else _DEFAULT
+    return max(columns, _SMALLEST[0]), max(rows, _SMALLEST[1])
+
+
 def settle_size() -> None:
     """Before the interface starts: give a terminal without a size the usual one.
 
