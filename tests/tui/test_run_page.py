@@ -14,8 +14,10 @@ from tests.tui.steps import app_of, drawn, finish, page, press, settle, shown, t
 from tui.app import KaltstartApp
 from tui.charset import drawable
 from tui.model.snapshot import Event
+from tui.model.status import StepNow
 from tui.plan.compose import ComposeDialog
 from tui.run.events import describe_events
+from tui.run.lines import name_part
 from tui.widgets.dialog import Ask
 
 
@@ -446,3 +448,21 @@ async def test_boots_leave_room_for_the_large_letters_above_them(
             if "Boot s by cycle" in text_of(pilot, "#boots"):
                 drawn_at.add(height)
     assert drawn_at
+
+
+@pytest.mark.parametrize(
+    ("kind", "part", "name"),
+    [
+        ("surface", "050", "from 50 % of the drive"),
+        ("surface", "whole", "adding up"),
+        ("verify", "write-07", "writing, stretch 8"),
+        ("verify", "read", "reading back, adding up"),
+        ("verify", "read-cold-00", "reading back after a power-off, stretch 1"),
+        ("contention", "together-2", "together, round 2"),
+        ("selftest", "long", "long"),
+        ("fio", "050", "050"),
+        ("surface", "rand-read", "rand-read"),
+    ],
+)
+def test_a_part_is_called_by_what_it_is(kind: str, part: str, name: str) -> None:
+    assert name_part(StepNow(1, 1, kind, "A", part=part, part_number=1, parts=2)) == name

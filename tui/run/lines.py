@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """A campaign's progress in a few lines of the page Run. Pure."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from appliance.workloads.contention.keys import ContentionVariant
+from appliance.workloads.surface.keys import SLICES, SurfaceVariant
+from appliance.workloads.verify.keys import READ, READ_COLD, WRITE, VerifyVariant
 from tui.charset import shorten, shorten_name
 from tui.format import show_number
 from tui.language import N_, _
 from tui.model.campaigns import Campaign, CampaignDrive, Step
 from tui.model.engine_words import measure_roles, name_role, say
-from tui.model.status import ARRAY
+from tui.model.status import ARRAY, StepNow
 from tui.model.verdicts import WORDS, find_sign
 
 _AT = {"boot": N_("boot {number} of {count}"), "step": N_("step {number} of {count}")}
@@ -21,6 +25,14 @@ _ENDED = {
 }
 _STATES = (N_("PREPARING"), N_("RUNNING"), N_("PAUSED"), N_("DONE"))
 """As a campaign has them, in capitals."""
+_PHASES = {
+    WRITE: N_("writing"),
+    READ: N_("reading back"),
+    READ_COLD: N_("reading back after a power-off"),
+}
+"""Of a verify step."""
+_COMPANIES = (N_("alone"), N_("together"))
+"""Of the drives in a part of a contention step."""
 
 
 def describe_campaign(campaign: Campaign, width: int) -> str:
@@ -151,3 +163,23 @@ def _describe_times(drive: CampaignDrive | None) -> str:
     if times:
         last, best = show_number(times[-1], ".2f"), show_number(min(times), ".2f")
     return f" {f'{len(drive.boots)}/{drive.planned}':>7}  {last:>8} {best:>8}"
+
+
+def name_part(step: StepNow) -> str:
+    """What the step's part is, where its stored name does not say that alone."""
+    match step.kind:
+        case "surface" if found := re.fullmatch(SurfaceVariant.PATTERN, step.part):
+            if found["slice"] is None:
+                return _("adding up")
+            percent = int(found["slice"]) * 100 // SLICES
+            return _("from {share} of the drive").format(share=f"{percent} %")
+        case "verify" if found := re.fullmatch(VerifyVariant.PATTERN, step.part):
+            phase = _(_PHASES[found["phase"]])
+            if found["stretch"] is None:
+                return f"{phase}, {_('adding up')}"
+            number = int(found["stretch"]) + 1
+            return _("{phase}, stretch {number}").format(phase=phase, number=number)
+        case "contention" if found := re.fullmatch(ContentionVariant.PATTERN, step.part):
+            company, number = _(found["company"]), int(found["round"])
+            return _("{company}, round {number}").format(company=company, number=number)
+    return step.part

@@ -25,7 +25,7 @@ from tui.run.charts import draw_activity, draw_course
 from tui.run.drive_dialog import DriveDialog
 from tui.run.events import describe_events
 from tui.run.judged import draw_judged, list_ways_on
-from tui.run.lines import describe_campaign, describe_drives
+from tui.run.lines import describe_campaign, describe_drives, name_part
 from tui.run.resume import describe_resumption
 from tui.run.shelf import is_shelf
 from tui.run.shelf_view import Shelf
@@ -392,7 +392,7 @@ def describe_step(step: StepNow, width: int) -> str:
     part = _("preparing")
     if step.part:
         part = _("part {number} of {count}: {part}").format(
-            number=step.part_number, count=step.parts, part=step.part
+            number=step.part_number, count=step.parts, part=name_part(step)
         )
     both = f"{place}, {part}"
     return both if len(both) <= width else f"{shorten(place, width)}\n  {shorten(part, width - 2)}"

@@ -14,6 +14,7 @@ from tui.model.estimate import DriveLeft, name_span
 from tui.model.snapshot import Rate, Snapshot
 from tui.model.status import Progress, RunningStep, StepNow
 from tui.model.verdicts import SIGNS, WORDS, describe_depth, describe_share, find_sign
+from tui.run.lines import name_part
 from tui.widgets.figures import draw_bar
 
 LEAST_DRIVES = 3
@@ -403,7 +404,7 @@ def _describe_step_now(step: StepNow) -> str:
     if not step.part:
         return f"{step.kind}: {_('preparing')}"
     part = _("part {number} of {count}: {part}").format(
-        number=step.part_number, count=step.parts, part=step.part
+        number=step.part_number, count=step.parts, part=name_part(step)
     )
     left_s = step.left_s
     if left_s is None:

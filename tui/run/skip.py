@@ -6,6 +6,7 @@ from tui.model.campaigns import Campaign, CampaignDrive, Step
 from tui.model.engine_words import name_device
 from tui.model.snapshot import Snapshot
 from tui.model.status import StepNow
+from tui.run.lines import name_part
 
 
 def find_skippable(snapshot: Snapshot) -> tuple[Campaign, tuple[Step, ...]] | None:
@@ -101,4 +102,4 @@ def _describe_missing(step: Step, snapshot: Snapshot) -> str:
     return _(
         "MISSING from the results: part {number} of {parts} ({part}), which is running, and "
         "all after it."
-    ).format(number=now.part_number, parts=now.parts, part=now.part)
+    ).format(number=now.part_number, parts=now.parts, part=name_part(now))
