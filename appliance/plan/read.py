@@ -12,7 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from appliance.errors import RefusedError
-from appliance.plan.model import Plan, PlannedDrive
+from appliance.phrases import N_, Phrase, join_phrases
+from appliance.plan.model import Boot, Plan, PlannedDrive
 from appliance.plan.rules import find_contradictions
 from appliance.plan.tables import read_shape
 from appliance.plan.workloads import ARRAY, WorkloadPlan
@@ -22,6 +23,20 @@ from appliance.toml.write import MAX_BYTES, decode, locate, make_error, parse, t
 from appliance.units import printable
 
 MAX_PLAN_BYTES = MAX_BYTES
+_ARRAY = N_("the array")
+_LISTED = "{first}, {rest}"
+_BOOTS = {
+    ("", "cold"): (N_("{count} cold boot"), N_("{count} cold boots")),
+    ("", "warm"): (N_("{count} warm boot"), N_("{count} warm boots")),
+    ("", "cold and warm"): (N_("{count} cold and warm boot"), N_("{count} cold and warm boots")),
+    ("replay", "cold"): (N_("{count} cold replayed boot"), N_("{count} cold replayed boots")),
+    ("replay", "warm"): (N_("{count} warm replayed boot"), N_("{count} warm replayed boots")),
+    ("replay", "cold and warm"): (
+        N_("{count} cold and warm replayed boot"),
+        N_("{count} cold and warm replayed boots"),
+    ),
+}
+"""By the mode and how power goes before them: one, and several."""
 
 
 class PlanRefusedError(RefusedError):
@@ -86,66 +101,96 @@ def _call_by_identity(workload: WorkloadPlan, drives: Sequence[PlannedDrive]) ->
 
 
 def _show_place(place: str) -> str:
-    return "the array" if place == ARRAY else show_value(place)
+    return _ARRAY if place == ARRAY else show_value(place)
 
 
 def _join(words: Iterable[str]) -> str:
     """`a, b and c`."""
     *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
+    return join_phrases((join_phrases(first, _LISTED), last), N_("{first} and {rest}"))
 
 
 def describe_plan(plan: Plan) -> str:
     """The plan in a sentence: `3 drives, 10 cold boots each, then fio; erases "A", "B"`."""
+    return join_phrases((describe_work(plan), _describe_writes(plan)))
+
+
+def describe_work(plan: Plan) -> str:
+    """What it does, without what it writes to: `3 drives, 10 cold boots each, then fio`."""
     count = len(plan.drives)
-    parts = [f"{count} drive{'' if count == 1 else 's'}"]
+    drives = Phrase(N_("1 drive")) if count == 1 else Phrase(N_("{count} drives"), count=count)
+    parts: list[str] = [drives]
     if plan.array is not None and plan.cache_drive and plan.backing_drive:
         parts.append(
-            f"a {plan.array.kind} array in {plan.array.cache_mode} mode of the disk "
-            f"{show_value(plan.backing_drive.identity)} and the cache "
-            f"{show_value(plan.cache_drive.identity)}"
+            Phrase(
+                N_("a {kind} array in {mode} mode of the disk {disk} and the cache {cache}"),
+                kind=plan.array.kind,
+                mode=plan.array.cache_mode,
+                disk=show_value(plan.backing_drive.identity),
+                cache=show_value(plan.cache_drive.identity),
+            )
         )
     if plan.boot is not None:
-        cycles = plan.boot.cycles
-        boots = f"{cycles} {_join(sorted(plan.boot.power))} boot{'' if cycles == 1 else 's'}"
-        if plan.boot.mode == "replay":
-            boots = boots.replace(" boot", " replayed boot")
-        if plan.boot.path == "drive":
-            boots += " by the drive's own loader"
-        if plan.boot.starts_installed:
-            boots += " of the drive's own system"
-        parts.append(f"{boots} of {_list_booted(plan)}" if plan.array else f"{boots} each")
-        if plan.boot.train:
-            parts.append(f"{plan.boot.train} untimed before them")
-        charts = plan.boot.charts if plan.boot.installs else "none"
-        charted = {"none": 0, "first-last": min(2, cycles), "all": cycles}[charts]
-        if charted:
-            parts.append(f"{charted} more with a chart")
+        parts += _describe_boots(plan, plan.boot)
     if plan.workloads:
-        then = "then " if plan.boot is not None else ""
-        parts.append(f"{then}{_list_workloads(plan)}")
-    erased = [show_value(drive.identity) for drive in plan.drives if drive.released]
-    writes = f"erases {', '.join(erased)}" if erased else "writes to no drive"
+        workloads = _list_workloads(plan)
+        then = Phrase(N_("then {what}"), what=workloads)
+        parts.append(then if plan.boot is not None else workloads)
+    return join_phrases(parts, _LISTED)
+
+
+def _describe_boots(plan: Plan, boot: Boot) -> list[str]:
+    cycles = boot.cycles
+    one, many = _BOOTS["replay" if boot.mode == "replay" else "", _join(sorted(boot.power))]
+    boots = Phrase(one if cycles == 1 else many, count=cycles)
+    if boot.path == "drive":
+        boots = Phrase(N_("{what} by the drive's own loader"), what=boots)
+    if boot.starts_installed:
+        boots = Phrase(N_("{what} of the drive's own system"), what=boots)
+    parts: list[str] = [
+        Phrase(N_("{what} of {name}"), what=boots, name=_list_booted(plan))
+        if plan.array
+        else Phrase(N_("{what} each"), what=boots)
+    ]
+    if boot.train:
+        parts.append(Phrase(N_("{count} untimed before them"), count=boot.train))
+    charts = boot.charts if boot.installs else "none"
+    charted = {"none": 0, "first-last": min(2, cycles), "all": cycles}[charts]
+    if charted:
+        parts.append(Phrase(N_("{count} more with a chart"), count=charted))
+    return parts
+
+
+def _describe_writes(plan: Plan) -> str:
     if started := [show_value(drive.identity) for drive in plan.drives if drive.may_start]:
-        writes = f"erases nothing, but the systems on {', '.join(started)} write to them"
-    return f"{', '.join(parts)}; {writes}"
+        return Phrase(
+            N_("erases nothing, but the systems on {drives} write to them"),
+            drives=", ".join(started),
+        )
+    erased = [show_value(drive.identity) for drive in plan.drives if drive.released]
+    if not erased:
+        return Phrase(N_("writes to no drive"))
+    return Phrase(N_("erases {drives}"), drives=", ".join(erased))
 
 
 def _list_booted(plan: Plan) -> str:
     booted = [
-        show_value(drive.identity) if drive.is_tested else "the array"
+        show_value(drive.identity) if drive.is_tested else _ARRAY
         for drive in sorted(plan.booted_drives, key=lambda each: not each.is_tested)
     ]
-    return booted[0] if len(booted) == 1 else f"each of {_join(booted)}"
+    return booted[0] if len(booted) == 1 else Phrase(N_("each of {name}"), name=_join(booted))
 
 
 def _list_workloads(plan: Plan) -> str:
     """`lottery, fio on each drive, sweep on "A"`: neighbours on the same drives share them."""
     groups: list[tuple[str, list[str]]] = []
-    each_drive = "each target and control drive" if plan.array else "each drive"
+    each_drive = N_("each target and control drive") if plan.array else N_("each drive")
     for workload in plan.workloads:
         place = _join(_show_place(place) for place in workload.on) if workload.on else each_drive
         if not groups or groups[-1][0] != place:
             groups.append((place, []))
         groups[-1][1].append(workload.kind)
-    return ", ".join(f"{', '.join(kinds)} on {place}" for place, kinds in groups)
+    return join_phrases(
+        (Phrase(N_("{kinds} on {name}"), kinds=", ".join(k), name=place) for place, k in groups),
+        _LISTED,
+    )

@@ -2,6 +2,7 @@
 """The drives that scenes and tests of the interface show, and a plan of two of them."""
 
 from appliance.drives.model import Drive
+from appliance.phrases import Phrase, join_phrases
 
 HOSTILE = 'EVIL"/\\ \x1b[31m\x07\u202e[b]中'
 HDD = Drive(
@@ -96,6 +97,15 @@ VALID_PLAN = {
     "name": "incoming, rack 4",
     "problems": [],
     "autostart": False,
-    "summary": '2 drives, 3 cold boots each; erases "WD-WX41A47H2291"',
+    "summary": join_phrases(
+        (
+            Phrase(
+                "{first}, {rest}",
+                first=Phrase("{count} drives", count=2),
+                rest=Phrase("{what} each", what=Phrase("{count} cold boots", count=3)),
+            ),
+            Phrase("erases {drives}", drives='"WD-WX41A47H2291"'),
+        )
+    ),
     "toml": PLAN_TOML,
 }

@@ -11,6 +11,7 @@ from appliance.campaign.status import write_json
 from appliance.drives.facts.query import Answer
 from appliance.errors import StepFailedError
 from appliance.phrases import N_, Phrase, join_phrases, list_phrases
+from appliance.plan.read import describe_plan, parse_plan
 from appliance.service.drive_watch import compose_row
 from appliance.store.tables.campaigns import update_campaign_state
 from tests.tui.fake import FakeEngine
@@ -223,3 +224,29 @@ async def test_a_german_page_says_it_in_german(
         shown = drawn(pilot)
     for each in wanted:
         assert each in shown, f"{each!r}:\n{shown}"
+
+
+@pytest.mark.parametrize(
+    ("rest", "german"),
+    [
+        ("[boot]\n", '1 Laufwerk, je 10 kalte Boots, 2 weitere mit Diagramm; löscht "A"'),
+        (
+            (
+                '[boot]\ncycles = 4\npath = "drive"\ntrain = 3\ncharts = "none"\n'
+                '[[workload]]\nkind = "surface"\n[[workload]]\nkind = "fio"\n'
+            ),
+            (
+                "1 Laufwerk, je 4 kalte Boots mit dem Lader des Laufwerks, "
+                "davor 3 ohne Zeitmessung, "
+                'dann surface, fio auf jedem Laufwerk; löscht "A"'
+            ),
+        ),
+        ('[[workload]]\nkind = "verify"\non = "A"\n', '1 Laufwerk, verify auf "A"; löscht "A"'),
+    ],
+)
+def test_what_a_plan_does_is_told_in_german(rest: str, german: str) -> None:
+    plan = describe_plan(parse_plan(f'version = 1\n[[drive]]\nserial = "A"\nerase = "A"\n{rest}'))
+    _learn(plan)
+    assert say(plan) == plan
+    language.use("de")
+    assert say(plan) == german

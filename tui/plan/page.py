@@ -16,7 +16,7 @@ from tui.charset import drawable, drawable_lines
 from tui.language import N_, _
 from tui.model.draft import DraftCampaign, Mistake
 from tui.model.drives import DriveRow
-from tui.model.engine_words import name_role
+from tui.model.engine_words import name_role, say
 from tui.model.snapshot import Snapshot
 from tui.model.status import PlannedDrive, StickPlan
 from tui.model.templates import (
@@ -317,7 +317,7 @@ def describe_plan(snapshot: Snapshot, width: int) -> str:
         autostart = _("not again, it was started or stopped before; s starts it")
     lines = [
         _("Plan on the stick: {name}").format(name=plan.name),
-        plan.summary,
+        say(plan.summary),
         _("Starts automatically: {when}").format(when=autostart),
     ]
     if plan.problems:

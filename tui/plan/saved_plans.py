@@ -13,6 +13,7 @@ from tui.charset import shorten
 from tui.language import _
 from tui.model.draft import DraftCampaign
 from tui.model.drives import DriveRow
+from tui.model.engine_words import say
 from tui.model.templates import FormState
 from tui.pending import describe_answer
 from tui.plan.compose import FormCheck
@@ -103,7 +104,7 @@ def _ask_what(plan: SavedPlan, written: Sequence[Sequence[DriveRow]]) -> Ask:
         note = _("A drive that this plan writes to appears more than once in this machine.")
         if [] in written:
             note = _("A drive that this plan writes to is not in this machine.")
-        text = f"{plan.summary}.\n\n{note} {_('It cannot be started.')}"
+        text = f"{say(plan.summary)}.\n\n{note} {_('It cannot be started.')}"
         return Ask(title, text, (delete,), cancel=_("Close"))
     note = (
         _("Each drive must be released before the plan writes to it.")
@@ -111,7 +112,7 @@ def _ask_what(plan: SavedPlan, written: Sequence[Sequence[DriveRow]]) -> Ask:
         else _("It only reads.")
     )
     label = _("Continue") if written else _("Start")
-    return Ask(title, f"{plan.summary}.\n\n{note}", (("start", label), adjust, delete))
+    return Ask(title, f"{say(plan.summary)}.\n\n{note}", (("start", label), adjust, delete))
 
 
 async def _adjust(app: "KaltstartApp", plan: SavedPlan, compose: Compose) -> None:

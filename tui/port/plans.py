@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from appliance.errors import KaltstartError
+from appliance.phrases import list_phrases
 from appliance.plan.compose import quote
 from appliance.plan.model import DEFAULTS
-from appliance.plan.read import describe_plan, parse_plan, read_plan
+from appliance.plan.read import describe_work, parse_plan, read_plan
 from appliance.problem import Problem
 from appliance.store.read.durations import select_work
 from appliance.units import parse_size
@@ -20,6 +21,7 @@ from tui.language import _
 from tui.model.drives import DriveRow
 from tui.port.databases import find_files
 from tui.port.stored import opened
+from tui.port.watch import learn_phrases
 from tui.times.durations import make_durations
 from tui.times.step_times import Basis, StepTime, find_step_times
 
@@ -72,12 +74,14 @@ def read_saved_plan(folder: Path, name: str) -> SavedPlan:
         real = {(problem.path, problem.text) for problem in error.problems}
         remaining = [problem for problem in problems if (problem.path, problem.text) in real]
         return SavedPlan(label, text, problems=_show(remaining) or _reasons(error))
+    work = describe_work(plan)
+    learn_phrases(list_phrases(work))
     starts = plan.boot is not None and plan.boot.starts_installed
     identities = {drive.identity for drive in (plan.drives if starts else plan.written_drives)}
     return SavedPlan(
         label,
         text,
-        summary=one_line(describe_plan(plan).partition(";")[0]),
+        summary=one_line(work),
         starts=starts,
         raw_released=tuple(
             drive.identity
