@@ -7,10 +7,11 @@ Made from a campaign's rows by `campaign.gathering`, held against a policy by `v
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from appliance.phrases import N_
 from appliance.store.tables.verdicts import Depth
 
-SURFACE_UNREAD = "surface not read"
-HEALTH_UNREAD = "health not read"
+SURFACE_UNREAD = N_("surface not read")
+HEALTH_UNREAD = N_("health not read")
 
 
 @dataclass(frozen=True, slots=True)

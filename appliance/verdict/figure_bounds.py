@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from appliance.drives.facts.link_rates import Carried
+from appliance.phrases import N_, Phrase
 from appliance.verdict.evidence import Bound, Figure
 from appliance.verdict.gather_figures import MB
 from appliance.verdict.limits import LIMITS, LimitKind
@@ -25,8 +26,8 @@ BUSY_SHARE = 0.5
 _HEAT_MARGIN = 10.0
 _SMALL_BYTES = 4096
 """A request of fio's random tests."""
-_VIRTUAL = "timed in a virtual machine, whose host decides how fast it is"
-_NO_LINK = "the speed of its link is not known"
+_VIRTUAL = N_("timed in a virtual machine, whose host decides how fast it is")
+_NO_LINK = N_("the speed of its link is not known")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,10 @@ def _bound(
     if kind.unit not in {"MB/s", "1/s", "ms"}:
         return figure  # against the drive's own other figures, or a boot of this very machine
     if busy_share >= BUSY_SHARE:
-        busy = f"for {100 * busy_share:.0f} % of the time a processor was at its limit"
+        busy = Phrase(
+            N_("for {share} of the time a processor was at its limit"),
+            share=f"{100 * busy_share:.0f} %",
+        )
         return replace(figure, set_aside=busy)
     if context.carried is None:
         return replace(figure, set_aside=_NO_LINK)
@@ -97,19 +101,33 @@ def _bound(
 def _bound_by_link(kind: LimitKind, carried: Carried, under_way: UnderWay) -> Bound:
     if kind.unit == "MB/s":
         most_mb = carried.bytes_s / MB
-        return _bound_below(most_mb, f"{most_mb:.0f} MB/s that {carried.name} carries")
+        words = Phrase(
+            N_("{rate} that {link} carries"), rate=f"{most_mb:.0f} MB/s", link=carried.name
+        )
+        return _bound_below(most_mb, words)
     if kind.unit == "1/s":
         most = 1 / max(_SMALL_BYTES / carried.bytes_s, carried.request_s)
-        return _bound_below(
-            most, f"{most:.0f} small requests per second that {carried.name} carries"
+        words = Phrase(
+            N_("{count} small requests per second that {link} carries"),
+            count=round(most),
+            link=carried.name,
         )
+        return _bound_below(most, words)
     way_s = max(under_way.each_bytes / carried.bytes_s, carried.request_s)
     least_ms = under_way.requests * way_s * 1e3
     return Bound(
         round(least_ms / _REMARK_SHARE, 1),
         round(least_ms / _REJECT_SHARE, 1),
-        f"{1 / _REMARK_SHARE:g} (to reject: {1 / _REJECT_SHARE:g}) times the {least_ms:.1f} ms "
-        f"that what is asked for at a time takes through {carried.name}",
+        Phrase(
+            N_(
+                "{low} (to reject: {high}) times the {rate} that what is asked for at a time takes "
+                "through {link}"
+            ),
+            low=f"{1 / _REMARK_SHARE:g}",
+            high=f"{1 / _REJECT_SHARE:g}",
+            rate=f"{least_ms:.1f} ms",
+            link=carried.name,
+        ),
     )
 
 
@@ -117,7 +135,12 @@ def _bound_below(most: float, words: str) -> Bound:
     return Bound(
         round(most * _REMARK_SHARE, 1),
         round(most * _REJECT_SHARE, 1),
-        f"{100 * _REMARK_SHARE:.0f} % (to reject: {100 * _REJECT_SHARE:.0f} %) of the {words}",
+        Phrase(
+            N_("{low} (to reject: {high}) of the {what}"),
+            low=f"{100 * _REMARK_SHARE:.0f} %",
+            high=f"{100 * _REJECT_SHARE:.0f} %",
+            what=words,
+        ),
     )
 
 
@@ -130,7 +153,10 @@ def bound_temperature(figure: Figure, limit_celsius: float | None) -> Figure:
         bound=Bound(
             limit_celsius - _HEAT_MARGIN,
             limit_celsius,
-            f"its own limit is {limit_celsius:.0f} °C, and a remark begins at most "
-            f"{_HEAT_MARGIN:.0f} °C below",
+            Phrase(
+                N_("its own limit is {limit}, and a remark begins at most {margin} below"),
+                limit=f"{limit_celsius:.0f} °C",
+                margin=f"{_HEAT_MARGIN:.0f} °C",
+            ),
         ),
     )

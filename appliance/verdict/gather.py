@@ -15,6 +15,7 @@ from appliance.machine.memory_errors import (
     count_growth,
     describe_growth,
 )
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.plan.read import parse_plan
 from appliance.samples.variants import Variant, parse_variant
 from appliance.statistics import stats
@@ -181,18 +182,20 @@ def _gather_link(connection: sqlite3.Connection, campaign_id: int, drive: Judged
         ends = (state.get("link_max", ""), state.get("link_port_max", ""))
         able = find_common(drive.transport, ends)
         if now is not None and able is not None:
-            detail = f"{now.name}; drive and port can do {able.name}"
+            detail = Phrase(
+                N_("{link}; drive and port can do {able}"), link=now.name, able=able.name
+            )
             figures.append(Figure(float(now.bytes_s < able.bytes_s), detail))
     if not figures:
-        return Figure(None, "what its link, the drive and the port can is not all known")
+        return Figure(None, N_("what its link, the drive and the port can is not all known"))
     return max(reversed(figures), key=lambda each: each.value or 0.0)
 
 
 def _gather_temperature(celsius: float | None, health: Sequence[HealthRow]) -> Figure:
     if celsius is None:
-        return Figure(None, "no reading in any step")
+        return Figure(None, N_("no reading in any step"))
     limits = [row.limit_celsius for row in health if row.limit_celsius is not None]
-    figure = Figure(celsius, "of the drive, and of the air around it")
+    figure = Figure(celsius, N_("of the drive, and of the air around it"))
     return bound_temperature(figure, limits[-1] if limits else None)
 
 
@@ -213,15 +216,15 @@ def _count_failed(steps: Sequence[StepRow]) -> dict[str, Figure]:
         if step.state == "failed":
             # Of a word that the stick has spoilt it is not known whose fault it is.
             reasons[step.blame if step.blame in reasons else "other"].append(
-                f"{step.kind}: {step.reason}"
+                Phrase("{kind}: {what}", kind=step.kind, what=step.reason)
             )
         elif step.state == "skipped":
             reasons["other"].append(_describe_skipped(step))
     return {
         "failed_steps": Figure(
             float(len(reasons["drive"])),
-            "; ".join(reasons["drive"]),
-            excuse="; ".join(reasons["other"]),
+            join_phrases(reasons["drive"]),
+            excuse=join_phrases(reasons["other"]),
         )
     }
 
@@ -273,7 +276,7 @@ def _gather_steps(
         beside = max(besides, default=0)
         figures |= _set_aside_beside(figures, step, beside)
         sentences = [row.sentence for row in throttled if row.step_id == step.id]
-        figures |= _add_throttling(figures, "; ".join(filter(None, sentences)))
+        figures |= _add_throttling(figures, join_phrases(sentences))
         for name, figure in figures.items():
             origin: frozenset[int | str] = frozenset({step.workload_index})
             if name in _RATES.get(step.kind, ()):
@@ -298,21 +301,24 @@ def _describe_unread(coverages: Sequence[Coverage]) -> str:
     unread = dict.fromkeys(coverage.unread for coverage in coverages)
     if "" in unread:
         return ""
-    return ", ".join(text for text in unread if text != SURFACE_UNREAD) or SURFACE_UNREAD
+    looked = (text for text in unread if text != SURFACE_UNREAD)
+    return join_phrases(looked, "{first}, {rest}") or SURFACE_UNREAD
 
 
 def _set_aside_beside(taken: Mapping[str, Figure], step: StepRow, beside: int) -> dict[str, Figure]:
     """The rates of a drive that shared links and processors with so many others."""
     if not beside:
         return {}
-    others = "another drive was" if beside == 1 else f"{beside} other drives were"
-    return set_aside(taken, _RATES.get(step.kind, ()), why=f"{others} being tested meanwhile")
+    why: str = N_("another drive was being tested meanwhile")
+    if beside > 1:
+        why = Phrase(N_("{count} other drives were being tested meanwhile"), count=beside)
+    return set_aside(taken, _RATES.get(step.kind, ()), why=why)
 
 
 def _add_throttling(taken: Mapping[str, Figure], sentence: str) -> dict[str, Figure]:
     """The timed figures of a step in which the drive slowed itself down, with that in words."""
     return {
-        name: replace(figure, detail="; ".join(filter(None, (figure.detail, sentence))))
+        name: replace(figure, detail=join_phrases((figure.detail, sentence)))
         for name, figure in taken.items()
         if sentence and LIMITS[name].is_timed and figure.value is not None
     }
@@ -355,7 +361,9 @@ def _find_under_way(
 
 
 def _describe_skipped(step: StepRow) -> str:
-    return f"{step.kind} skipped {step.reason}".rstrip()
+    if not step.reason:
+        return Phrase(N_("{kind} skipped"), kind=step.kind)
+    return Phrase(N_("{kind} skipped {what}"), kind=step.kind, what=step.reason)
 
 
 def _name_planned(connection: sqlite3.Connection, campaign_id: int, step: StepRow) -> Sequence[str]:
@@ -385,7 +393,7 @@ def _find_fio_plan(
 def _gather_selftest(step: StepRow, rows: Sequence[FigureRow]) -> Figure:
     passed = [row.value for row in rows if row.metric == "selftest_passed"]
     if not passed:
-        return Figure(None, step.reason or "it did not finish")
+        return Figure(None, step.reason or N_("it did not finish"))
     return Figure(0.0 if all(passed) else 1.0, step.reason)
 
 
@@ -395,8 +403,11 @@ def _gather_boots(boots: BootCounts) -> dict[str, Figure]:
         return {}
     settled_from = stats.find_course(boots.cycles, boots.boot_s).settled_from
     settled = () if settled_from is None else boots.boot_s[settled_from:]
-    skipped = f"{boots.skipped} skipped by a person" if boots.skipped else ""
-    excuses = (f"{boots.excused} more, {boots.excuse}" if boots.excused else "", skipped)
+    skipped, excused = "", ""
+    if boots.skipped:
+        skipped = Phrase(N_("{count} skipped by a person"), count=boots.skipped)
+    if boots.excused:
+        excused = Phrase(N_("{count} more, {what}"), count=boots.excused, what=boots.excuse)
     return {
         "boot_median_s": Figure(
             stats.find_median(settled),
@@ -408,14 +419,16 @@ def _gather_boots(boots: BootCounts) -> dict[str, Figure]:
         ),
         "failed_boots": Figure(
             float(boots.failed) if tried else None,
-            f"of {tried}",
-            excuse="; ".join(filter(None, excuses)),
+            Phrase(N_("of {count}"), count=tried),
+            excuse=join_phrases((excused, skipped)),
         ),
     }
 
 
 def _describe_boots(settled: int, valid: int) -> str:
     if not valid:
-        return "no valid boot"
-    boots = f"{valid} valid boot{'' if valid == 1 else 's'}"
-    return f"the {settled} settled ones of {boots}" if settled else f"not settled in {boots}"
+        return N_("no valid boot")
+    boots = Phrase(N_("{count} valid boots"), count=valid) if valid > 1 else N_("1 valid boot")
+    if not settled:
+        return Phrase(N_("not settled in {what}"), what=boots)
+    return Phrase(N_("the {count} settled ones of {what}"), count=settled, what=boots)

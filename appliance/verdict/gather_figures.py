@@ -7,6 +7,7 @@ Never takes the figure of a cache for one of a drive.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.samples.variants import Variant
 from appliance.store.read.figures import FigureRow
 from appliance.verdict.evidence import Figure
@@ -28,19 +29,20 @@ def find_worst(kind: LimitKind, figures: Sequence[Figure]) -> Figure:
     there is no other.
     """
     origin = frozenset().union(*(figure.origin for figure in figures))
-    excuse = "; ".join(dict.fromkeys(figure.excuse for figure in figures if figure.excuse))
+    excuse = join_phrases(dict.fromkeys(figure.excuse for figure in figures))
     missing = [figure.detail for figure in figures if figure.value is None]
     measured = [figure for figure in figures if figure.value is not None]
     known = [figure for figure in measured if figure.is_held] or measured
     if not known:
-        detail = "; ".join(dict.fromkeys(filter(None, missing)))
+        detail = join_phrases(dict.fromkeys(missing))
         return Figure(None, detail, origin, excuse=excuse)
     worse = max if kind.direction == "most" else min
     worst = worse(known, key=lambda each: each.value or 0.0)
-    notes = [worst.detail, f"the worst of {len(known)} steps" if len(known) > 1 else "", *missing]
+    of_several = Phrase(N_("the worst of {count} steps"), count=len(known))
+    notes = [worst.detail, of_several if len(known) > 1 else "", *missing]
     return replace(
         worst,
-        detail="; ".join(dict.fromkeys(filter(None, notes))),
+        detail=join_phrases(dict.fromkeys(notes)),
         origin=origin,
         excuse=excuse,
         # One step that speaks of the whole drive is enough.
@@ -68,7 +70,7 @@ def set_aside(taken: Mapping[str, Figure], names: Iterable[str], *, why: str) ->
     What was set aside before keeps its reason.
     """
     return {
-        name: replace(figure, set_aside="; ".join(filter(None, (figure.set_aside, why))))
+        name: replace(figure, set_aside=join_phrases((figure.set_aside, why)))
         for name in names
         if (figure := taken.get(name, Figure(None))).value is not None
     }
@@ -84,7 +86,7 @@ def take(rows: Sequence[FigureRow], sources: Mapping[str, FigureSource]) -> dict
             is_latency = metric.startswith("lat_") and "write" in str(variant)
             if is_latency and any(row.variant == variant for row in rows):
                 figures[name] = Figure(
-                    None, "RAM took the writes: only past the page cache it is its own"
+                    None, N_("RAM took the writes: only past the page cache it is its own")
                 )
             continue
         good = [row for row in matches if row.valid and row.page_cache in _PAST_THE_CACHE]
@@ -93,11 +95,14 @@ def take(rows: Sequence[FigureRow], sources: Mapping[str, FigureSource]) -> dict
             worst = max if LIMITS[name].direction == "most" else min
             figures[name] = Figure(worst(row.value for row in proven) / unit)
         elif good:
-            figures[name] = Figure(None, f"that it met a {good[0].page_cache} cache is not proven")
+            unproven = N_("that it met a {what} cache is not proven")
+            figures[name] = Figure(None, Phrase(unproven, what=good[0].page_cache))
         elif any(not row.valid for row in matches):
-            figures[name] = Figure(None, "the figure does not count: something went wrong under it")
+            wrong = N_("the figure does not count: something went wrong under it")
+            figures[name] = Figure(None, wrong)
         else:
-            figures[name] = Figure(None, f"measured with a {matches[0].page_cache} page cache only")
+            only = N_("measured with a {what} page cache only")
+            figures[name] = Figure(None, Phrase(only, what=matches[0].page_cache))
     return figures
 
 

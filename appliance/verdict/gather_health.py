@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from appliance.drives.facts.farm import describe_hours
 from appliance.drives.facts.health import describe_warnings
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.samples.health import Delta, compare
 from appliance.store.tables.health import HealthRow
 from appliance.verdict.evidence import HEALTH_UNREAD, Doubt, Figure
@@ -18,7 +19,7 @@ def read_health(rows: Sequence[HealthRow]) -> tuple[dict[str, Figure], tuple[Dou
     after = next((row for row in rows if row.moment == "after"), None)
     last = after or before
     if last is None:
-        missing = Figure(None, "its health was not read")
+        missing = Figure(None, N_("its health was not read"))
         return {kind.name: missing for kind in _health_limits()}, ()
     deltas = {
         delta.name: delta
@@ -30,7 +31,7 @@ def read_health(rows: Sequence[HealthRow]) -> tuple[dict[str, Figure], tuple[Dou
         if delta.doubt
         and (value := delta.before if delta.after is None else delta.after) is not None
     )
-    why = last.reason or "the drive does not say"
+    why = last.reason or N_("the drive does not say")
     figures = {
         kind.name: _read_counter(kind, deltas.get(kind.counter), why=why)
         for kind in _health_limits()
@@ -40,7 +41,7 @@ def read_health(rows: Sequence[HealthRow]) -> tuple[dict[str, Figure], tuple[Dou
         figures["hours_set_back"] = _read_set_back(after, before)
     warnings = figures["critical_warning"]
     if warnings.value:
-        detail = "; ".join(filter(None, (describe_warnings(warnings.value), warnings.detail)))
+        detail = join_phrases((describe_warnings(warnings.value), warnings.detail))
         figures["critical_warning"] = replace(warnings, detail=detail)
     figures["self_assessment"] = _read_assessment(before, after, why=why)
     return figures, doubts
@@ -57,8 +58,10 @@ def _read_assessment(before: HealthRow | None, after: HealthRow | None, *, why: 
     if after is not None and after.passed is not None:
         return Figure(float(not after.passed), after.reason)
     if before is not None and before.passed is not None:
-        missing = f"not read after it: {why}" if after else "not read after it"
-        return Figure(float(not before.passed), f"before the campaign; {missing}")
+        missing = N_("not read after it")
+        if after:
+            missing = Phrase(N_("not read after it: {what}"), what=why)
+        return Figure(float(not before.passed), join_phrases((N_("before the campaign"), missing)))
     return Figure(None, why)
 
 
@@ -70,7 +73,7 @@ def _read_set_back(*readings: HealthRow | None) -> Figure:
         if farm is not None and smart is not None:
             detail = describe_hours(farm.value, smart.value)
             return Figure(max(0.0, farm.value - smart.value), detail)
-    return Figure(None, "the drive does not say both counts")
+    return Figure(None, N_("the drive does not say both counts"))
 
 
 def _health_limits() -> list[LimitKind]:
@@ -82,11 +85,15 @@ def _read_counter(kind: LimitKind, delta: Delta | None, *, why: str) -> Figure:
         return Figure(None, why)
     if kind.is_delta:
         if delta.change is None:
-            return Figure(None, "it was not read both before and after the campaign")
+            return Figure(None, N_("it was not read both before and after the campaign"))
         return Figure(
             max(0.0, delta.change),
-            f"{delta.before:.0f} before, {delta.after:.0f} after the campaign",
+            Phrase(
+                N_("{low} before, {high} after the campaign"),
+                low=f"{delta.before:.0f}",
+                high=f"{delta.after:.0f}",
+            ),
         )
     if delta.after is None:
-        return Figure(delta.before, "before the campaign; it was not read after it")
+        return Figure(delta.before, N_("before the campaign; it was not read after it"))
     return Figure(delta.after)

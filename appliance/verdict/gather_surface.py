@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from appliance.phrases import N_, Phrase
 from appliance.samples.model import DISCARDED
 from appliance.statistics.stats import find_share_shown
 from appliance.store.read.evidence import (
@@ -29,9 +30,9 @@ _SURFACE: Mapping[str, FigureSource] = {
 }
 RATES = (*_SURFACE, "surface_slowest_slice_percent")
 """Limits on how fast a drive is over its bytes."""
-_DISCARDED = "discarded before it was read"
+_DISCARDED = N_("discarded before it was read")
 """By an earlier step: a drive answers for it without a look at its flash."""
-_SAMPLE_RATES = "a sample's rates include the seeks between its places"
+_SAMPLE_RATES = N_("a sample's rates include the seeks between its places")
 
 
 def gather_surface(
@@ -48,18 +49,18 @@ def gather_surface(
     looked_bytes = sum(piece.read_bytes + piece.unreadable_bytes for piece in slices)
     reached_bytes = sum(piece.end_byte - piece.first_byte for piece in slices)
     share = 100 * looked_bytes / drive.size_bytes if drive.size_bytes else 0.0
-    detail = f"{_show_share(share)} % of the drive was read"
+    detail = Phrase(N_("{share} of the drive was read"), share=f"{_show_share(share)} %")
     is_whole = (
         step.state == "done"
         and reached_bytes >= drive.size_bytes
         and sum_metric(rows, _WHOLE, "unreadable_bytes") is not None
     )
     if not is_whole:
-        why = step.reason or ("it was abandoned" if step.state == "done" else step.state)
+        why = step.reason or (N_("it was abandoned") if step.state == "done" else step.state)
         if step.state == "skipped":
             # Its reason says by whom.
-            why = f"skipped {step.reason}".rstrip()
-        detail = f"the scan did not finish: {why}; {detail}"
+            why = Phrase(N_("skipped {what}"), what=step.reason) if step.reason else step.state
+        detail = Phrase(N_("the scan did not finish: {what}; {rest}"), what=why, rest=detail)
     # What was found counts, however little was looked at; finding nothing needs the whole scan.
     scan_figures = {
         "surface_unreadable_bytes": Figure(unreadable if is_whole or unreadable else None, detail)
@@ -74,8 +75,13 @@ def gather_surface(
         first_byte = next(piece.first_byte for piece in slices if piece.slice == slowest)
         scan_figures["surface_slowest_slice_percent"] = Figure(
             round(100 * speeds[slowest] / mean, 1),
-            f"slice {slowest}, from byte {first_byte}: "
-            f"{speeds[slowest] / MB:.1f} MB/s of {mean / MB:.1f} MB/s",
+            Phrase(
+                N_("slice {number}, from byte {byte}: {low} of {high}"),
+                number=slowest,
+                byte=first_byte,
+                low=f"{speeds[slowest] / MB:.1f} MB/s",
+                high=f"{mean / MB:.1f} MB/s",
+            ),
         )
     figures = take(rows, _SURFACE) | scan_figures
     places = sum_metric(rows, _WHOLE, "sampled_places")
@@ -91,18 +97,23 @@ def gather_surface(
     sure_percent = share_of(looked_bytes - sum_doubtful(rows, _WHOLE), drive.size_bytes)
     if is_whole and places is None and sure_percent == 100:
         return figures, Coverage("surface read", sure_percent, "")
-    unread = f"{_show_share(sure_percent)} % of the surface read"
+    unread = Phrase(N_("{share} of the surface read"), share=f"{_show_share(sure_percent)} %")
     return figures, Coverage("quick look", min(sure_percent, 99.9), unread)
 
 
 def _describe_sample(places: int, *, has_found: bool) -> str:
     """How small it is; where nothing was found, also what that shows of the rest."""
     if has_found:
-        return f"a sample of {places} places"
+        return Phrase(N_("a sample of {count} places"), count=places)
     percent = 100 * find_share_shown(places)
-    return (
-        f"a sample of {places} places: it meets a bad one with 95 % probability "
-        f"if {percent:.1f} % of all such places are bad"
+    return Phrase(
+        N_(
+            "a sample of {count} places: it meets a bad one with {high} probability if {low} of "
+            "all such places are bad"
+        ),
+        count=places,
+        high="95 %",
+        low=f"{percent:.1f} %",
     )
 
 

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.store.read.evidence import (
     JudgedDriveRow,
     select_range_bytes,
@@ -23,7 +24,7 @@ VARIANTS: Mapping[str, FigureSource] = {
     "verify_write_mb_s": (_WRITE, "bw_bytes_s", MB),
     "verify_read_mb_s": (_READ, "bw_bytes_s", MB),
 }
-UNSTEADY = (
+UNSTEADY = N_(
     "{size} were wrong once and not the same when they were read again: RAM or cable; change the "
     "cable and the port, test the memory, and verify again"
 )
@@ -50,11 +51,12 @@ def gather_verify(
     is_warm = _is_complete(rows, _READ, write_bytes)
     is_cold = _is_complete(rows, _READ_COLD, write_bytes)
     if step.state != "done":
-        detail = f"it did not finish: {step.reason or step.state}"
+        detail: str = Phrase(N_("it did not finish: {what}"), what=step.reason or step.state)
     elif not is_warm:
-        detail = "not all that was written was read back"
+        detail = N_("not all that was written was read back")
     else:
-        detail = f"{format_size(write_bytes or 0)} were written and read back"
+        size = format_size(write_bytes or 0)
+        detail = Phrase(N_("{size} were written and read back"), size=size)
     is_done = step.state == "done" and is_warm
 
     def find(*kinds: str, metric: str = "") -> Figure:
@@ -73,7 +75,7 @@ def gather_verify(
     wrong = find("mismatch", "alias", "lost", metric="mismatch_bytes")
     unsteady = find("unsteady", metric="unsteady_bytes").value
     if unsteady:
-        wrong = replace(wrong, excuse=UNSTEADY.format(size=format_size(unsteady)))
+        wrong = replace(wrong, excuse=Phrase(UNSTEADY, size=format_size(unsteady)))
     if memory:
         is_placed = bool(ranges.keys() & {"alias", "lost"})
         is_excused = is_memory_at_fault and not is_placed
@@ -96,10 +98,10 @@ def _doubt_memory(wrong: Figure, memory: str, *, is_excused: bool) -> Figure:
     one back.
     """
     if not wrong.value or not is_excused:
-        return replace(wrong, detail=f"{wrong.detail}; {memory}")
-    advice = f"{memory}: test it, and verify again"
-    excuse = "; ".join(filter(None, (wrong.excuse, advice)))
-    return replace(wrong, set_aside="the drive is not shown to have done it", excuse=excuse)
+        return replace(wrong, detail=join_phrases((wrong.detail, memory)))
+    advice = Phrase(N_("{what}: test it, and verify again"), what=memory)
+    excuse = join_phrases((wrong.excuse, advice))
+    return replace(wrong, set_aside=N_("the drive is not shown to have done it"), excuse=excuse)
 
 
 def _find_coverage(
@@ -113,7 +115,8 @@ def _find_coverage(
     if tried_bytes >= drive.size_bytes:
         return Coverage("written and read back", 100.0, "")
     percent = min(share_of(sure_bytes, drive.size_bytes), 99.9)
-    return Coverage("quick look", percent, f"{percent:.1f} % of it written and read back")
+    unread = Phrase(N_("{share} of it written and read back"), share=f"{percent:.1f} %")
+    return Coverage("quick look", percent, unread)
 
 
 def _is_complete(rows: Sequence[FigureRow], phase: VerifyVariant, written: float | None) -> bool:
@@ -129,9 +132,12 @@ def _describe_power_off(connection: sqlite3.Connection, step: StepRow) -> tuple[
     offs = select_power_offs(connection, step.id)
     proofs = {off.cold_proof for off in offs}
     if not offs:
-        return "it was not read back after a power-off", False
+        return N_("it was not read back after a power-off"), False
     if proofs == {"proven"}:
-        return "read back after a power-off that the drive has counted", True
+        return N_("read back after a power-off that the drive has counted"), True
     reason = next((off.cold_reason for off in offs if off.cold_proof != "proven"), "")
-    doubt = f"that the drive lost its power is not proven: {reason or 'the machine did not say'}"
+    doubt = Phrase(
+        N_("that the drive lost its power is not proven: {what}"),
+        what=reason or N_("the machine did not say"),
+    )
     return doubt, False

@@ -7,10 +7,18 @@ Never calls good what was not measured, and never judges a figure that is in dou
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.store.tables.verdicts import LimitRow, Outcome, Verdict
 from appliance.units import printable
 from appliance.verdict.evidence import Bound, Doubt, Evidence, Figure
-from appliance.verdict.limits import LIMITS, Direction, LimitKind, show_figure, show_sizes
+from appliance.verdict.limits import (
+    LIMITS,
+    Direction,
+    LimitKind,
+    show_figure,
+    show_sizes,
+    title_of,
+)
 from appliance.verdict.model_comparison import compare_models
 from appliance.verdict.policy import DriveClass, Limit
 from appliance.verdict.policy_file import Policy
@@ -63,7 +71,7 @@ def _judge_drive(policy: Policy, drive: Evidence, compared: Sequence[Figure]) ->
         drive_class=drive_class,
         verdict=_find_verdict([row.outcome for row in rows], measured=measured),
         limits=tuple(rows),
-        reasons="; ".join(_explain(row) for row in _worst_first(rows)),
+        reasons=join_phrases(_explain(row) for row in _worst_first(rows)),
     )
 
 
@@ -97,7 +105,7 @@ def _hold_worst(kind: LimitKind, limit: Limit, figures: Sequence[Figure]) -> Lim
     ]
     # An unknown figure stays unknown, even if another one is within its limit.
     open_ = [other.detail for _, _, other in held if other.value is None and other is not figure]
-    return replace(worst, detail="; ".join([worst.detail, *others, *open_]))
+    return replace(worst, detail=join_phrases([worst.detail, *others, *open_]))
 
 
 def _find_excess(limit: Limit, figure: Figure) -> float:
@@ -123,14 +131,14 @@ def _hold(kind: LimitKind, limit: Limit, figure: Figure) -> LimitRow:
         figure.set_aside,
         _say_bound(kind, limit, relaxed, figure.bound),
         figure.in_part,
-        figure.excuse and f"not shown to be its fault: {figure.excuse}",
+        figure.excuse and Phrase(N_("not shown to be its fault: {what}"), what=figure.excuse),
     )
     return LimitRow(
         kind.name,
         _find_outcome(kind, relaxed, figure),
         "" if figure.value is None else show_figure(figure.value, kind.unit),
         show_limit(kind, relaxed),
-        "; ".join(filter(None, notes)),
+        join_phrases(notes),
     )
 
 
@@ -142,10 +150,18 @@ def _say_bound(kind: LimitKind, limit: Limit, relaxed: Limit, bound: Bound | Non
     if bound is None or not changed:
         return ""
     now, before = (
-        " and ".join(dict.fromkeys(show_figure(value or 0.0, kind.unit) for value in values))
+        join_phrases(
+            dict.fromkeys(show_sizes(show_figure(value or 0.0, kind.unit)) for value in values),
+            N_("{first} and {rest}"),
+        )
         for values in zip(*((now, before) for before, now in changed), strict=True)
     )
-    return f"held against {show_sizes(now)} instead of {show_sizes(before)}: {bound.reason}"
+    return Phrase(
+        N_("held against {limit} instead of {wanted}: {what}"),
+        limit=now,
+        wanted=before,
+        what=bound.reason,
+    )
 
 
 def _find_outcome(kind: LimitKind, limit: Limit, figure: Figure) -> Outcome:
@@ -206,7 +222,7 @@ def _say_class(drive: Evidence, drive_class: DriveClass | None) -> list[LimitRow
         rows.append(_note_nearest(drive, drive_class))
     if drive.hidden_capacity:
         hidden = drive.hidden_capacity
-        rows.append(LimitRow(_CAPACITY, "remark", "in part", "all of it tested", hidden))
+        rows.append(LimitRow(_CAPACITY, "remark", N_("in part"), "all of it tested", hidden))
     return rows
 
 
@@ -220,18 +236,24 @@ def _find_gaps(drive: Evidence, rows: Sequence[LimitRow]) -> list[LimitRow]:
     ]
     if not gaps:
         return []
-    return [LimitRow(_EVIDENCE, "remark", ", ".join(gaps), _WANTED, "")]
+    return [LimitRow(_EVIDENCE, "remark", join_phrases(gaps, "{first}, {rest}"), _WANTED, "")]
 
 
 def _remark_class(drive: Evidence) -> LimitRow:
-    medium = "rotating" if drive.rotational else "not rotating"
+    medium = N_("rotating") if drive.rotational else N_("not rotating")
     return LimitRow(
         _NO_CLASS,
         "remark",
-        "not known",
+        N_("not known"),
         "one of the policy's classes",
-        f"a drive behind {printable(drive.transport) or 'an unknown bus'}, {medium}, may be "
-        "anything: only the limits of all classes were held against it",
+        Phrase(
+            N_(
+                "a drive behind {name}, {what}, may be anything: only the limits of all classes "
+                "were held against it"
+            ),
+            name=printable(drive.transport) or N_("an unknown bus"),
+            what=medium,
+        ),
     )
 
 
@@ -261,6 +283,6 @@ def _worst_first(rows: Sequence[LimitRow]) -> list[LimitRow]:
 
 
 def _explain(row: LimitRow) -> str:
-    title = LIMITS[row.name].title if row.name in LIMITS else row.name.replace("_", " ")
-    what = f"{title}: {show_sizes(row.measured) or 'not measured'}"
-    return f"{what} ({row.detail})" if row.detail else what
+    measured = show_sizes(row.measured) or N_("not measured")
+    what = Phrase("{title}: {measured}", title=title_of(row.name), measured=measured)
+    return Phrase("{what} ({detail})", what=what, detail=row.detail) if row.detail else what

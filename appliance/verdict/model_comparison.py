@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
 
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.statistics import stats
 from appliance.units import printable
 from appliance.verdict.evidence import Bound, Evidence, Figure
@@ -27,8 +28,8 @@ _MOST_DISTANCE = log(10.0)
 """A limit of ten times as slow is none."""
 _LEAST_RATIO = 1e-6
 """A rate of 0 has no logarithm."""
-_LONE = "no other drive of its model"
-_APART = "no two drives of its model were measured with the same steps, bus and link"
+_LONE = N_("no other drive of its model")
+_APART = N_("no two drives of its model were measured with the same steps, bus and link")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +111,16 @@ def _compare(drive_id: int, group: _Group, distance: float, *, compared: int) ->
     detail = _describe(drive_id, group, is_behind=behind > 0)
     if distance > _MOST_DISTANCE:
         count = len(group.values)
-        return Figure(None, f"{detail}; {count} that differ so much do not tell which is unusual")
+        differ = N_("{count} that differ so much do not tell which is unusual")
+        return Figure(None, join_phrases((detail, Phrase(differ, count=count))))
     chance = round(100 * (exp(distance) - 1 if kind.direction == "most" else 1 - exp(-distance)), 1)
-    reason = (
-        f"chance alone reaches this in one of {1 / FALSE_SHARE:.0f} campaigns that compare"
-        f" {compared} such figures"
+    reason = Phrase(
+        N_(
+            "chance alone reaches this in one of {campaigns} campaigns that compare {count} such "
+            "figures"
+        ),
+        campaigns=round(1 / FALSE_SHARE),
+        count=compared,
     )
     return Figure(round(behind, 1), detail, bound=Bound(chance, chance, reason))
 
@@ -131,13 +137,20 @@ def _describe(drive_id: int, group: _Group, *, is_behind: bool) -> str:
     def show(value: float) -> str:
         return show_figure(round(value, 1), kind.unit)
 
-    text = f"{kind.title}: {show(values[drive_id])}"
+    its = Phrase("{title}: {measured}", title=kind.title, measured=show(values[drive_id]))
+    parts: list[str] = []
     if len(values) > 2:
-        text += f", the median of {len(values)} of its model is {show(group.middle)}"
+        median = N_("{what}, the median of {count} of its model is {measured}")
+        parts.append(Phrase(median, what=its, count=len(values), measured=show(group.middle)))
     else:
         other, value = next(item for item in values.items() if item[0] != drive_id)
-        word = "slower" if is_behind else "no slower"
-        name = printable(group.names[other])
-        text += f", {word} than {name} of its model with {show(value)}"
-        text += "; of two, either may be the unusual one" if is_behind else ""
-    return text if group.is_link_known else f"{text}; the speed of their links is not known"
+        words = N_("{what}, no slower than {drive} of its model with {measured}")
+        if is_behind:
+            words = N_("{what}, slower than {drive} of its model with {measured}")
+        drive = printable(group.names[other])
+        parts.append(Phrase(words, what=its, drive=drive, measured=show(value)))
+        if is_behind:
+            parts.append(N_("of two, either may be the unusual one"))
+    if not group.is_link_known:
+        parts.append(N_("the speed of their links is not known"))
+    return join_phrases(parts)

@@ -27,12 +27,15 @@ _PHRASES: dict[str, tuple[str, Mapping[str, object]]] = {}
 _LONGEST = 20_000
 """Characters of a text, of its words and of a field: far above what the engine says."""
 _SAID = {
-    *("what", "before", "after", "first", "rest", "name", "hint"),
+    *("what", "before", "after", "first", "rest", "name", "hint", "title", "detail"),
     *("proof", "verdict", "depth", "policy", "origin"),
 }
 """What is put in that may be words of the engine's again."""
-_RATES = {"rate", "low", "high", "seconds", "took_s", "size"}
-"""What is put in that are numbers with a decimal point."""
+_RATES = {
+    *("rate", "low", "high", "seconds", "took_s", "size"),
+    *("share", "measured", "limit", "wanted", "margin"),
+}
+"""What is put in that are numbers with a decimal point, or words in their place."""
 
 
 def name_role(role: str) -> str:
@@ -90,7 +93,7 @@ def _is_value(value: object) -> bool:
 
 def _find_said(fields: Mapping[str, object]) -> Iterator[str]:
     for name, value in fields.items():
-        if name in _SAID and isinstance(value, str):
+        if name in _SAID | _RATES and isinstance(value, str):
             yield value
 
 
@@ -139,5 +142,6 @@ def _say_field(name: str, value: object) -> object:
     if name == "device":
         return name_device(text)
     if name in _RATES:
-        return localise(text)
+        said = say(text)
+        return said if said != text else localise(text)
     return say(text) if name in _SAID else text

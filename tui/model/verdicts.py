@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tui.format import show_number
 from tui.language import N_, _
+from tui.model.engine_words import say
 
 if TYPE_CHECKING:
     from appliance.store.tables.verdicts import VerdictRow
@@ -47,7 +48,7 @@ def describe_share(verdict: "VerdictRow") -> str:
 
 def list_reasons(verdict: "VerdictRow") -> list[str]:
     """What kept a drive from being accepted; reasons to reject it come first, marked as such."""
-    texts = _split_reasons(verdict.reasons)
+    texts = [say(text) for text in _split_reasons(verdict.reasons)]
     outcomes = verdict.outcomes.split(";") if verdict.outcomes else []
     if len(outcomes) != len(texts):  # nothing is guessed: the stick may have damaged some
         return texts
@@ -55,6 +56,11 @@ def list_reasons(verdict: "VerdictRow") -> list[str]:
         _(_OUTCOMES[outcome]).format(reason=text)
         for outcome, text in zip(outcomes, texts, strict=True)
     ]
+
+
+def say_reasons(verdict: "VerdictRow") -> str:
+    """All of them in a line."""
+    return "; ".join(map(say, _split_reasons(verdict.reasons)))
 
 
 def _split_reasons(reasons: str) -> list[str]:

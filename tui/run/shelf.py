@@ -13,7 +13,14 @@ from tui.model.engine_words import say
 from tui.model.estimate import DriveLeft, name_span
 from tui.model.snapshot import Rate, Snapshot
 from tui.model.status import Progress, RunningStep, StepNow
-from tui.model.verdicts import SIGNS, WORDS, describe_depth, describe_share, find_sign
+from tui.model.verdicts import (
+    SIGNS,
+    WORDS,
+    describe_depth,
+    describe_share,
+    find_sign,
+    say_reasons,
+)
 from tui.run.lines import name_part
 from tui.widgets.figures import draw_bar
 
@@ -200,7 +207,7 @@ def _describe_verdict(campaign: Campaign, drive_id: int) -> str | None:
             # Its state names a quick look already, if it is not rejected.
             is_named = find_sign(verdict) == SIGNS["quick look"]
             depth = (describe_share if is_named else describe_depth)(verdict)
-            return "; ".join(filter(None, (depth, verdict.reasons)))
+            return "; ".join(filter(None, (depth, say_reasons(verdict))))
     return None
 
 
@@ -396,7 +403,7 @@ def describe_drive_now(line: ShelfLine, campaign: Campaign) -> str:
         texts.append(f"{number}  {step.kind:{_STEP}} {_(step.state)}{reason}")
     for verdict in campaign.verdicts:
         if verdict.drive_id == line.drive_id and verdict.reasons:
-            texts += ["", _("Reasons: {reasons}").format(reasons=verdict.reasons)]
+            texts += ["", _("Reasons: {reasons}").format(reasons=say_reasons(verdict))]
     return "\n".join(texts)
 
 

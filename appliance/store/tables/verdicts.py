@@ -19,6 +19,7 @@ from appliance.store.checksums import (
 )
 from appliance.store.clock import timestamp
 from appliance.store.rows import DRIVE_NAME, as_record, insert_row, read_row, read_rows
+from appliance.store.tables.events import insert_phrases
 
 Verdict = Literal["accept", "accept with remarks", "reject"]
 Depth = Literal["quick look", "surface read", "written and read back"]
@@ -108,6 +109,7 @@ def insert_verdict(
         for position, limit in enumerate(limits)
     )
     insert_sealed(connection, "verdict_limit", rows)
+    insert_phrases(connection, campaign_id, reasons)
 
 
 def delete_verdicts(connection: sqlite3.Connection, campaign_id: int) -> None:
