@@ -52,7 +52,8 @@ _UNCHANGED = N_("{what}; nothing was changed")
 _SWITCHING, _SWITCHED = "switching", "switched"
 _LAST = 19
 """The nice value of what waits for everything else."""
-_COPY_AGAIN = "copy it and its SHA256SUMS to KALTSTART again, or download both again"
+_COPY_AGAIN = N_("copy it and its SHA256SUMS to KALTSTART again, or download both again")
+_KEPT = N_("it may not start any more; its data is kept: copy it with another computer")
 
 
 def check_upgrade(context: CampaignContext, stick: Stick, file_name: str) -> None:
@@ -61,25 +62,32 @@ def check_upgrade(context: CampaignContext, stick: Stick, file_name: str) -> Non
     version = parse_version(file_name)
     if version is None or Path(file_name).name != file_name:
         raise RefusedError(
-            f"{name} is not the image of a version",
-            hint="it must be called kaltstart-VERSION-amd64.img.xz",
+            Phrase(N_("{file} is not the image of a version"), file=name),
+            hint=N_("it must be called kaltstart-VERSION-amd64.img.xz"),
         )
     if version < tuple(int(number) for number in VERSION.split(".")):
         raise RefusedError(
-            f"{name} is older than this version, {VERSION}",
-            hint="an older version may not read this stick's database; write it to another stick",
+            Phrase(N_("{file} is older than this version, {version}"), file=name, version=VERSION),
+            hint=N_(
+                "an older version may not read this stick's database; write it to another stick"
+            ),
         )
     if not (FAT / file_name).is_file():
-        raise RefusedError(f"there is no {name} on KALTSTART")
+        raise RefusedError(Phrase(N_("there is no {file} on KALTSTART"), file=name))
     if stick.drive.read_only:
-        raise RefusedError("the stick is write-protected")
+        raise RefusedError(N_("the stick is write-protected"))
     for campaign in select_campaigns(context.connection):
         cycles = select_cycles(context.connection, campaign.id)
         if campaign.state != "done" and next_cycle(cycles) is not None:
             raise RefusedError(
-                f"campaign {campaign.id} has boots left, and all boots of a campaign belong to one "
-                "version",
-                hint="resume it and let it finish, or skip its boots (page 3)",
+                Phrase(
+                    N_(
+                        "campaign {number} has boots left, and all boots of a campaign belong to "
+                        "one version"
+                    ),
+                    number=campaign.id,
+                ),
+                hint=N_("resume it and let it finish, or skip its boots (page 3)"),
             )
 
 
@@ -101,7 +109,7 @@ def upgrade_stick(host: Host, stick: Stick, file_name: str, *, tell: Progress) -
         if not reached:
             raise
         if _SWITCHED not in reached:  # the stick hangs, and nobody waits for it after a stop
-            raise _doubt("the stick does not answer") from error
+            raise _doubt(N_("the stick does not answer")) from error
         # It came too late.
 
 
@@ -127,13 +135,14 @@ def _upgrade(stick: Stick, file_name: str, *, tell: Progress, reached: list[str]
     except UnfitError as error:
         raise RefusedError(Phrase(_UNCHANGED, what=f"{name}: {error}")) from error
     except (EOFError, lzma.LZMAError, MemoryError) as error:
-        what = f"{name} is damaged"
+        what = Phrase(N_("{file} is damaged"), file=name)
         raise RefusedError(Phrase(_UNCHANGED, what=what), hint=_COPY_AGAIN) from error
     except OSError as error:
-        what = f"the stick cannot be upgraded: {error.strerror or error}"
+        why = error.strerror or str(error)
+        what = Phrase(N_("the stick cannot be upgraded: {what}"), what=why)
         raise StepFailedError(
             Phrase(_UNCHANGED, what=what),
-            hint="it may be failing: copy the folder reports of KALTSTART, and replace it",
+            hint=N_("it may be failing: copy the folder reports of KALTSTART, and replace it"),
             blame="other",
         ) from error
 
@@ -148,8 +157,8 @@ def _switch(disk: StickDevice, placement: Placement) -> None:
 
 def _doubt(why: str) -> StepFailedError:
     return StepFailedError(
-        f"the stick's partition table cannot be written: {why}",
-        hint="it may not start any more; its data is kept: copy it with another computer",
+        Phrase(N_("the stick's partition table cannot be written: {what}"), what=why),
+        hint=_KEPT,
         blame="other",
     )
 
@@ -190,6 +199,9 @@ def _check_sum(path: Path, sums: Path, *, tell: Progress) -> None:
             tell(N_("the image is checked"), done, total)
     if wanted.get(path.name) != found.hexdigest():
         raise RefusedError(
-            Phrase(_UNCHANGED, what=f"{printable(path.name)} does not agree with {_SUMS}"),
+            Phrase(
+                _UNCHANGED,
+                what=Phrase(N_("{file} does not agree with SHA256SUMS"), file=printable(path.name)),
+            ),
             hint=_COPY_AGAIN,
         )

@@ -9,7 +9,7 @@ import pytest
 
 from appliance.campaign.status import write_json
 from appliance.drives.facts.query import Answer
-from appliance.errors import StepFailedError
+from appliance.errors import RefusedError, StepFailedError
 from appliance.phrases import N_, Phrase, join_phrases, list_phrases
 from appliance.plan.read import describe_plan, parse_plan
 from appliance.service.drive_watch import compose_row
@@ -250,3 +250,15 @@ def test_what_a_plan_does_is_told_in_german(rest: str, german: str) -> None:
     assert say(plan) == plan
     language.use("de")
     assert say(plan) == german
+
+
+def test_why_an_image_is_refused_is_told_in_german() -> None:
+    what = Phrase("{file} is damaged", file="kaltstart-9.0.0-amd64.img.xz")
+    hint = "copy it and its SHA256SUMS to KALTSTART again, or download both again"
+    error = str(RefusedError(Phrase("{what}; nothing was changed", what=what), hint=hint))
+    _learn(error)
+    language.use("de")
+    assert say_state(error[:1].upper() + error[1:]) == (
+        "Kaltstart-9.0.0-amd64.img.xz ist beschädigt; nichts wurde verändert (es und seine "
+        "SHA256SUMS erneut auf KALTSTART kopieren, oder beide neu herunterladen)"
+    )

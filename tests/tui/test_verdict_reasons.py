@@ -42,4 +42,4 @@ async def test_why_a_drive_is_not_accepted_is_told_in_german(engine: FakeEngine)
         assert "Ablehnung: Selbsttest des Laufwerks: Fehler" in text
         assert "neu: ersetzte Sektoren: 3 (5 vor, 8 nach der Kampagne)" in text
         assert "höchste Temperatur: 71,5 °C (des Laufwerks und der Luft um es herum)" in text
-        assert "Anmerkung: Nachweis: 2,5 % der Oberfläche gelesen" in text
+        assert "Hinweis: Nachweis: 2,5 % der Oberfläche gelesen" in text
