@@ -477,6 +477,9 @@ class KaltstartApp(App[None]):
     def action_repaint(self) -> None:
         """Clear the terminal, draw everything, and ask how large it is."""
         self._write(terminal.CLEAR + terminal.ASK_SIZE)
+        for screen in self.screen_stack:
+            if isinstance(screen, Dialog):
+                screen.look_below()
         self.refresh(layout=True)
 
     def _write(self, codes: str) -> None:

@@ -23,6 +23,7 @@ from tui.model.engine_words import say, say_state
 from tui.model.snapshot import Snapshot
 from tui.model.status import Countdown
 from tui.roles import ACCENT, paint_keys
+from tui.widgets.dialog import draw_covered
 from tui.widgets.line import Line
 
 if TYPE_CHECKING:
@@ -251,6 +252,15 @@ class Page(Screen[None]):
         self._patches.collect_changes()
         self._compositor_refresh()
         return True
+
+    @override
+    def _compositor_refresh(self) -> None:
+        """Textual would have a dialog draw again what has changed behind it."""
+        if self.is_active:
+            super()._compositor_refresh()
+        else:
+            self._dirty_widgets.clear()
+            draw_covered(self)
 
     @property
     def _needs_layout(self) -> bool:

@@ -11,6 +11,7 @@ from appliance.store.tables.requests import Request
 from tests.tui.fake import FakeEngine
 from tui.app import KaltstartApp
 from tui.page import Page
+from tui.widgets.dialog import Dialog
 from tui.widgets.line import Line
 
 _TURNS = 100
@@ -96,6 +97,19 @@ async def shown(pilot: Pilot[Any], selector: str) -> None:
 
 
 def drawn(pilot: Pilot[Any]) -> str:
+    """The topmost screen as text: all of a page, or the box of a dialog and nothing behind it."""
+    lines = drawn_whole(pilot).split("\n")
+    screen = pilot.app.screen
+    if not isinstance(screen, Dialog):
+        return "\n".join(lines)
+    box = screen.query_one("#box").region
+    return "\n".join(
+        (" " * box.x + line[box.x : box.right] if y in box.line_range else "").ljust(len(line))
+        for y, line in enumerate(lines)
+    )
+
+
+def drawn_whole(pilot: Pilot[Any]) -> str:
     """The whole screen as text."""
     return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
 

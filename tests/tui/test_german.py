@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
 from tests.tui.scenes import SCENES, play
-from tests.tui.steps import drawn, press, settle, text_of
+from tests.tui.steps import drawn, drawn_whole, press, settle, text_of
 from tui import language
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED
@@ -89,7 +89,7 @@ def test_a_page_looks_the_same(
     async def show(pilot: Pilot[Any]) -> None:
         nonlocal seen
         await play(name, pilot, german)
-        seen = drawn(pilot)
+        seen = drawn_whole(pilot)
         cut.extend(find_cut(pilot))
 
     SCENES[name].prepare(german)

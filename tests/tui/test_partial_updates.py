@@ -317,3 +317,23 @@ async def test_a_scrollbar_goes_with_the_rows_that_needed_it(
         states = [("─ 3 drives ─" in picture, "█ │" in picture) for picture in pictures]
         assert (True, True) not in states, pictures
         _compare(pilot, written[0], [])
+
+
+async def test_what_is_behind_a_box_is_whole_where_the_box_grows_and_shrinks(
+    engine: FakeEngine, written: tuple[_Terminal, list[CompositorUpdate]]
+) -> None:
+    terminal, updates = written
+    engine.show_drives(*_DRIVES)
+    async with KaltstartApp(engine.port()).run_test(size=(160, 50)) as pilot:
+        await settle(pilot)
+        await press(pilot, "p")
+        line = pilot.app.screen.query_one("#text Line", Line)
+        heights = set()
+        updates.clear()
+        for lines in (9, 4, 1, 8, 7):
+            line.show("\n".join(["text"] * lines))
+            await pilot.pause()
+            _compare(pilot, terminal, [])
+            heights.add(pilot.app.screen.query_one("#box").size.height)
+    assert len(heights) > 2
+    assert not all(isinstance(update, LayoutUpdate) for update in updates)

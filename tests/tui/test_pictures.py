@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from tests.tui.fake import FakeEngine
 from tests.tui.scenes import SCENES, play
-from tests.tui.steps import drawn, drawn_colours
+from tests.tui.steps import drawn_colours, drawn_whole
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED
 from tui.page import PAGES
@@ -76,7 +76,7 @@ def test_scene_looks_the_same_in_allowed_characters(
     async def show(pilot: Pilot[Any]) -> None:
         nonlocal seen
         await play(name, pilot, engine)
-        seen = drawn(pilot)
+        seen = drawn_whole(pilot)
         colours.update(drawn_colours(pilot))
 
     SCENES[name].prepare(engine)

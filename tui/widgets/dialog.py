@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dialogs: a box over the page.
+"""Dialogs: a box over the page, which stays visible behind it.
 
 Esc always leaves and does nothing; the focus starts where nothing happens.
 """
 
 from abc import abstractmethod
-from typing import ClassVar, override
+from itertools import pairwise
+from typing import Any, ClassVar, override
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.screen import ModalScreen
+from textual.geometry import Region
+from textual.screen import ModalScreen, Screen
+from textual.strip import Strip
 
+from tui import language
 from tui.charset import shorten
 from tui.language import N_, _
+from tui.widgets.backdrop import Backdrop, BoxCompositor
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
 
@@ -24,6 +29,17 @@ CHANGED = N_("Something changed meanwhile, so nothing was done: press the key ag
 _NOTICE = 68
 """Columns of the frame's lower line that a text fits in: cut off there it would end in a sign that
 the console's font lacks."""
+
+_NEWS = 2
+"""Of the engine, until what is below is no longer followed. At the first one the screen below may
+not have been laid out for a new size yet."""
+
+
+def draw_covered(screen: Screen[Any]) -> None:
+    """Tell the dialog over a screen that something has changed there; nothing is drawn for it."""
+    for below, above in pairwise(screen.app.screen_stack):
+        if below is screen and isinstance(above, Dialog):
+            above.follow_below()
 
 
 class Dialog[T](ModalScreen[T | None]):
@@ -46,6 +62,12 @@ class Dialog[T](ModalScreen[T | None]):
 
     def __init__(self, title: str) -> None:
         super().__init__()
+        self._compositor = self._boxes = BoxCompositor()
+        self._backdrop = Backdrop()
+        self._is_backdrop_old = True
+        self._news_left = _NEWS
+        self._notice = ""
+        self._language = language.current()
         self._title = title
 
     @override
@@ -59,6 +81,46 @@ class Dialog[T](ModalScreen[T | None]):
         """It comes up, or nothing covers it any more."""
         # All was styled when it was made, and nothing else changes the styles of what is not seen.
         event.refresh_styles = False
+        self.look_below()
+
+    def look_below(self) -> None:
+        """Show what is below as it is when this is drawn the next time."""
+        self._is_backdrop_old, self._news_left = True, _NEWS
+
+    def follow_below(self) -> None:
+        """Something has changed below: show it if `look_below` was called a short while ago."""
+        if self._news_left and not self._hides_all:
+            changed = self._take_backdrop()
+            self.refresh(*changed, repaint=bool(changed))
+
+    @property
+    def _hides_all(self) -> bool:
+        return self._boxes.room == self.size.region
+
+    def _take_backdrop(self) -> list[Region]:
+        self._is_backdrop_old = False
+        screens = self.app.screen_stack
+        below = screens[screens.index(self) - 1]
+        return self._backdrop.take(below, self.size)
+
+    @override
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """What is behind the box."""
+        if self._hides_all:
+            return [Strip.blank(crop.width)] * crop.height
+        if self._backdrop.size != self.size:
+            self.look_below()
+        if self._is_backdrop_old and self in self.app.screen_stack:
+            self._take_backdrop()
+        return self._backdrop.draw(crop, self._boxes.room)
+
+    @override
+    def _compositor_refresh(self) -> None:
+        if self.is_active:
+            super()._compositor_refresh()
+        else:
+            self._dirty_widgets.clear()
+            draw_covered(self)
 
     @abstractmethod
     def compose_box(self) -> ComposeResult:
@@ -70,10 +132,21 @@ class Dialog[T](ModalScreen[T | None]):
 
     def show_notice(self, text: str) -> None:
         """What must be seen though the box may hide all of the page; empty where nothing must."""
+        self._count_news(text)
         notice = shorten(text or self.name_keys(), _NOTICE).replace("[", r"\[")
         box = self.query_one("#box")
-        box.border_subtitle = notice
+        if box.border_subtitle != notice:  # the box would be drawn again
+            box.border_subtitle = notice
         box.set_class(bool(text), "notice")
+
+    def _count_news(self, notice: str) -> None:
+        before, self._notice = self._notice, notice
+        if self._language != language.current():
+            self._language, self._news_left = language.current(), _NEWS
+        elif notice and not before:
+            self._news_left = 0  # a countdown behind the box would stand still
+        elif self._news_left:
+            self._news_left -= 1
 
     def action_cancel(self) -> None:
         """Leave; nothing happens."""
