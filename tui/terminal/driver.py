@@ -22,8 +22,11 @@ from tui.port.run_files import say_pressed
 from tui.terminal import priority
 
 _MOST_BYTES = 4096
-# So long after something was typed more of it may follow: whether an Esc was a key is known then.
+# How often Textual looks whether an Esc was a key or the beginning of one.
 _TICK_S = 0.1
+# Textual has decided by then: it gives an Esc a tenth of a second as well. Ticks and not seconds:
+# this thread may have been kept waiting in between.
+_LAST_TICK = 5
 
 
 class Keyboard(LinuxDriver):
@@ -59,22 +62,22 @@ class Keyboard(LinuxDriver):
         priority.listen()
         self._parser = XTermParser(self._debug)
         decode = getincrementaldecoder("utf-8")("replace").decode
-        may_follow = False
+        ticks = _LAST_TICK
         while not self.exit_event.is_set():
             # Waking up ten times a second would take from what is measured.
-            ready, _, _ = select.select(
-                [self.fileno, self._ends], [], [], _TICK_S if may_follow else None
-            )
-            may_follow = self.fileno in ready
-            typed = self._read() if may_follow else b""
-            if may_follow and not typed:
+            wait_s = _TICK_S if ticks < _LAST_TICK else None
+            ready, _, _ = select.select([self.fileno, self._ends], [], [], wait_s)
+            is_typed = self.fileno in ready
+            typed = self._read() if is_typed else b""
+            ticks = 0 if is_typed else ticks + 1
+            if is_typed and not typed:
                 # As the kernel ends the programs of a terminal that hangs up. Not as the app
                 # ends: that would wait for what is still to be written there.
                 signal.raise_signal(signal.SIGHUP)
                 return
             # Half a letter is a key as well if its rest does not follow: with another encoding it
             # may have been a whole one.
-            for event in self._parse(decode(typed, not may_follow)):
+            for event in self._parse(decode(typed, not is_typed)):
                 self.process_message(event)
 
     def _parse(self, text: str) -> Iterator[Message]:
