@@ -195,12 +195,17 @@ def _wait(*, after: int) -> int:
             campaigns = [row for row in select_campaigns(connection) if row.id > after]
             if campaigns:
                 campaign = campaigns[-1]
-                for event in select_events(connection, campaign_id=campaign.id, after=seq):
-                    say(printable(f"{event.at} {event.event}: {event.detail}"))
-                    seq = event.seq
-                sys.stdout.flush()  # a program that waits reads them as they come
+                try:
+                    for event in select_events(connection, campaign_id=campaign.id, after=seq):
+                        say(printable(f"{event.at} {event.event}: {event.detail}"))
+                        seq = event.seq
+                    print(end="", flush=True)  # a program that waits reads them as they come
+                except BrokenPipeError:
+                    # The exit code is waited for, too: the reader may have seen enough before.
+                    sys.stdout = None
                 if campaign.state == "paused":
-                    say(f"paused: {campaign.reason}", to=sys.stderr)
+                    with suppress(BrokenPipeError):
+                        say(f"paused: {campaign.reason}", to=sys.stderr)
                     return _NOT_FINISHED
                 is_over = campaign.state == "done"
                 if is_over and select_unreported_campaign(connection) != campaign.id:
@@ -324,7 +329,7 @@ def _find_drive(connection: sqlite3.Connection, campaign_id: int, identity: str)
     from appliance.store.read.overview import select_campaign_drives
 
     rows = select_campaign_drives(connection, campaign_id)
-    named = [row.drive_id for row in rows if identity in {row.identity, row.wwn}]
+    named = [row.drive_id for row in rows if identity in {row.identity, row.wwn} - {""}]
     if len(named) != 1:
         raise PlanError(
             f"campaign {campaign_id} has {len(named)} drives {identity}: none of them is meant"

@@ -65,7 +65,7 @@ def events(options: argparse.Namespace) -> int:
         for row in rows:
             campaign = "" if row.campaign_id is None else f" campaign {row.campaign_id}"
             say(printable(f"{row.at}{campaign} {row.level} {row.event}: {row.detail}"))
-        sys.stdout.flush()  # a program that follows reads them as they come
+        print(end="", flush=True)  # a program that follows reads them as they come
 
     with _reading(options) as connection:
         if options.campaign is not None:

@@ -32,7 +32,7 @@ def find_reads(
 ) -> RecordedReads:
     """The newest list of the campaign and the drive that are named. Raises PlanError."""
     for boot in select_charted(connection):
-        is_meant = drive is None or drive in {boot.drive, boot.wwn}
+        is_meant = drive is None or drive in {boot.drive, boot.wwn} - {""}
         if campaign_id not in {None, boot.campaign_id} or not is_meant:
             continue
         path = RAW / f"cycle-{boot.cycle_id}" / READS
@@ -40,7 +40,7 @@ def find_reads(
             about = f"campaign {boot.campaign_id}, drive {boot.drive}, charted boot {boot.cycle}"
             return RecordedReads(path, about)
     raise PlanError(
-        "no boot's reads are stored" + (" for these" if campaign_id or drive else ""),
+        "no boot's reads are stored" + (" for these" if campaign_id or drive is not None else ""),
         hint='run a campaign with [boot] mode = "install" and charts = "first-last"',
     )
 

@@ -132,13 +132,8 @@ def test_what_no_one_waits_for_any_longer_is_not_done_later(
 def test_a_reader_that_is_gone_makes_no_rejected_drive_an_accepted_one(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Pipe(StringIO):
-        @override
-        def flush(self) -> None:
-            raise BrokenPipeError
-
     monkeypatch.setattr(engine, "run", lambda _: 11)
-    monkeypatch.setattr("sys.stdout", Pipe())
+    monkeypatch.setattr("sys.stdout", _Gone())
     assert main(["run", "--wait", str(database)]) == 11
 
 
@@ -415,6 +410,35 @@ def test_a_program_behind_a_pipe_has_each_event_as_it_is_stored(
     assert ": second" in passed[0]
 
 
+class _Gone(StringIO):
+    """A pipe without a reader."""
+
+    @override
+    def flush(self) -> None:
+        raise BrokenPipeError
+
+
+@pytest.mark.parametrize("output", [_Gone(), None])
+def test_run_waits_for_the_exit_code_though_no_program_reads_the_events(
+    database: Path, monkeypatch: pytest.MonkeyPatch, output: StringIO | None
+) -> None:
+    """With the 0 of a command that was not done, a rejected drive would be an accepted one."""
+    plan = database.with_name("plan.toml")
+    plan.write_text(_PLAN)
+
+    def end() -> None:
+        with closing(open_database(database)) as connection:
+            connection.execute("UPDATE campaign SET state = 'paused'")
+
+    clock = _Clock(
+        lambda: _answer(database), lambda: _end_new_campaign(database, "running", None), end
+    )
+    monkeypatch.setattr("time.sleep", clock.sleep)
+    monkeypatch.setattr(sys, "stdout", output)
+    assert main(["run", str(plan), "--wait"]) == 12
+    assert not clock.happenings
+
+
 def test_run_waits_no_longer_than_there_is_an_engine_that_works(
     database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -468,3 +492,17 @@ def test_a_drive_is_named_by_its_wwn_where_another_one_has_its_serial_number(
     monkeypatch.setattr("time.sleep", clock.sleep)
     main(["pause", "--drive", wwns[1]])
     assert found == [("pause-drive", {"campaign_id": 1, "drive_id": 2, "at_once": False})]
+
+
+@pytest.mark.parametrize("words", [["pause", "--drive", ""], ["skip", "--boots", ""]])
+def test_an_empty_name_is_no_drives_also_where_one_has_no_wwn(
+    database: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A variable that a script forgot to set must not skip the boots of a drive behind USB."""
+    _unfinish(database)
+    with closing(open_database(database)) as connection:
+        connection.execute("UPDATE drive SET wwn = 'x' || id")
+        connection.execute("UPDATE drive SET wwn = '' WHERE serial = ?", (GOOD.serial,))
+    assert main(words) == 2
+    assert "has no drive" in capsys.readouterr().err
+    assert _answer(database) == []

@@ -130,7 +130,8 @@ def test_a_list_for_which_there_is_no_room_leaves_nothing_in_its_place(
 
 def test_a_boot_that_was_not_recorded_is_told(charted: World) -> None:
     connection = charted.context().connection
-    for campaign_id, drive in ((2, None), (None, "OTHER")):
+    connection.execute("UPDATE drive SET wwn = ''")
+    for campaign_id, drive in ((2, None), (None, "OTHER"), (None, "")):
         with pytest.raises(PlanError, match="no boot's reads are stored for these"):
             find_reads(connection, campaign_id=campaign_id, drive=drive)
 
