@@ -116,6 +116,8 @@ def parse_windows(by_hand: Mapping[str, str]) -> list[Window]:
                 process_id, held, us, size_bytes = map(int, text.split())
             except ValueError:
                 raise RuntimeError(f"no rate at {key}: {text!r}") from None
+            if not size_bytes:
+                raise RuntimeError(f"the drive served nothing at {key}")
             windows.append(Window(process_id, held == 1, size_bytes / us * 1e6))
     return windows
 

@@ -85,7 +85,7 @@ watch_windows() {
 }
 cat /dev/kmsg | while IFS= read -r line; do
   case $line in
-    *"kaltstart: step-done "*)
+    *"kaltstart: step-done "* | *"kaltstart: step-failed "*)
       step=${line#* step=}
       step=${step%% *}
       mark "processor-$step"

@@ -82,6 +82,13 @@ def test_neighbouring_windows_of_one_test_are_held_against_each_other() -> None:
     assert measure.holds
 
 
+def test_a_window_without_a_rate_is_reported() -> None:
+    with pytest.raises(RuntimeError, match="served nothing at window-3"):
+        parse_windows(WINDOWS | {"window-3": "700 0 15000000 0"})
+    with pytest.raises(RuntimeError, match="no rate at window-3: '700 0'"):
+        parse_windows(WINDOWS | {"window-3": "700 0"})
+
+
 def test_windows_that_differ_too_much_show_nothing() -> None:
     windows = [
         Window(7, is_held=number % 2 == 1, rate_bytes_s=rate_bytes_s)
