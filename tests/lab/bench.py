@@ -51,7 +51,7 @@ ioengine = "psync"
 """
 _WATCHED_STEP = 3
 """After the lottery, and a fio step in which nothing is held."""
-_WATCHED_S, _WINDOW_S = 240, 15
+_WATCHED_S, _WINDOW_S = 180, 15
 _ROUNDS = 3
 _BY_HAND = Path(__file__).with_name("bench.sh")
 _PLAN = f"""\
