@@ -190,7 +190,7 @@ def test_a_key_is_heard_while_a_drive_does_not_answer(out: Path) -> None:
         agent=_STOP.replace("500", "15000"),
     )
     result = run_campaign(trial)
-    assert (result.outcome, result.reason) == ("paused", "stopped by a person")
+    assert (result.outcome, result.reason) == ("paused", "stopped by a key or a command")
     assert result.database is not None
     with closing(sqlite3.connect(result.database)) as database:
         states = database.execute("SELECT state FROM step ORDER BY position").fetchall()

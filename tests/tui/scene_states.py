@@ -265,7 +265,7 @@ def show_array_boots(engine: FakeEngine) -> None:
 
 
 def pause(engine: FakeEngine) -> None:
-    said = "stopped by a person"
+    said = "stopped by a key or a command"
     engine.add_campaign("incoming", state="paused", reason=said, boots={HDD: [106.2]})
     engine.say()
 

@@ -79,7 +79,7 @@ _SILENT = Phrase(
 @pytest.mark.parametrize(
     ("said", "german"),
     [
-        ("stopped by a person", "von jemandem sofort angehalten"),
+        ("stopped by a key or a command", "von jemandem sofort angehalten"),
         (
             Phrase(N_("{kind} on {device}: {what}"), kind="fio", device="array", what="stopped"),
             "fio auf Array: angehalten",

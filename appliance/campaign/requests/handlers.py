@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     # A measured boot answers requests, too: it reads as little as it can from the drive under test.
     from appliance.campaign.requests.machine import Machine
 
-STOPPED = N_("stopped by a person")
+STOPPED = N_("stopped by a key or a command")
 PAUSED = N_("paused by a person")
 
 _BUSY = {

@@ -256,7 +256,7 @@ def test_a_command_that_never_ends_keeps_no_key_from_being_heard(
     with held(fat / "reports"), pytest.raises(StoppedByPersonError):
         appliance._finish(1)
     assert world.campaign().state == "done"
-    assert ("report-failed", "stopped by a person") in world.events()
+    assert ("report-failed", "stopped by a key or a command") in world.events()
     assert world.log == [], "the power stays on"
 
 

@@ -144,13 +144,18 @@ def test_a_pause_gives_the_attempt_back(world: World, attempts: int) -> None:
     with transaction(connection):
         update_armed(connection, 1, entry="measure-01", boot_id="boot-0", power_cycles_before=None)
     world.entry = "measure-01"
-    pause(world.context(), 1, "stopped by a person")
+    pause(world.context(), 1, "stopped by a key or a command")
     assert (world.cycles()[0].state, world.cycles()[0].attempts) == ("planned", attempts - 1)
-    assert (world.campaign().state, world.campaign().reason) == ("paused", "stopped by a person")
+    assert (world.campaign().state, world.campaign().reason) == (
+        "paused",
+        "stopped by a key or a command",
+    )
     assert world.log == ["clear alarm", "disarm"]
     assert world.entry == ""
-    assert world.lines == [("campaign-paused", {"id": 1, "reason": "stopped by a person"})]
-    assert world.events() == [("campaign-paused", "stopped by a person")]
+    assert world.lines == [
+        ("campaign-paused", {"id": 1, "reason": "stopped by a key or a command"})
+    ]
+    assert world.events() == [("campaign-paused", "stopped by a key or a command")]
 
 
 def test_a_pause_is_stored_before_the_machine_is_touched(
@@ -159,8 +164,10 @@ def test_a_pause_is_stored_before_the_machine_is_touched(
     world.make_campaign()
     start_next_boot(world.context(), 1)
     world.during["disarm_entry"] = lambda: fail_to_leave("bootctl")
-    pause(world.context(), 1, "stopped by a person")
+    pause(world.context(), 1, "stopped by a key or a command")
     assert world.campaign().state == "paused"
     assert world.states() == ["planned"] * 4
     assert world.events()[-1] == ("not-disarmed", "bootctl failed")
-    assert world.lines == [("campaign-paused", {"id": 1, "reason": "stopped by a person"})]
+    assert world.lines == [
+        ("campaign-paused", {"id": 1, "reason": "stopped by a key or a command"})
+    ]

@@ -195,7 +195,10 @@ def test_a_key_stops_before_anything_is_switched_off(world: World) -> None:
     assert world.power_rows == []
     assert world.log[-3:] == ["countdown power-off", "clear alarm", "disarm"]
     assert world.entry == ""
-    assert (world.campaign().state, world.campaign().reason) == ("paused", "stopped by a person")
+    assert (world.campaign().state, world.campaign().reason) == (
+        "paused",
+        "stopped by a key or a command",
+    )
     assert world.states() == ["planned"] * 4
     assert [cycle.attempts for cycle in world.cycles()] == [0] * 4
     context.connection.execute("SELECT 1")  # still open

@@ -49,7 +49,7 @@ def paused(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
             cold_proof="unproven",
             cold_reason="no count",
         )
-    pause(context, world.campaign_id, "stopped by a person")
+    pause(context, world.campaign_id, "stopped by a key or a command")
     context.connection.close()
     return world
 
@@ -114,7 +114,7 @@ def test_with_all_skipped_nothing_is_armed_and_the_campaign_ends(paused: World) 
 def test_no_restart_is_made_to_learn_the_margin_of_boots_that_were_skipped(world: World) -> None:
     world.make_campaign(wake_margin_s=None)
     context = world.context()
-    pause(context, world.campaign_id, "stopped by a person")
+    pause(context, world.campaign_id, "stopped by a key or a command")
     _skip(world)
     _skip(world, 1)
     assert rehearse(context, world.campaign_id) is None
@@ -193,7 +193,7 @@ def test_a_boot_that_gave_no_sample_is_not_excused_by_the_skip(paused: World) ->
     context = paused.context()
     cycle = paused.cycles()[2]
     fail_attempt(context, paused.campaign(), cycle, reason="it hung", detail="", blame="drive")
-    pause(context, paused.campaign_id, "stopped by a person")
+    pause(context, paused.campaign_id, "stopped by a key or a command")
     context.connection.close()
     _skip(paused)
     cycle = paused.cycles()[2]
@@ -236,7 +236,7 @@ def test_a_drive_whose_boots_are_skipped_is_not_written_for_them(
     monkeypatch.setattr(prepare, "install_reference_os", install)
     world.make_campaign(state="preparing", plan_toml=_BOOT_PLAN)
     context = world.context()
-    pause(context, world.campaign_id, "stopped by a person")
+    pause(context, world.campaign_id, "stopped by a key or a command")
     _skip(world)
     resume_campaign(context, world.campaign_id)
     world.drives = (replace(HDD, path="/dev/sda"), SSD)

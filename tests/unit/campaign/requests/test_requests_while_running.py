@@ -261,7 +261,7 @@ def test_with_nothing_running_a_pause_is_refused(
     machine: Machine, engine_of: Callable[[], Appliance]
 ) -> None:
     context = machine.world.context()
-    pause(context, machine.world.campaign_id, "stopped by a person")
+    pause(context, machine.world.campaign_id, "stopped by a key or a command")
     context.connection.close()
     appliance = engine_of()
     number = ask(machine.world, "pause", campaign_id=machine.world.campaign_id)

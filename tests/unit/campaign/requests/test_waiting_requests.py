@@ -29,7 +29,7 @@ kind = "surface"
 
 @pytest.fixture
 def appliance(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Appliance:
-    """An engine beside a paused campaign; whatever runs is stopped by a person."""
+    """An engine beside a paused campaign; whatever runs is stopped by a key or a command."""
     monkeypatch.setattr("appliance.reference_os.install.root_bytes", lambda: 600_000_000)
     monkeypatch.setattr("appliance.campaign.start_records.FAT", tmp_path / "no-fat")
     monkeypatch.setattr(engine, "check_policy", lambda _: "")
