@@ -79,7 +79,7 @@ _SILENT = Phrase(
 @pytest.mark.parametrize(
     ("said", "german"),
     [
-        ("stopped by a key or a command", "von jemandem sofort angehalten"),
+        ("stopped by a key or a command", "mit einer Taste oder einem Befehl angehalten"),
         (
             Phrase(N_("{kind} on {device}: {what}"), kind="fio", device="array", what="stopped"),
             "fio auf Array: angehalten",
@@ -206,7 +206,7 @@ def test_a_remark_on_a_drive_is_said_in_german(engine: FakeEngine) -> None:
         (run_array_step, "3", ("lottery auf Array", "  Array  ", "  Backing ", "  Cache ")),
         (show_array_results, "4", (" auf Array: fertig", "      Cache     Backing       Array")),
         (show_valid_plan, "2", (", sda, Ziel, WIRD", "Maschine, Kontrolle, nur")),
-        (pause, "3", ("Grund: von jemandem sofort angehalten",)),
+        (pause, "3", ("Grund: mit einer Taste oder einem Befehl angehalten",)),
         (run_step, "3", ("Schritt begonnen: lottery auf W761CPRN: Versuch 1",)),
         (idle, "1", ("das ist der Kaltstart-Stick selbst",)),
     ],
