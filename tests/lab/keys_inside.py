@@ -16,7 +16,8 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Self
 
@@ -46,8 +47,7 @@ _PAGES = {
     b"5": b"[5 Machine]",
     b"1": b"[1 Drives]",
 }
-_ROUNDS = 6
-_KEYS = 30
+_ROUNDS, _ARROWS = 8, 6
 
 
 def _take_terminal() -> None:
@@ -151,21 +151,34 @@ def say(key: str, *values: float) -> None:
 
 
 def _type_pages(typist: Typist) -> list[float]:
-    return [typist.time_key(*page) for _ in range(_ROUNDS) for page in _PAGES.items()]
+    """Once around all pages."""
+    return [typist.time_key(*page) for page in _PAGES.items()]
 
 
-def _type_arrows(typist: Typist, serials: Sequence[str]) -> list[float]:
-    """Down to the last drive and up again; what is waited for is below the table."""
+def _plan_arrows(serials: Sequence[str]) -> Iterator[tuple[bytes, bytes]]:
+    """Down to the last drive and up again, for ever; what is waited for is below the table."""
     there, back = serials[1:], serials[-2::-1]
     way = [*((_DOWN, each) for each in there), *((_UP, each) for each in back)]
-    times: list[float] = []
-    while len(times) < _KEYS:
-        times += [typist.time_key(key, f"Serial {each}".encode()) for key, each in way]
-    return times
+    return cycle([(key, f"Serial {each}".encode()) for key, each in way])
 
 
 def _type_empty(typist: Typist) -> list[float]:
-    return [typist.time_key(key, b"got " + key) for key in (b"a", b"b") * (_KEYS // 2)]
+    return [typist.time_key(key, b"got " + key) for key in (b"a", b"b", b"c")]
+
+
+def _type_in_turn(empty: Typist, tui: Typist, serials: Sequence[str]) -> dict[str, list[float]]:
+    """A few keys at a time here and there: what changes the machine's speed changes all alike."""
+    arrows = _plan_arrows(serials)
+    times: dict[str, list[float]] = {"empty": [], "arrows": [], "pages": []}
+    for _ in range(_ROUNDS):
+        times["empty"] += _type_empty(empty)
+        times["arrows"] += [tui.time_key(*arrow) for arrow in islice(arrows, _ARROWS)]
+        times["empty"] += _type_empty(empty)
+        times["pages"] += _type_pages(tui)
+    # The list is as it was.
+    for arrow in islice(arrows, -_ROUNDS * _ARROWS % (2 * len(serials) - 2)):
+        tui.time_key(*arrow)
+    return times
 
 
 def time_keys(serials: Sequence[str], load: Sequence[str]) -> None:
@@ -173,19 +186,16 @@ def time_keys(serials: Sequence[str], load: Sequence[str]) -> None:
     with Typist(_EMPTY) as empty, Typist(_TUI) as tui:
         empty.time_start(b"ready")
         tui.time_start(*map(str.encode, serials))
-        for page in _PAGES.items():
-            tui.time_key(*page)
+        _type_pages(tui)
         say("memory-kib", tui.read_memory_kib())
-        say("empty", *_type_empty(empty))
-        say("arrows", *_type_arrows(tui, serials))
-        say("pages", *_type_pages(tui))
+        for key, times in _type_in_turn(empty, tui, serials).items():
+            say(key, *times)
         if not load:
             return
         with subprocess.Popen(load, stdout=subprocess.DEVNULL, start_new_session=True) as beside:
             time.sleep(_LOADING_S)
-            say("loaded-empty", *_type_empty(empty))
-            say("loaded-arrows", *_type_arrows(tui, serials))
-            say("loaded-pages", *_type_pages(tui))
+            for key, times in _type_in_turn(empty, tui, serials).items():
+                say(f"loaded-{key}", *times)
             if beside.poll() is not None:
                 raise RuntimeError(f"{load[0]} ended before the keys did: {beside.returncode}")
             beside.terminate()

@@ -6,7 +6,7 @@ drives' parameters come from, and what each of them is like.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from appliance.units import printable
 from tests.lab.claims import ANY, NOTHING, Truth
@@ -107,6 +107,15 @@ def make_hybrid(serial: str, what: str, *keys: str) -> Model:
     return Model(serial, what, "\n".join(('model = "sshd"', QUICK_HEAD, *keys)))
 
 
+def give_usual_head(model: Model) -> Model:
+    """The same drive with the usual head: four times as slow.
+
+    A read of a small file from flash takes a busy host's time, not the drive's: 6 ms instead of
+    0.6 ms have been seen, beside 13 ms of a quick head. What is true of the drive is not seen then.
+    """
+    return replace(model, keys=model.keys.replace(QUICK_HEAD, "\n"))
+
+
 def make_ssd(serial: str, what: str, *keys: str) -> Model:
     """An SSD with these keys."""
     return Model(serial, what, "\n".join(('model = "ssd"', *keys)))
@@ -185,7 +194,7 @@ CAMPAIGNS: tuple[ModelCampaign, ...] = (
     ),
     make_campaign(
         "lottery",
-        (_NEVER, _FORGETS, _REST),
+        tuple(map(give_usual_head, (_NEVER, _FORGETS, _REST))),
         _lottery("1M"),
         Truth(_NEVER.serial, "no gain", "lottery, direct"),
         Truth(_FORGETS.serial, "gain", "lottery, direct", ((1.5, 1000),)),
@@ -193,7 +202,7 @@ CAMPAIGNS: tuple[ModelCampaign, ...] = (
     ),
     make_campaign(
         "lottery-more",
-        (_WRITES, _DISK, _SECOND),
+        tuple(map(give_usual_head, (_WRITES, _DISK, _SECOND))),
         _lottery("1M"),
         Truth(_WRITES.serial, "no gain", "lottery, direct"),
         Truth(_DISK.serial, "no gain", "lottery, direct"),
@@ -201,7 +210,7 @@ CAMPAIGNS: tuple[ModelCampaign, ...] = (
     ),
     make_campaign(
         "lottery-odd",
-        (_ODD_REST, _ODD_DISK, _SECOND),
+        tuple(map(give_usual_head, (_ODD_REST, _ODD_DISK, _SECOND))),
         _lottery("256K", more='filesystem = "none"\nseed = 7\nrepeat = 2'),
         Truth(_ODD_REST.serial, "no gain", "lottery, direct"),
         Truth(_ODD_DISK.serial, "no gain", "lottery, direct"),
