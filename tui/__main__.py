@@ -9,7 +9,7 @@ from tui.port.run_files import VERSION, say_starting, was_ready
 from tui.terminal import console as terminal
 from tui.terminal.priority import step_back
 
-_SWITCH_S = 0.0005
+_SWITCH_S = 0.0001
 _GREETING = """\
 \x1b[2J\x1b[H
   \x1b[1mKaltstart {version}\x1b[0m

@@ -3,6 +3,7 @@
 
 import os
 from contextlib import suppress
+from functools import cache
 
 from appliance import VERSION
 
@@ -45,6 +46,9 @@ def find_terminal() -> str:
         return ""
 
 
+_find_own_terminal = cache(find_terminal)
+
+
 def name_starting(terminal: str) -> str:
     """A file there while the interface on that terminal is on its way: countdowns wait for it."""
     return f"{_STARTING}{terminal or 'none'}"
@@ -61,8 +65,15 @@ def say_starting() -> None:
 
 
 def say_pressed() -> None:
-    """A key was pressed on this terminal: the engine's countdown may end before a page takes it."""
-    _touch(f"{_PRESSED}{find_terminal() or 'none'}")
+    """A key was pressed on this terminal: the engine's countdown may end before a page takes it.
+
+    In the way of what the key leads to, so it is as short as it can be.
+    """
+    name = f"{_PRESSED}{_find_own_terminal() or 'none'}"
+    try:
+        os.utime(f"{find_run_folder()}/{name}")
+    except OSError:  # nobody has pressed one here before
+        _touch(name)
 
 
 def _touch(name: str) -> None:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Textual's terminal driver: its reader is never delayed, notes each key and raises priority.
 
-It ends with its terminal, and takes any byte for a key.
+It ends with its terminal, takes any byte for a key, and writes at once what the terminal takes.
 """
 
 import os
 import select
 import signal
+import sys
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,6 +21,7 @@ from textual.message import Message
 
 from tui.port.run_files import say_pressed
 from tui.terminal import priority
+from tui.terminal.output import Output
 
 _MOST_BYTES = 4096
 # How often Textual looks whether an Esc was a key or the beginning of one.
@@ -43,6 +45,12 @@ class Keyboard(LinuxDriver):
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self._ends = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         """Readable once the thread is to end: it sleeps as long as nobody types."""
+        self._output = Output(sys.__stderr__ or sys.stderr)
+        self._file = self._output  # type: ignore[assignment]  # all that Textual's thread calls
+
+    @override
+    def write(self, data: str) -> None:
+        self._output.put(data, super().write)
 
     @override
     def disable_input(self) -> None:
