@@ -208,6 +208,8 @@ class StepRun:
     _pace: Pace = field(init=False, default_factory=lambda: Pace({}))
     _looked_s: float = field(init=False, default=0.0)
     """When it was last looked whether the drive is to pause at once."""
+    _changes: int = field(init=False, default=-1)
+    """What this connection, which alone stores pauses, had changed in the database by then."""
     _is_pausing: bool = field(init=False, default=False)
     _beside: dict[str, int] = field(init=False, default_factory=dict)
     """How many other drives were tested meanwhile, by part."""
@@ -685,17 +687,16 @@ class StepRun:
         )
 
     def _show_progress(self, label: str, done: int, total: int) -> None:
-        place = self.place
+        place, left_s = self.place, None
         self.parts.store_due()
-        if self._recorders:
-            self._recorders.check_temperature()
-            place = replace(place, temperatures=self._recorders.temperatures)
         if self._workload:
             self._pace.look(self.context.host.clock.monotonic_s(), place.part, done, total)
             left_s = self._pace.left_s
             if left_s is None:
                 left_s = self._workload.announced_left_s
-            place = replace(place, left_s=left_s)
+        if self._recorders:
+            self._recorders.check_temperature()
+            place = replace(place, temperatures=self._recorders.temperatures, left_s=left_s)
         self.show(place, label, done, total)
         self._pause_if_at_once()
 
@@ -713,6 +714,9 @@ class StepRun:
         if self._is_pausing or now_s - self._looked_s < _LOOK_EVERY_S:
             return
         self._looked_s = now_s
+        before, self._changes = self._changes, self.context.connection.total_changes
+        if before == self._changes:
+            return
         if "at once" in self._read_pauses():
             self._is_pausing = True
             raise DrivePausedError
