@@ -20,6 +20,7 @@ from appliance.errors import StepFailedError
 
 _LIBRARY = "libaio.so.1t64"
 _PREAD = 0  # IO_CMD_PREAD, libaio.h
+_ONE = ctypes.c_long(1)
 
 
 class _Order(ctypes.Structure):  # struct iocb on a little-endian machine of 64 bits
@@ -82,6 +83,8 @@ class DirectQueue:
         self._context = ctypes.c_ulong(0)
         self._buffer: mmap.mmap | None = None
         self._orders = (_Order * depth)()
+        self._pointers = [(ctypes.POINTER(_Order) * 1)(ctypes.pointer(o)) for o in self._orders]
+        """For each place, the list of one order that io_submit takes."""
         self._events = (_Event * depth)()
         self._times = QueueTimes(depth)
         self._free = deque(range(depth))
@@ -99,6 +102,12 @@ class DirectQueue:
 
     def __enter__(self) -> Self:
         self._buffer = make_buffer(self._depth * self._request_bytes)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(self._buffer))
+        for place, order in enumerate(self._orders):
+            order.data = place
+            order.opcode = _PREAD
+            order.fd = self._fd
+            order.buffer = start + place * self._request_bytes
         # Each of libaio's functions returns its error as a negative number; errno is not set.
         result = self._library.io_setup(self._depth, ctypes.byref(self._context))
         if result < 0:
@@ -115,16 +124,10 @@ class DirectQueue:
             raise ValueError(f"a read of {size_bytes} bytes is more than {self._request_bytes}")
         slot = self._free.popleft()
         order = self._orders[slot]
-        start = ctypes.addressof(ctypes.c_char.from_buffer(self._buffer))
-        order.data = slot
-        order.opcode = _PREAD
-        order.fd = self._fd
-        order.buffer = start + slot * self._request_bytes
         order.length = size_bytes
         order.offset = first_byte
         self._times.ask(slot, time.perf_counter())
-        pointer = ctypes.pointer(order)
-        result = self._library.io_submit(self._context, ctypes.c_long(1), ctypes.byref(pointer))
+        result = self._library.io_submit(self._context, _ONE, self._pointers[slot])
         if result != 1:
             # The system refused it before the drive saw it: a drive that is gone.
             self._free.append(slot)
@@ -135,7 +138,7 @@ class DirectQueue:
         limit = _Timespec(int(timeout_s), int(timeout_s % 1 * 1e9))
         count = self._library.io_getevents(
             self._context,
-            ctypes.c_long(1),
+            _ONE,
             ctypes.c_long(self._depth),
             self._events,
             ctypes.byref(limit),

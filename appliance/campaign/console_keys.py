@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from appliance import sysfs
+from appliance.change_watch import ChangeWatch
 from appliance.machine.serial_lines import find_serial_lines, set_speed
 
 _INPUT = Path("/dev/input")
@@ -57,6 +58,7 @@ _REST_S = 0.2
 _AT_ONCE_BYTES = 64
 _MOST_BYTES = 256
 """Of answers in a row; more than that counts as a key."""
+_ATTENDED_S = 30
 _SILENT_S = 4
 """Two beats are missing; countdowns last five seconds and more."""
 
@@ -181,7 +183,9 @@ class Keyboards:
 
     def __init__(self, folder: Path = _INPUT) -> None:
         self._folder = folder
+        self._devices = ChangeWatch(folder)
         self._open: dict[Path, int] = {}
+        self._ready = select.poll()
         self._has_key = False
         self._has_power = False
 
@@ -197,19 +201,31 @@ class Keyboards:
         return self._has_power
 
     def _look(self) -> None:
-        for path in self._folder.glob("event*"):
-            if path not in self._open and _may_have_keys(path.name):
-                with suppress(OSError):
-                    self._open[path] = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        for path, keyboard in tuple(self._open.items()):
+        # Four times a second beside a measurement: what has not changed is not read.
+        if self._devices.may_have_changed():
+            self._open_new()
+        for keyboard, _ in self._ready.poll(0):
             try:
                 while events := os.read(keyboard, 64 * _EVENT.size):
                     self._take(events)
             except BlockingIOError:
                 continue
             except OSError:  # it was pulled out; another one may get its name
-                del self._open[path]
+                self._ready.unregister(keyboard)
+                self._open = {path: fd for path, fd in self._open.items() if fd != keyboard}
                 os.close(keyboard)
+                self._devices.forget()
+
+    def _open_new(self) -> None:
+        for path in self._folder.glob("event*"):
+            if path not in self._open and _may_have_keys(path.name):
+                try:
+                    keyboard = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+                except OSError:  # it is just coming or going
+                    self._devices.forget()
+                    continue
+                self._open[path] = keyboard
+                self._ready.register(keyboard, select.POLLIN)
 
     def _take(self, events: bytes) -> None:
         whole = len(events) - len(events) % _EVENT.size
@@ -280,6 +296,16 @@ class Listener:
             return False
         # By the wall clock, as file times are; set back, a beat of the future is none either.
         return abs(self._time_s() - beat_s) < _SILENT_S
+
+
+def is_attended(run: Path, consoles: Sequence[str], *, now_s: float) -> bool:
+    """Whether an interface has noted a key within the last half minute, by the wall clock."""
+    for console in consoles:
+        with suppress(OSError):
+            noted_s = (run / f"{_NOTED}{Path(console).name}").stat().st_mtime
+            if abs(now_s - noted_s) < _ATTENDED_S:
+                return True
+    return False
 
 
 def _may_have_keys(name: str) -> bool:

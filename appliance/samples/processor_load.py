@@ -65,7 +65,9 @@ class LoadRecorder(Recorder[LoadSample]):
 def parse_ticks(stat: str) -> dict[str, Ticks]:
     """By `cpu0`, `cpu1` …: the counters of each processor in /proc/stat. Pure."""
     ticks = {}
-    for line in stat.splitlines():
+    # Behind those of the processors, which come first, are the interrupts: hundreds of numbers.
+    lines, *_ = stat.partition("\nintr")
+    for line in lines.splitlines():
         name, *words = line.split()
         if name.startswith("cpu") and name != "cpu":
             counts = [int(word) for word in words[:_COUNTED]]

@@ -18,13 +18,14 @@ TICK_S = 1.0
 
 
 class Recorder[T](ABC):
-    """Looks each second while entered, and again at the end.
+    """Looks each `every_s` seconds while entered, and again at the end.
 
     `t_s` begins at `start_s`: where a step that goes on after an interruption left off.
     """
 
-    def __init__(self, *, start_s: float) -> None:
+    def __init__(self, *, start_s: float, every_s: float | None = None) -> None:
         self._start_s = start_s
+        self.every_s = TICK_S if every_s is None else every_s
         self._begun_s = 0.0
         self._samples: list[T] = []
         self._lock = threading.Lock()
@@ -75,14 +76,14 @@ class Recorder[T](ABC):
 
     def _record(self) -> None:
         elapsed_s = 0.0
-        while not self._ended.wait(next_tick_s(elapsed_s) - elapsed_s):
+        while not self._ended.wait(next_tick_s(elapsed_s, self.every_s) - elapsed_s):
             self.look_now()
             elapsed_s = time.monotonic() - self._begun_s
 
 
-def next_tick_s(elapsed_s: float) -> float:
-    """The next full second after `elapsed_s`: late ticks do not shift those that follow. Pure."""
-    return (math.floor(elapsed_s / TICK_S) + 1) * TICK_S
+def next_tick_s(elapsed_s: float, every_s: float = 1.0) -> float:
+    """The next multiple of `every_s`: late ticks do not shift those that follow. Pure."""
+    return (math.floor(elapsed_s / every_s) + 1) * every_s
 
 
 class DirtyRecorder(Recorder[DirtySample]):

@@ -6,7 +6,6 @@ done, nvme by one that the drive answers beside its work (drivers/hwmon/drivetem
 drivers/nvme/host/hwmon.c). So it is asked seldom, and not at all where it has no sensor.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,9 +87,8 @@ class TemperatureRecorder(Recorder[TemperatureSample]):
     """Asks the sensors (identity → sensor) at the start, each `EVERY_S` seconds, and at the end."""
 
     def __init__(self, sensors: Mapping[str, Sensor], *, start_s: float = 0.0) -> None:
-        super().__init__(start_s=start_s)
+        super().__init__(start_s=start_s, every_s=EVERY_S)
         self._sensors = dict(sensors)
-        self._due_s = 0.0
         self.latest: Mapping[str, float] = {}
         """What each drive said last."""
 
@@ -101,9 +99,6 @@ class TemperatureRecorder(Recorder[TemperatureSample]):
 
     @override
     def look(self, t_s: float) -> Sequence[TemperatureSample]:
-        if t_s < self._due_s and not self._ended.is_set():
-            return ()
-        self._due_s = (math.floor(t_s / EVERY_S) + 1) * EVERY_S
         readings = {drive: sensor.read_celsius() for drive, sensor in self._sensors.items()}
         # Replaced whole: another thread reads it.
         self.latest = {drive: celsius for drive, celsius in readings.items() if celsius is not None}

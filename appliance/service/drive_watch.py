@@ -39,7 +39,7 @@ from appliance.store.connect import open_read_only
 DRIVES = RUN / "drives.json"
 
 _POLL_S = 0.25
-_QUIET_POLL_S = 1
+_QUIET_POLL_S = 2
 _LATE_S = 45
 # Right after a start the kernel still finds drives; later an empty list means that there is none.
 _LOOKING_S = 20

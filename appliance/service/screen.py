@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Protocol
 
-from appliance.campaign.console_keys import Keyboards, Listener
+from appliance.campaign.console_keys import Keyboards, Listener, is_attended
 from appliance.campaign.host import Host
 from appliance.campaign.requests.handlers import CampaignAction, answer_beside_campaign
 from appliance.campaign.status import Status, write_status
@@ -19,11 +19,15 @@ from appliance.campaign.steps.attempt import (
 )
 from appliance.phrases import N_, Phrase
 from appliance.progress import Progress
+from appliance.store.connect import watch_database
 from appliance.store.tables.pause_and_skip import is_pause_asked
 from appliance.units import printable
 
 _POLL_S = 0.25
 _SHOW_EVERY_S = 2
+_SHOW_UNATTENDED_S = 5
+"""How seldom what has only gone on is shown while no key is pressed: the interface reads it more
+seldom then."""
 _INTERFACE_WAIT_S = 60
 
 
@@ -53,6 +57,7 @@ class Screen:
         self._connection = connection
         self._host = host
         self._clock = host.clock
+        self._requests = watch_database(connection)
         self._gives_up_s: float | None = None
         self._keyboards = keyboards or host.open_keyboards()
         self._listener: Listener | None = None
@@ -156,9 +161,13 @@ class Screen:
 
     def _answer_requests(self, running: Collection[int] = ()) -> CampaignAction:
         self._look()
-        action = answer_beside_campaign(
-            self._connection, self._host, running=running, work=self._status.work
-        )
+        action = CampaignAction.NOTHING
+        if self._requests.may_have_changed():
+            # Again if it fails: what waits is still to be answered.
+            with self._requests.forgotten_if_failed():
+                action = answer_beside_campaign(
+                    self._connection, self._host, running=running, work=self._status.work
+                )
         return CampaignAction.STOP if self.is_power_key_pressed() else action
 
     def writing_progress(self) -> Callable[[str, int, int], None]:
@@ -238,11 +247,18 @@ class Screen:
                         raise StoppedByPersonError
                     case CampaignAction.SKIP:
                         raise SkippedByPersonError
-            if what != shown or now_s - shown_s >= _SHOW_EVERY_S:
+            if what != shown or self._is_due(now_s - shown_s):
                 shown, shown_s = what, now_s
                 show()
 
         return call
+
+    def _is_due(self, waited_s: float) -> bool:
+        """Whether how far it is by now is shown."""
+        if not _SHOW_EVERY_S <= waited_s < _SHOW_UNATTENDED_S:
+            return waited_s >= _SHOW_EVERY_S
+        consoles = self._host.find_consoles()
+        return is_attended(self._host.run, consoles, now_s=self._clock.time_s())
 
 
 def _describe_step(place: StepPosition) -> dict[str, Any]:

@@ -135,6 +135,7 @@ class AwaitedStick:
         self._device = ""
         """The same partition's number for the kernel, and its disk's."""
         self._disk_number = ""
+        self._disk_number_at = _DEVICES
         self._taken = ""
         """The disk that was taken for it last. One that could not be used is not taken twice."""
         self._root: VerityTable | None = None
@@ -161,6 +162,8 @@ class AwaitedStick:
         self._data_number = sysfs.read_text(_DISKS / disk / data / "partition")
         self._device = sysfs.read_text(_DISKS / disk / data / "dev")
         self._disk_number = self._host.drives.read_number(disk)
+        # Links of the kernel's: the folder above a partition is its disk.
+        self._disk_number_at = _DEVICES / self._device / "../diskseq"
         self._root = read_root()
         self._root_numbers = tuple(
             sysfs.read_text(_DEVICES / number / "partition")
@@ -172,11 +175,7 @@ class AwaitedStick:
 
     def is_gone(self) -> bool:
         """Whether what was opened is no longer there; another disk may have its number by now."""
-        # Links of the kernel's: the folder above a partition is its disk.
-        disk_number = (
-            sysfs.read_text(_DEVICES / self._device / "../diskseq") if self._device else ""
-        )
-        return bool(self._device) and disk_number != self._disk_number
+        return bool(self._device) and sysfs.read_text(self._disk_number_at) != self._disk_number
 
     def is_going(self) -> bool:
         """The same, right after an error: the kernel takes its devices away a moment later."""

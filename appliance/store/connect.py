@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self, cast, override
 
+from appliance.change_watch import ChangeWatch
 from appliance.errors import LOCKED_HINT, StickError, WrongFileError
 from appliance.store.schema import APPLICATION_ID, VERSIONS, find_changed, find_exact_version
 
@@ -221,6 +222,12 @@ def open_read_only(path: Path, *, hint: str = "") -> sqlite3.Connection:
             hint="copy it from the stick again, or name another one",
         )
     return connection
+
+
+def watch_database(connection: sqlite3.Connection) -> ChangeWatch:
+    """Whether another program, or this one, may have committed anything since it was asked last."""
+    _, _, path = connection.execute("PRAGMA database_list").fetchone()
+    return ChangeWatch(path)
 
 
 def settle(path: Path, *, make_scratch: Callable[[], str]) -> Path:

@@ -2,11 +2,12 @@
 """`ci/bench`: what Kaltstart's own figures are worth, held against a peer in the same boot.
 
 What drives do is a ratio: the emulated machine's absolute speed means nothing. What engine and
-interface take from fio is seen within one step: both are held again and again, for as long as they
-are not. Other tools by hand run without engine and interface, so after all steps, not between
-them: where the host's speed changes meanwhile, the ratio does. What a person waits for at the
-interface is in `bench_interface`, what a boot takes beside itself in `bench_boots`. Each part is
-independent: what one has measured is written at once, whatever becomes of the next.
+interface take from fio is seen within its steps: the interfaces, or all, are held again and again,
+between two times in which nothing is. Other tools by hand run without engine and interface, so
+after all steps, not between them: where the host's speed changes meanwhile, the ratio does. What a
+person waits for at the interface is in `bench_interface`, what a boot takes beside itself in
+`bench_boots`. Each part is independent: what one has measured is written at once, whatever becomes
+of the next.
 """
 
 import json
@@ -19,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal, get_args
 
 from tests.lab.bench_boots import measure_boots
 from tests.lab.bench_interface import measure_keys, measure_list
@@ -49,9 +51,25 @@ runtime = {runtime_s}
 page_cache = "bypass"
 ioengine = "psync"
 """
-_WATCHED_STEP = 3
+_LOOP = """\
+[[workload]]
+kind = "fio"
+filesystem = "ext4"
+size = "64M"
+runtime = {runtime_s}
+page_cache = "bypass"
+ioengine = "psync"
+options = {{ rw = "{rw}", bs = "{bs}", time_based = "1" }}
+"""
+"""The same tests, but each goes on with its file for the whole of its time."""
+_LOOPS = (("read", "1M"), ("write", "1M"), ("randread", "4K"), ("randwrite", "4K"))
+_FIRST_WATCHED = 3
 """After the lottery, and a fio step in which nothing is held."""
-_WATCHED_S, _WINDOW_S = 180, 15
+_LAST_WATCHED = _FIRST_WATCHED + len(_LOOPS) - 1
+_WINDOW_S, _SETTLE_S = 12, 1
+_WINDOWS = 13
+"""Of each test: three with all held, three with the interfaces held, one beside each."""
+_WATCHED_S = _WINDOWS * (_WINDOW_S + _SETTLE_S) + 7
 _ROUNDS = 3
 _BY_HAND = Path(__file__).with_name("bench.sh")
 _PLAN = f"""\
@@ -68,7 +86,8 @@ kind = "lottery"
 file_size = "4M"
 passes = ["direct"]
 repeat = 3
-{_FIO.format(runtime_s=30)}{_FIO.format(runtime_s=_WATCHED_S)}[[workload]]
+{_FIO.format(runtime_s=30)}\
+{"".join(_LOOP.format(runtime_s=_WATCHED_S, rw=rw, bs=bs) for rw, bs in _LOOPS)}[[workload]]
 kind = "surface"
 """
 _BY_HAND_ROUNDS = {"sequential": _ROUNDS, "surface": 2}
@@ -96,14 +115,22 @@ class Mark:
     """Processor time of the engine's own process, without the programs that it starts."""
 
 
+Held = Literal["none", "interfaces", "all"]
+_HELD: tuple[Held, ...] = get_args(Held)
+_NAMES: Mapping[Held, str] = {
+    "all": "fio step over the same step with engine and interface held",
+    "interfaces": "fio step over the same step with the interfaces held",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """What the drive has served for fio in some seconds."""
 
     process_id: int
     """fio's: another test is another process."""
-    is_held: bool
-    """Engine and interface did nothing meanwhile."""
+    held: Held
+    """What did nothing meanwhile; the engine is among `all`."""
     rate_bytes_s: float
 
 
@@ -113,40 +140,42 @@ def parse_windows(by_hand: Mapping[str, str]) -> list[Window]:
     for key, text in by_hand.items():
         if key.rpartition("-")[0] == _WINDOW:
             try:
-                process_id, held, us, size_bytes = map(int, text.split())
-            except ValueError:
+                process_id, word, us, size_bytes = text.split()
+                held = next(held for held in _HELD if held == word)
+                rate_bytes_s = int(size_bytes) / int(us) * 1e6
+                windows.append(Window(int(process_id), held, rate_bytes_s))
+            except (ValueError, StopIteration):
                 raise RuntimeError(f"no rate at {key}: {text!r}") from None
-            if not size_bytes:
+            if not rate_bytes_s:
                 raise RuntimeError(f"the drive served nothing at {key}")
-            windows.append(Window(process_id, held == 1, size_bytes / us * 1e6))
     return windows
 
 
-def compare_windows(windows: Sequence[Window]) -> Measure:
-    """What a fio step reaches beside engine and interface over what it does without them. Pure.
+def compare_windows(windows: Sequence[Window], held: Held) -> Measure:
+    """What a fio step reaches with nothing held over what it does with `held`. Pure.
 
-    The geometric mean over neighbouring windows of one test, so that what changes slowly on the
-    host is in both. Raises RuntimeError where there are too few.
+    Each such window is held against the geometric mean of the two around it, so that what changes
+    steadily on the host is taken out. Raises RuntimeError where there are too few.
     """
-    ratios = []
-    left = list(windows)
-    while len(left) > 1:
-        one, other = left[:2]
-        if one.process_id == other.process_id and one.is_held != other.is_held:
-            held, free = sorted((one, other), key=lambda window: not window.is_held)
-            ratios.append(math.log(free.rate_bytes_s / held.rate_bytes_s))
-            del left[0]
-        del left[0]
+    ratios = [
+        math.log(before.rate_bytes_s * after.rate_bytes_s) / 2 - math.log(window.rate_bytes_s)
+        for before, window, after in zip(windows, windows[1:], windows[2:], strict=False)
+        if window.held == held
+        and before.held == after.held == "none"
+        and before.process_id == window.process_id == after.process_id
+    ]
     if len(ratios) < _LEAST_PAIRS:
-        raise RuntimeError(f"{len(ratios)} pairs of windows beside fio, of {len(windows)} windows")
+        raise RuntimeError(
+            f"{len(ratios)} comparisons with {held} held beside fio, of {len(windows)} windows"
+        )
     ratio = math.exp(statistics.fmean(ratios))
     error = statistics.stdev(ratios) / math.sqrt(len(ratios))
     return Measure(
-        name="fio step over the same step with engine and interface held",
+        name=_NAMES[held],
         value=round(ratio, 4),
         unit="ratio of bandwidths",
-        peer=f"{len(ratios)} pairs of {_WINDOW_S} s in turn, {len({w.process_id for w in windows})}"
-        f" tests; standard error {error:.4f}",
+        peer=f"{len(ratios)} windows of {_WINDOW_S} s, each between two in which nothing is held,"
+        f" {len({window.process_id for window in windows})} tests; standard error {error:.4f}",
         goal=f"0.99 to 1.01, with a standard error of at most {_MOST_ERROR}",
         holds=0.99 <= ratio <= 1.01 and error <= _MOST_ERROR,
     )
@@ -243,7 +272,7 @@ def measure_drives(out: Path) -> list[Measure]:
     """Boot once, run the campaign, then the peers by hand. Raises on a campaign that fails."""
     script = (
         f"rounds={_ROUNDS} window_s={_WINDOW_S} serial={_DRIVE.serial}"
-        f" watched_step={_WATCHED_STEP}\n{_BY_HAND.read_text()}"
+        f" first_watched={_FIRST_WATCHED} last_watched={_LAST_WATCHED}\n{_BY_HAND.read_text()}"
     )
     setup = MachineSetup(
         processors=2,
@@ -282,9 +311,10 @@ def measure_drives(out: Path) -> list[Measure]:
     if len(rates) != _ROUNDS or not surface:
         raise RuntimeError(f"results are missing: lottery {rates}, surface {surface}")
     by_hand = parse_rates(messages)
+    windows = parse_windows(messages)
     return [
-        compare_windows(parse_windows(messages)),
-        compare_interface(parse_marks(messages), _WATCHED_STEP - 1),
+        *(compare_windows(windows, held) for held in _NAMES),
+        compare_interface(parse_marks(messages), _FIRST_WATCHED - 1),
         compare_lottery(rates, by_hand["sequential"]),
         *(compare_surface(rate, by_hand["surface"]) for rate in surface),
     ]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs inside the image (tests/lab/bench.py), which sets `rounds`, `window_s`, `serial` and `watched_step` before it.
-# Beside the campaign: the processor time of interface and engine as each step ends; and in the step that is watched,
-# what the drive serves, window by window, with interface and engine at work and with both held. Once it is done: other
-# tools by hand, in the same boot, on the same files, with neither of the two. Says KEY VALUE lines.
+# Runs inside the image (tests/lab/bench.py), which sets `rounds`, `window_s`, `serial`, `first_watched` and
+# `last_watched` before it. Beside the campaign: the processor time of interface and engine as each step ends; and in
+# the steps that are watched, what the drive serves, window by window, with interface and engine at work, with the
+# interfaces held, and with both held. Once it is done: other tools by hand, in the same boot, on the same files, with
+# neither of the two. Says KEY VALUE lines.
 database=/var/lib/kaltstart/kaltstart.sqlite
 terminals=(kaltstart-tui@tty1 kaltstart-tui@ttyS0)
 ask() { python3 -c 'import sqlite3, sys
@@ -38,11 +39,12 @@ for terminal in "${terminals[@]}"; do
   usage+=("/sys/fs/cgroup$group/cpu.stat")
 done
 engine=$(systemctl show -P MainPID kaltstart-engine)
-hold() { # 1: interface and engine do nothing until 0
-  local group
-  for group in "${groups[@]}"; do printf %s "$1" > "$group/cgroup.freeze"; done
+hold() { # none, interfaces or all: what does nothing until the next call
+  local group frozen=1
+  if [ "$1" = none ]; then frozen=0; fi
+  for group in "${groups[@]}"; do printf %s "$frozen" > "$group/cgroup.freeze"; done
   # Not its whole group: fio is in it.
-  if [ "$1" = 1 ]; then kill -STOP "$engine"; else kill -CONT "$engine"; fi
+  if [ "$1" = all ]; then kill -STOP "$engine"; else kill -CONT "$engine"; fi
 }
 find_fio() { # sets `fio`: the process of fio that runs, or nothing
   local folder name
@@ -52,34 +54,44 @@ find_fio() { # sets `fio`: the process of fio that runs, or nothing
     if [ "$name" = fio ]; then fio=${folder#/proc/}; return; fi
   done
 }
+is_fio() { # whether this process is still one of fio's
+  local name=
+  { read -r name < "/proc/$1/comm"; } 2> /dev/null
+  [ "$name" = fio ]
+}
 count() { # sets `at_us` and `sectors`: what the drive has served by now
   local stat
   read -ra stat < "/sys/class/block/$device/stat"
   at_us=${EPOCHREALTIME/./}
   sectors=$((stat[2] + stat[6]))
 }
-# Windows of both kinds in turn, so that what changes slowly changes both alike. Starts no program.
+# Each window in which something is held lies between two in which nothing is, so that what changes steadily is taken
+# out; each of fio's processes begins with a window of these. Starts no program.
 watch_windows() {
-  local device held before first_us first number=0
+  local device held first_us first number=0
   device=$(basename "$(readlink -f /dev/disk/by-id/ata-*"$serial")")
-  trap 'hold 0; exit' TERM
+  trap 'hold none; exit' TERM
   exec {never}<> <(:)
   while true; do
-    for held in 0 1 1 0; do
-      hold "$held"
-      # Both are on their way again before it is counted.
+    hold none
+    find_fio
+    if [ -z "$fio" ]; then
       read -rt 1 -u "$never"
-      find_fio
-      before=$fio
-      count
-      first_us=$at_us first=$sectors
-      read -rt "$window_s" -u "$never"
-      count
-      find_fio
-      if [ -n "$fio" ] && [ "$fio" = "$before" ]; then
+      continue
+    fi
+    while is_fio "$fio"; do
+      for held in none all none interfaces; do
+        hold "$held"
+        # All that is not held is on its way again before it is counted.
+        read -rt 1 -u "$never"
+        count
+        first_us=$at_us first=$sectors
+        read -rt "$window_s" -u "$never"
+        count
+        is_fio "$fio" || break 2
         number=$((number + 1))
         printf 'window-%s %s %s %s %s\n' "$number" "$fio" "$held" $((at_us - first_us)) $(((sectors - first) * 512)) >> /run/windows
-      fi
+      done
     done
   done
 }
@@ -89,8 +101,8 @@ cat /dev/kmsg | while IFS= read -r line; do
       step=${line#* step=}
       step=${step%% *}
       mark "processor-$step"
-      if [ "$step" = $((watched_step - 1)) ]; then watch_windows & watcher=$!; fi
-      if [ "$step" = "$watched_step" ]; then kill "$watcher"; fi ;;
+      if [ "$step" = $((first_watched - 1)) ]; then watch_windows & watcher=$!; fi
+      if [ "$step" = "$last_watched" ]; then kill "$watcher"; fi ;;
   esac
 done &
 until [ "$(ask 'SELECT state FROM campaign')" = done ] && grep -q '"phase": "idle"' /run/kaltstart/status.json; do sleep 1; done

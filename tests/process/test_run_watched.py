@@ -125,3 +125,20 @@ def test_workers_of_a_killed_fio_end_with_it(tmp_path: Path) -> None:
     )
     assert done.returncode == -signal.SIGKILL
     assert not _find_fio(tmp_path)
+
+
+def test_a_command_is_not_looked_at_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`Popen.wait` with a time looks twenty times a second, beside a measurement."""
+    limits: list[float | None] = []
+    polls: list[None] = []
+    wait = subprocess.Popen.wait
+
+    def note(process: "subprocess.Popen[bytes]", timeout: float | None = None) -> int:
+        limits.append(timeout)
+        return wait(process, timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", note)
+    done = run_watched(["sleep", "0.3"], poll=lambda: polls.append(None), every_s=0.1)
+    assert done.returncode == 0
+    assert polls
+    assert set(limits) == {None}

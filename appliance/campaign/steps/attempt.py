@@ -31,6 +31,7 @@ from appliance.campaign.steps.partial_results import store_partial_results
 from appliance.campaign.steps.power_off import StepPower, count_planned_starts, describe_power_offs
 from appliance.campaign.steps.recorders import StepRecorders
 from appliance.campaign.steps.target import OpenSubject, Subject
+from appliance.change_watch import ChangeWatch
 from appliance.drive_thread import DriveThread
 from appliance.drives.file_system import release_mounts
 from appliance.drives.model import Drive
@@ -41,7 +42,7 @@ from appliance.samples.activity import peak_bytes
 from appliance.samples.diskstats import DiskStats, parse_stat
 from appliance.samples.model import DISCARDED, CacheState, Result
 from appliance.samples.variants import parse_variant
-from appliance.store.connect import transaction
+from appliance.store.connect import transaction, watch_database
 from appliance.store.read.figures import select_figures
 from appliance.store.tables.boots import select_cycles
 from appliance.store.tables.campaigns import select_campaign_drives
@@ -208,9 +209,14 @@ class StepRun:
     _pace: Pace = field(init=False, default_factory=lambda: Pace({}))
     _looked_s: float = field(init=False, default=0.0)
     """When it was last looked whether the drive is to pause at once."""
+    _database: ChangeWatch = field(init=False)
+    """Of what was read of pauses by then."""
     _is_pausing: bool = field(init=False, default=False)
     _beside: dict[str, int] = field(init=False, default_factory=dict)
     """How many other drives were tested meanwhile, by part."""
+
+    def __post_init__(self) -> None:
+        self._database = watch_database(self.context.connection)
 
     @property
     def is_before_power_off(self) -> bool:
@@ -685,17 +691,16 @@ class StepRun:
         )
 
     def _show_progress(self, label: str, done: int, total: int) -> None:
-        place = self.place
+        place, left_s = self.place, None
         self.parts.store_due()
-        if self._recorders:
-            self._recorders.check_temperature()
-            place = replace(place, temperatures=self._recorders.temperatures)
         if self._workload:
             self._pace.look(self.context.host.clock.monotonic_s(), place.part, done, total)
             left_s = self._pace.left_s
             if left_s is None:
                 left_s = self._workload.announced_left_s
-            place = replace(place, left_s=left_s)
+        if self._recorders:
+            self._recorders.check_temperature()
+            place = replace(place, temperatures=self._recorders.temperatures, left_s=left_s)
         self.show(place, label, done, total)
         self._pause_if_at_once()
 
@@ -713,7 +718,7 @@ class StepRun:
         if self._is_pausing or now_s - self._looked_s < _LOOK_EVERY_S:
             return
         self._looked_s = now_s
-        if "at once" in self._read_pauses():
+        if self._database.may_have_changed() and "at once" in self._read_pauses():
             self._is_pausing = True
             raise DrivePausedError
 

@@ -35,6 +35,7 @@ from appliance.workloads.sweep.keys import SweepVariant
 # Slow is not hung: as long as a drive moves anything, only the user ends its job. After its
 # runtime fio still waits for what it has written to reach the drive, which may take hours.
 _SILENCE_S = 15 * 60
+_READ_EVERY_S = 1.0
 # Where RAM runs out nevertheless, the kernel is to end fio, not the engine (-900) nor the rest (0).
 _OOM_SCORE_ADJ = 500
 # fio prints this, and exits with success (backend.c, do_io: that error is only logged).
@@ -150,16 +151,31 @@ def _watch(bench: Bench, job: FioJob, *, label: str, before: DiskStats) -> Calla
 
     Within its runtime a job may be silent: it has a think time, or RAM answers it.
     """
-    start_s = time.monotonic()
+    start_s = read_s = time.monotonic()
     last, silent_since_s = before, start_s + job.runtime_s
     array = bench.array
     backing_before = array.read_members().backing.write_bytes if array else 0
+    moved = 0
 
-    def poll() -> None:
-        nonlocal last, silent_since_s
-        now_s, now = time.monotonic(), bench.read_counters()
+    def read(now_s: float) -> None:
+        nonlocal last, silent_since_s, moved
+        now = bench.read_counters()
         if _moves(now) != _moves(last):
             last, silent_since_s = now, max(now_s, silent_since_s)
+        if job.runtime_s:
+            return  # the time is what is shown
+        written = now.write_bytes - before.write_bytes
+        if array:
+            # What its own counter lacks has reached the backing drive.
+            written = max(written, array.read_members().backing.write_bytes - backing_before)
+        moved = now.read_bytes - before.read_bytes + written
+
+    def poll() -> None:
+        nonlocal read_s
+        now_s = time.monotonic()
+        if now_s - read_s >= _READ_EVERY_S:
+            read_s = now_s
+            read(now_s)
         if now_s - silent_since_s >= _SILENCE_S:
             raise StepFailedError(
                 f"{job.name}: {bench.device} has made no progress for {_SILENCE_S // 60} minutes, "
@@ -170,11 +186,6 @@ def _watch(bench: Bench, job: FioJob, *, label: str, before: DiskStats) -> Calla
             done_s = min(int(now_s - start_s), job.runtime_s)
             bench.progress(f"{label}; seconds", done_s, job.runtime_s)
         else:
-            written = now.write_bytes - before.write_bytes
-            if array:
-                # What its own counter lacks has reached the backing drive.
-                written = max(written, array.read_members().backing.write_bytes - backing_before)
-            moved = now.read_bytes - before.read_bytes + written
             bench.progress(label, min(moved, job.size_bytes), job.size_bytes)
 
     return poll

@@ -8,6 +8,7 @@ import tty
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -326,3 +327,24 @@ def test_a_device_without_keys_is_left_alone(
     keyboards = Keyboards(tmp_path)
     keyboards.is_key_pressed()
     assert bool(keyboards._open) == is_open
+
+
+def test_a_keyboard_that_is_plugged_in_later_is_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder is listed only once something has changed in it."""
+    (tmp_path / "event3").touch()
+    os.utime(tmp_path, (1, 1))
+    asked = Mock(return_value=False)
+    monkeypatch.setattr(console_keys, "_may_have_keys", asked)
+    keyboards = Keyboards(tmp_path)
+    assert not any(keyboards.is_key_pressed() for _ in range(3))
+    asked.assert_called_once_with("event3")
+    asked.return_value = True
+    path = tmp_path / "event9"
+    os.mkfifo(path)
+    end = os.open(path, os.O_RDWR)
+    assert not keyboards.is_key_pressed()
+    os.write(end, _event(1, 57, 1))
+    assert keyboards.is_key_pressed()
+    os.close(end)

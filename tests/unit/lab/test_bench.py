@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `ci/bench drives` makes of a campaign and of the same tools by hand."""
 
-import math
-
 import pytest
 
 from appliance.plan.read import parse_plan
 from tests.lab.bench import (
     _PLAN,
+    Held,
     Window,
     compare_interface,
     compare_lottery,
@@ -25,11 +24,21 @@ SEQUENTIAL = {
     "sequential-3": "12494203 11.915401",
 }
 SURFACE = {"surface-1": "12428718 11.852949", "surface-8": "12746525 12.156034"}
-# fio's process, whether engine and interface were held, microseconds, bytes.
+# fio's process, what was held, microseconds, bytes: two tests, and a drive that becomes faster.
 WINDOWS = {
-    f"window-{number}": f"{700 + number // 8} {held} 15000000 {size_bytes}"
+    f"window-{number}": f"{700 + number // 17} {held} 12000000 {size_bytes + 100_000 * number}"
     for number, (held, size_bytes) in enumerate(
-        [(0, 186_000_000), (1, 187_000_000), (1, 186_500_000), (0, 186_600_000)] * 5
+        [
+            *[
+                ("none", 148_000_000),
+                ("all", 149_000_000),
+                ("none", 148_000_000),
+                ("interfaces", 148_500_000),
+            ]
+            * 4,
+            ("none", 148_000_000),
+        ]
+        * 2
     )
 }
 # Processor time up to the end of each step: seconds, microseconds, ticks.
@@ -43,7 +52,7 @@ MARKS = {
 
 def test_the_plan_is_one_that_the_engine_takes() -> None:
     kinds = [workload.kind for workload in parse_plan(_PLAN).workloads]
-    assert kinds == ["lottery", "fio", "fio", "surface"]
+    assert kinds == ["lottery", *["fio"] * 5, "surface"]
 
 
 def test_rounds_by_hand_are_read_by_their_test() -> None:
@@ -72,39 +81,47 @@ def test_a_round_that_is_missing_is_reported() -> None:
         parse_rates(short | SURFACE)
 
 
-def test_neighbouring_windows_of_one_test_are_held_against_each_other() -> None:
+def test_a_window_is_held_against_the_two_around_it() -> None:
     windows = parse_windows(MARKS | WINDOWS)
-    assert windows[1] == Window(700, is_held=True, rate_bytes_s=187_000_000 / 15)
-    measure = compare_windows(windows)
-    expected = math.sqrt(186.0 / 187.0 * (186.6 / 186.5))
-    assert measure.value == pytest.approx(expected, abs=1e-4)
-    assert measure.peer.startswith("10 pairs of 15 s in turn, 3 tests; standard error 0.001")
-    assert measure.holds
+    assert windows[1] == Window(700, "all", rate_bytes_s=149_100_000 / 12)
+    sizes: dict[Held, int] = {"all": 149_000_000, "interfaces": 148_500_000}
+    for held, size_bytes in sizes.items():
+        measure = compare_windows(windows, held)
+        # What becomes faster all the time does not count.
+        assert measure.value == pytest.approx(148_000_000 / size_bytes, abs=2e-4)
+        assert measure.peer.startswith("8 windows of 12 s, each between two")
+        assert measure.peer.endswith("2 tests; standard error 0.0000")
+        assert measure.holds
+    assert compare_windows(windows, "all").name != compare_windows(windows, "interfaces").name
 
 
 def test_a_window_without_a_rate_is_reported() -> None:
     with pytest.raises(RuntimeError, match="served nothing at window-3"):
-        parse_windows(WINDOWS | {"window-3": "700 0 15000000 0"})
-    with pytest.raises(RuntimeError, match="no rate at window-3: '700 0'"):
-        parse_windows(WINDOWS | {"window-3": "700 0"})
+        parse_windows(WINDOWS | {"window-3": "700 none 12000000 0"})
+    for text in ("700 none", "700 1 12000000 5"):
+        with pytest.raises(RuntimeError, match=f"no rate at window-3: '{text}'"):
+            parse_windows(WINDOWS | {"window-3": text})
+
+
+def _windows(*rates: float, first: int = 7) -> list[Window]:
+    order: tuple[Held, ...] = ("none", "all", "none", "interfaces")
+    return [Window(first, order[at % 4], rate_bytes_s=rate) for at, rate in enumerate(rates)]
 
 
 def test_windows_that_differ_too_much_show_nothing() -> None:
-    windows = [
-        Window(7, is_held=number % 2 == 1, rate_bytes_s=rate_bytes_s)
-        for number, rate_bytes_s in enumerate([100.0, 90.0, 90.0, 100.0] * 6)
-    ]
-    measure = compare_windows(windows)
-    assert measure.value == pytest.approx(1.0)
+    windows = _windows(*[100.0, 90.0, 100.0, 100.0, 100.0, 110.0, 100.0, 100.0] * 4, 100.0)
+    measure = compare_windows(windows, "all")
+    assert measure.value == pytest.approx(1.0, abs=0.01)
     assert not measure.holds
-    with pytest.raises(RuntimeError, match="7 pairs of windows beside fio, of 15 windows"):
-        compare_windows(windows[:15])
+    with pytest.raises(RuntimeError, match="7 comparisons with all held beside fio, of 30 windows"):
+        compare_windows(windows[:30], "all")
 
 
-def test_a_window_between_two_tests_has_no_pair() -> None:
-    lonely = [Window(7, is_held=False, rate_bytes_s=1.0), Window(8, is_held=True, rate_bytes_s=2.0)]
-    even = [Window(8, is_held=number % 2 == 0, rate_bytes_s=2.0) for number in range(17)]
-    assert compare_windows([*lonely, *even]).value == 1
+def test_a_window_at_the_end_of_a_test_shows_nothing() -> None:
+    # The second test begins where the first one has lost its last window.
+    windows = _windows(*[1.0] * 30, first=7) + _windows(*[2.0] * 35, first=8)
+    assert compare_windows(windows, "interfaces").value == 1
+    assert compare_windows(windows, "interfaces").peer.startswith("15 windows")
 
 
 def test_the_interface_is_charged_for_fio_steps_alone() -> None:

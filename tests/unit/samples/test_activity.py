@@ -117,6 +117,7 @@ def test_the_recorder_ends_with_its_block(stat: Path) -> None:
 )
 def test_late_ticks_do_not_shift_the_next(elapsed: float, tick: float) -> None:
     assert next_tick_s(elapsed) == tick
+    assert next_tick_s(10 * elapsed, 10.0) == 10 * tick
 
 
 @pytest.mark.parametrize(

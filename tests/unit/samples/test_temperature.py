@@ -64,8 +64,9 @@ def test_drives_are_asked_seldom_and_at_the_end(tmp_path: Path) -> None:
     sensor = find_sensor(tmp_path)
     assert sensor is not None
     recorder = TemperatureRecorder({"A": sensor}, start_s=100)
-    for second in range(22):
-        recorder.sample(float(second))
+    assert recorder.every_s == 10
+    for tick in range(3):
+        recorder.sample(tick * recorder.every_s)
     assert [sample.t_s for sample in recorder.take()] == [100, 110, 120]
     (folder / "temp1_input").write_text("43000\n")
     with recorder:

@@ -3,15 +3,22 @@
 
 import json
 import os
+import sqlite3
 import struct
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
+from unittest.mock import Mock
 
 import pytest
 
+from appliance.campaign.requests.handlers import answer_beside_campaign
 from appliance.campaign.status import Status
+from appliance.campaign.steps.attempt import StepPosition
+from appliance.service import screen as screen_module
 from appliance.service.screen import Screen
 from appliance.store.tables.pause_and_skip import clear_pause_asked, update_pause_asked
+from appliance.store.tables.requests import insert_request
 from tests.unit.campaign.world import World
 
 _FIRST, _SECOND = "tui/starting-tty1", "tui/starting-ttyS0"
@@ -108,3 +115,61 @@ def test_a_pause_that_was_granted_before_a_countdown_stops_it(world: World) -> N
     clear_pause_asked(context.connection, world.campaign_id)
     assert not screen.countdown("power-off", "power off", 5)
     assert not screen.is_stopped()
+
+
+def test_requests_are_looked_for_only_once_something_is_stored(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.make_campaign()
+    context = world.context()
+    looks = Mock(side_effect=answer_beside_campaign)
+    monkeypatch.setattr(screen_module, "answer_beside_campaign", looks)
+    screen = Screen(Status(), context.connection, context.host)
+    os.utime(world.path, (1, 1))
+    assert not any(screen.is_stopped() for _ in range(3))
+    assert looks.call_count == 1
+    insert_request(context.connection, "stop", {}, at="", boot_id="")
+    assert screen.is_stopped()
+    assert looks.call_count == 2
+
+
+def test_requests_are_looked_for_again_where_the_database_could_not_be_read(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.make_campaign()
+    context = world.context()
+    screen = Screen(Status(), context.connection, context.host)
+    insert_request(context.connection, "stop", {}, at="", boot_id="")
+    os.utime(world.path, (1, 1))
+    with monkeypatch.context() as failing:
+        failing.setattr(screen_module, "answer_beside_campaign", _fail)
+        with pytest.raises(sqlite3.OperationalError):
+            screen.is_stopped()
+    assert screen.is_stopped()
+
+
+def _fail(*_: object, **__: object) -> NoReturn:
+    raise sqlite3.OperationalError("database is locked")
+
+
+@pytest.mark.parametrize(
+    ("key_ago_s", "shown"), [(3, [0, 2, 4, 6, 8, 10]), (40, [0, 5, 10]), (None, [0, 5, 10])]
+)
+def test_while_no_key_is_pressed_it_is_shown_less_often_how_far_a_step_is(
+    world: World, key_ago_s: int | None, shown: list[int]
+) -> None:
+    now_s, wall_s = [100.0], 5000.0
+    world.clock = replace(world.clock, monotonic_s=lambda: now_s[0], time_s=lambda: wall_s)
+    context = world.context()
+    if key_ago_s is not None:
+        note = world.run / "tui/pressed-tty1"
+        note.touch()
+        os.utime(note, (wall_s - key_ago_s,) * 2)
+    host = replace(context.host, find_consoles=lambda: ("/dev/tty1", "/dev/ttyS0"))
+    tell = Screen(Status(), context.connection, host).step_progress()
+    seen: list[int] = []
+    for second in range(12):
+        tell(StepPosition(1, 1, "fio", "LAB-1"), "rand-read", second, 60)
+        seen.append(json.loads((world.run / "status.json").read_text())["progress"]["done_bytes"])
+        now_s[0] += 1
+    assert sorted(set(seen)) == shown
