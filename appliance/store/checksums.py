@@ -416,7 +416,7 @@ def find_damaged(
     """The rows (of one campaign, or the one with that number) that are not what was stored."""
     condition = "s.checksum IS NOT NULL" + ("" if key is None else f" AND s.rowid = {key:d}")
     damaged = tuple(
-        Damaged(table, row[0], row[2], row[4], row[3], is_known=row[1] == KNOWN)
+        Damaged(table, row[0], row[2], _name(table, row), row[3], is_known=row[1] == KNOWN)
         for table in tables
         for row in _select(
             connection,
@@ -427,6 +427,11 @@ def find_damaged(
         if not _agrees(row)
     )
     return _tell_apart(connection, damaged) if damaged else ()
+
+
+def _name(table: str, row: sqlite3.Row) -> str:
+    """What people know it by; where damage has left nothing of that, the row's number."""
+    return row[4] if isinstance(row[4], str) else f"row {row[0]} of the table {table}"
 
 
 def _tell_apart(connection: sqlite3.Connection, damaged: Sequence[Damaged]) -> tuple[Damaged, ...]:

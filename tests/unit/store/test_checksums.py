@@ -3,6 +3,7 @@
 
 import sqlite3
 import struct
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from appliance.store.checksums import DAMAGED, discard_damaged, find_damaged
 from appliance.store.connect import open_database
 from appliance.store.read.campaign import select_campaign
 from appliance.store.tables.boots import update_cold_proof
-from tests.databases import seal
+from tests.databases import make_twins, seal
 from tests.report.database import make_database
 
 
@@ -73,3 +74,23 @@ def test_only_the_campaign_that_is_asked_for_is_looked_at(lab: sqlite3.Connectio
     lab.execute("UPDATE boot_sample SET boot_s = boot_s + 1 WHERE cycle_id = 1")
     assert find_damaged(lab, campaign_id=2) == ()
     assert len(find_damaged(lab, campaign_id=1)) == 1
+
+
+def test_a_row_whose_name_is_lost_is_found_among_drives_that_share_a_serial_number(
+    lab: sqlite3.Connection, tmp_path: Path
+) -> None:
+    make_twins(lab, "LAB-HDD-1", "LAB-SSD-1")
+    # As a page of the file has it where bits have turned.
+    lab.execute("PRAGMA writable_schema = on")
+    lab.execute(
+        "UPDATE sqlite_schema SET sql = replace(sql, 'name TEXT NOT NULL', 'name TEXT')"
+        " WHERE name = 'condition'"
+    )
+    lab.close()
+    with closing(sqlite3.connect(tmp_path / "lab.sqlite", autocommit=True)) as connection:
+        connection.execute(
+            "INSERT INTO condition (id, campaign_id, drive_id, name, value, since, checksum)"
+            " SELECT 99, 1, id, NULL, 'x', 'y', 5 FROM drive WHERE wwn <> '' LIMIT 1"
+        )
+        (damaged,) = find_damaged(connection)
+    assert damaged.what == "row 99 of the table condition, WWN 0x5000000000000001"
