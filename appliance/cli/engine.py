@@ -37,6 +37,10 @@ _ASKED_BY = {
 }
 """The programs that ask the drives: a laptop may lack them. The package, and what it costs."""
 
+_STILL_RUNNING = (
+    "The campaign continues; no verdict is known yet.\n"
+    "`kaltstart events --follow` shows its events, `kaltstart stop` stops it."
+)
 _REMARKS = 10
 _REJECT = 11
 _NOT_FINISHED = 12
@@ -166,7 +170,14 @@ def run(options: argparse.Namespace) -> int:
         for row in reversed(campaigns):
             if row.state == "paused":
                 say(_describe_paused(row, "is still paused"), to=sys.stderr)
-    return _wait(after=before) if options.wait and code == 0 else code
+    if not options.wait or code:
+        return code
+    try:
+        return _wait(after=before)
+    except KeyboardInterrupt:
+        with suppress(BrokenPipeError):
+            say(_STILL_RUNNING, to=sys.stderr)
+        raise
 
 
 @contextmanager
