@@ -7,12 +7,17 @@ what was put in, so that the interface can say it in another language.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from string import Formatter
 from typing import NamedTuple, Self
 
 
 def N_(text: str) -> str:  # noqa: N802  # what gettext calls it
     """`text`, marked for the catalogue of the interface, which translates it where it is drawn."""
     return text
+
+
+_SENTENCES = frozenset({"what", "first"})
+"""What is put in that is a sentence of the engine's."""
 
 
 class Phrase(str):
@@ -48,6 +53,20 @@ def join_phrases(texts: Iterable[str], words: str = "{first}; {rest}") -> str:
     for text in filter(None, texts):
         joined = Phrase(words, first=joined, rest=text) if joined else text
     return joined
+
+
+def begin_sentence(text: str) -> str:
+    """`text` with a capital letter, unless it begins with a name: of a file, a drive."""
+    first = text
+    while isinstance(first, Phrase):
+        _, name, *_ = next(Formatter().parse(first.words))
+        if not first.words.startswith("{") or name is None:
+            break
+        value = first.fields[name]
+        if not isinstance(value, Phrase) and name not in _SENTENCES:
+            return text
+        first = str(value) if not isinstance(value, Phrase) else value
+    return text[:1].upper() + text[1:]
 
 
 def list_phrases(content: object) -> Iterator[StoredPhrase]:

@@ -11,7 +11,7 @@ from appliance.campaign.database_copy import copy_database
 from appliance.campaign.log import record
 from appliance.campaign.verdicts import judge_again, judge_campaign, tell_no_verdict
 from appliance.errors import RefusedError, StickError
-from appliance.phrases import N_, Phrase
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.stick.partitions import RAW, writable_fat
 from appliance.store.connect import transaction
 from appliance.store.maintenance.thinning import thin_recordings
@@ -129,9 +129,7 @@ def finish(
         record(
             context,
             "campaign-done",
-            samples=samples,
-            steps=steps_done,
-            failures=failed,
+            what=_count_up(samples=samples, steps=steps_done, failures=failed),
             campaign_id=campaign_id,
         )
     try:
@@ -147,3 +145,14 @@ def finish(
     context.host.announce(
         "campaign-done", id=campaign_id, samples=samples, steps=steps_done, failed=failed
     )
+
+
+def _count_up(*, samples: int, steps: int, failures: int) -> str:
+    sample_words = N_("{count} sample") if samples == 1 else N_("{count} samples")
+    step_words = N_("{count} step") if steps == 1 else N_("{count} steps")
+    counts = (
+        Phrase(sample_words, count=samples),
+        Phrase(step_words, count=steps),
+        Phrase(N_("{count} failed"), count=failures),
+    )
+    return join_phrases(counts, "{first}, {rest}")

@@ -78,7 +78,7 @@ from appliance.errors import (
     StickError,
 )
 from appliance.kinds import load_all
-from appliance.phrases import N_, Phrase, join_phrases
+from appliance.phrases import N_, Phrase, begin_sentence, join_phrases
 from appliance.plan.read import parse_plan
 from appliance.progress import ignore_progress
 from appliance.run import run
@@ -607,7 +607,7 @@ class Appliance:
             self.host.announce("campaign-paused", reason=f"{reason}; then {second}")
         # Last: where /run is full, this fails too.
         with suppress(Exception):
-            self.screen.show("idle", reason[:1].upper() + reason[1:])
+            self.screen.show("idle", begin_sentence(reason))
 
     def stop_for_trouble(self, error: StickError) -> None:
         """Nothing happens automatically from here on, whatever the stick still accepts.
@@ -842,7 +842,7 @@ class Appliance:
             record(self, "upgraded", what=f"{VERSION}: {printable(file_name)}")
             leave(self.context, self.host.power.reboot)
             self.host.power.wait_for_the_end()
-        self.screen.show("idle", outcome[:1].upper() + outcome[1:], campaign_id=None)
+        self.screen.show("idle", begin_sentence(outcome), campaign_id=None)
 
     def write_report_again(self, campaign_id: int) -> str:
         """Of a campaign that has ended; the answer."""
@@ -904,11 +904,11 @@ class Appliance:
                     tell=lambda label, done, total: progress(place, label, done, total),
                 )
         except StoppedByPersonError:
-            outcome = "stopped; it can be dismantled later"
+            outcome = N_("stopped; it can be dismantled later")
         except StickError:
             raise
         except KaltstartError as error:
-            outcome = f"the array cannot be dismantled: {error}"
+            outcome = Phrase(N_("the array cannot be dismantled: {what}"), what=str(error))
             refuse(self, (outcome,))
         record(self, "take-apart", what=outcome)
-        self.screen.show("idle", outcome[:1].upper() + outcome[1:], campaign_id=None)
+        self.screen.show("idle", begin_sentence(outcome), campaign_id=None)

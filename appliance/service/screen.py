@@ -17,7 +17,7 @@ from appliance.campaign.steps.attempt import (
     StepPosition,
     StoppedByPersonError,
 )
-from appliance.phrases import N_, Phrase
+from appliance.phrases import N_, Phrase, begin_sentence
 from appliance.progress import Progress
 from appliance.store.connect import watch_database
 from appliance.store.tables.pause_and_skip import is_pause_asked
@@ -189,8 +189,7 @@ class Screen:
 
         def show(label: str, done: int, total: int) -> None:
             progress = {"label": label, "done_bytes": done, "total_bytes": total}
-            message = label[:1].upper() + label[1:]
-            self.show(self._status.phase, message, progress=progress)
+            self.show(self._status.phase, begin_sentence(label), progress=progress)
 
         limited = self._limited()
         return lambda label, done, total: limited(label, partial(show, label, done, total))

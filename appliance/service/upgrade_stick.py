@@ -133,7 +133,9 @@ def _upgrade(stick: Stick, file_name: str, *, tell: Progress, reached: list[str]
             _switch(disk, placement)
             reached.append(_SWITCHED)
     except UnfitError as error:
-        raise RefusedError(Phrase(_UNCHANGED, what=f"{name}: {error}")) from error
+        why = Phrase(error.words, **error.fields)
+        what = Phrase("{file}: {what}", file=name, what=why)
+        raise RefusedError(Phrase(_UNCHANGED, what=what)) from error
     except (EOFError, lzma.LZMAError, MemoryError) as error:
         what = Phrase(N_("{file} is damaged"), file=name)
         raise RefusedError(Phrase(_UNCHANGED, what=what), hint=_COPY_AGAIN) from error
@@ -168,7 +170,7 @@ def _place(disk: StickDevice, head: bytes, stick: Stick) -> Placement:
     table = read_current_table(disk, _read_partitions(_BLOCK / Path(stick.drive.path).name))
     data = next((part for part in table.partitions.values() if part.name == KEPT[1]), None)
     if data is None or str(data.guid) != stick.data_uuid:
-        raise UnfitError("the stick is not the one that this machine was started from")
+        raise UnfitError(N_("the stick is not the one that this machine was started from"))
     sectors = disk.size_bytes // SECTOR_BYTES
     return plan_placement(table, head, parse_image(head), sectors=sectors)
 

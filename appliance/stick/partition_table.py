@@ -44,7 +44,21 @@ _ENTRY = struct.Struct("<16s16sQQQ72s")
 
 
 class UnfitError(Exception):
-    """Nothing was written: the image or the stick is not what it must be."""
+    """Nothing was written: the image or the stick is not what it must be.
+
+    `words` with `fields` put in say why, as a phrase of the engine has them (appliance/phrases.py,
+    which this module does without).
+    """
+
+    def __init__(self, words: str, /, **fields: object) -> None:
+        super().__init__(words.format(**fields))
+        self.words = words
+        self.fields = fields
+
+
+def N_(text: str) -> str:  # noqa: N802  # what gettext calls it
+    """`text`, marked for the catalogue of the interface."""
+    return text
 
 
 class Disk(Protocol):
@@ -128,7 +142,9 @@ def read_table(disk: Disk) -> Table:
             table = parse_table(header, disk.read(entries_at * SECTOR_BYTES, size))
             if table is not None:
                 return replace(table, is_copy=sector != 1)
-    raise UnfitError("the stick has no partition table of Kaltstart, so there is nothing to keep")
+    raise UnfitError(
+        N_("the stick has no partition table of Kaltstart, so there is nothing to keep")
+    )
 
 
 def _find_entries(header: bytes, sector: int) -> int | None:
@@ -177,18 +193,20 @@ def parse_image(head: bytes) -> Table:
         table = parse_table(header, head[at : at + ENTRIES * ENTRY_BYTES])
         if table is not None and table.disk == DISK_UUID:
             return table
-    raise UnfitError("the image is not one of Kaltstart, or it is damaged")
+    raise UnfitError(N_("the image is not one of Kaltstart, or it is damaged"))
 
 
 def plan_upgrade(stick: Table, image: Table, *, sectors: int) -> Upgrade:
     """What to write on a stick of so many sectors. Raises UnfitError if that cannot be."""
     if stick.disk != DISK_UUID:
-        raise UnfitError("the stick is not one of Kaltstart, so there is nothing to keep")
+        raise UnfitError(N_("the stick is not one of Kaltstart, so there is nothing to keep"))
     kept = {at: part for at, part in stick.partitions.items() if part.name in KEPT}
     new = {at: part for at, part in image.partitions.items() if part.name not in KEPT}
     names = [part.name for part in kept.values()]
     if KEPT[0] not in names or len(set(names)) != len(names):
-        raise UnfitError(f"the stick has no partition {KEPT[0]}, or more than one of a name")
+        raise UnfitError(
+            N_("the stick has no partition {name}, or more than one of a name"), name=KEPT[0]
+        )
     found: set[uuid.UUID] = set()
     # Kaltstart makes one of each type, and they come first on the stick.
     for at, part in sorted(stick.partitions.items(), key=lambda each: each[1].first):
@@ -196,8 +214,12 @@ def plan_upgrade(stick: Table, image: Table, *, sectors: int) -> Upgrade:
             continue
         if part.type not in SYSTEM - found:
             raise UnfitError(
-                f'partition {at + 1} of the stick ("{part.name}") is not one that Kaltstart made: '
-                "copy what is on it to a computer and remove it first"
+                N_(
+                    'partition {number} of the stick ("{name}") is not one that Kaltstart made: '
+                    "copy what is on it to a computer and remove it first"
+                ),
+                number=at + 1,
+                name=part.name,
             )
         found.add(part.type)
     _check_room(new.values(), kept.values(), last_usable=sectors - ENTRIES_SECTORS - 2)
@@ -224,16 +246,22 @@ def _check_room(
         for other in kept:
             if part.first <= other.last and other.first <= part.last:
                 raise UnfitError(
-                    f"the new system needs room that {other.name} takes on this stick: copy the "
-                    "folder reports to a computer and write the stick without --keep-data"
+                    N_(
+                        "the new system needs room that {name} takes on this stick: copy the "
+                        "folder reports to a computer and write the stick without --keep-data"
+                    ),
+                    name=other.name,
                 )
     if max(part.last for part in new) > last_usable:
-        raise UnfitError("the stick is too small for the image")
+        raise UnfitError(N_("the stick is too small for the image"))
     for part in kept:
         if part.last > last_usable:
             raise UnfitError(
-                f"{part.name} reaches beyond the stick's end: it is a copy of a larger one. Copy "
-                "the folder reports to a computer and write the stick without --keep-data"
+                N_(
+                    "{name} reaches beyond the stick's end: it is a copy of a larger one. Copy "
+                    "the folder reports to a computer and write the stick without --keep-data"
+                ),
+                name=part.name,
             )
 
 

@@ -87,11 +87,13 @@ def plan_placement(stick: Table, head: bytes, image: Table, *, sectors: int) -> 
     by = _find_room(stick, image)
     upgrade = plan_upgrade(stick, move_system(image, by), sectors=sectors)
     if {part.name for part in upgrade.kept} != set(KEPT):
-        raise UnfitError("the stick has no partition kaltstart-data")
+        raise UnfitError(N_("the stick has no partition kaltstart-data"))
     grub = [part.first for part in upgrade.replaced if part.type == BIOS_BOOT]
     boot_code = bytearray(head[:BOOT_CODE_BYTES])
     if [first - by for first in grub] != [*struct.unpack_from("<Q", boot_code, _KERNEL_SECTOR_AT)]:
-        raise UnfitError("the image starts BIOS machines in a way that this version does not know")
+        raise UnfitError(
+            N_("the image starts BIOS machines in a way that this version does not know")
+        )
     struct.pack_into("<Q", boot_code, _KERNEL_SECTOR_AT, *grub)
     return Placement(upgrade, by, bytes(boot_code), tuple(stick.partitions.values()))
 
@@ -103,7 +105,7 @@ def _find_room(stick: Table, image: Table) -> int:
     """
     new = [part for part in image.partitions.values() if part.name not in KEPT]
     if not new:
-        raise UnfitError("the image has no system")
+        raise UnfitError(N_("the image has no system"))
     first = min(part.first for part in new)
     length = max(part.last for part in new) + 1 - first
     occupied = sorted(stick.partitions.values(), key=lambda part: part.first)
@@ -116,8 +118,10 @@ def _find_room(stick: Table, image: Table) -> int:
             place = low if after.first <= min(system, default=0) else high
             return place - first
     raise UnfitError(
-        "the stick has no room for a second system beside the one that runs: it was made by an "
-        "older version, or the new one is much larger"
+        N_(
+            "the stick has no room for a second system beside the one that runs: it was made by an "
+            "older version, or the new one is much larger"
+        )
     )
 
 
@@ -179,7 +183,9 @@ def _move_grub(core: bytes, first: int, by: int) -> bytes:
     sector, count, segment = _BLOCK_LIST.unpack_from(core, _BLOCK_LIST_AT)
     further = _BLOCK_LIST.unpack_from(core, _BLOCK_LIST_AT - _BLOCK_LIST.size)
     if sector != first - by + 1 or further[1] != 0:
-        raise UnfitError("the image starts BIOS machines in a way that this version does not know")
+        raise UnfitError(
+            N_("the image starts BIOS machines in a way that this version does not know")
+        )
     moved = bytearray(core)
     _BLOCK_LIST.pack_into(moved, _BLOCK_LIST_AT, sector + by, count, segment)
     return bytes(moved)
@@ -237,5 +243,7 @@ def read_current_table(stick: Disk, known: dict[int, tuple[int, int]]) -> Table:
         at + 1: (part.first, part.last + 1 - part.first) for at, part in table.partitions.items()
     }
     if table.is_copy or found != known:
-        raise UnfitError("the stick's partition table has changed since this machine was started")
+        raise UnfitError(
+            N_("the stick's partition table has changed since this machine was started")
+        )
     return table

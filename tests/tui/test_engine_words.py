@@ -74,6 +74,12 @@ _SILENT = Phrase(
     seconds="15",
     what="nothing is running",
 )
+_TOO_LARGE = Phrase(
+    N_("{what}; nothing was changed"),
+    what=Phrase(
+        "{file}: {what}", file="a.img.xz", what=Phrase(N_("the stick is too small for the image"))
+    ),
+)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +98,10 @@ _SILENT = Phrase(
         (
             str(StepFailedError(_SILENT, hint="try it again")),
             "Laufwerk A und Laufwerk B antwortet seit 15 s nicht (es läuft nichts) (try it again)",
+        ),
+        (
+            _TOO_LARGE,
+            "a.img.xz: der Stick ist zu klein für das Abbild; nichts wurde verändert",
         ),
         ("sda: read error on sector 8; gave up", "sda: read error on sector 8; gave up"),
         (Phrase(N_("start campaign {name}"), name="{kind} {}"), "Kampagne {kind} {} starten"),

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import pytest
+
 import appliance
 from appliance.event_texts import list_fields
-from appliance.phrases import Phrase, join_phrases, list_phrases
+from appliance.phrases import Phrase, begin_sentence, join_phrases, list_phrases
 from appliance.store.connect import open_database
 from appliance.store.tables.events import insert_event, insert_phrases, select_phrases
 
@@ -100,3 +102,22 @@ def test_what_a_stored_text_was_made_of_is_stored_once_for_each_campaign(tmp_pat
     assert select_phrases(connection, after=last) == ((), last)
     insert_phrases(connection, None, Phrase("{a}", a=1))
     assert [each.words for each in select_phrases(connection, after=last)[0]] == ["{a}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "begun"),
+    [
+        ("stopped; nothing was changed", "Stopped; nothing was changed"),
+        (Phrase("campaign {number} started", number=3), "Campaign 3 started"),
+        (Phrase("{file} is damaged", file="a.img.xz"), "a.img.xz is damaged"),
+        (Phrase("{what} ({hint})", what="it is full", hint="wait"), "It is full (wait)"),
+        (
+            Phrase("{what}; kept", what=Phrase("{file}: {what}", file="a.img", what="cut off")),
+            "a.img: cut off; kept",
+        ),
+        (Phrase("{what}; kept", what=Phrase("the stick {what}", what="x")), "The stick x; kept"),
+        ("", ""),
+    ],
+)
+def test_a_sentence_begins_with_a_capital_letter_and_a_name_as_it_is(text: str, begun: str) -> None:
+    assert begin_sentence(text) == begun

@@ -197,8 +197,11 @@ def dismantle_leftover(
     rows = {row.set_uuid: row for row in select_leftover_arrays(context.connection)}
     if set_uuid not in rows:
         raise RefusedError(
-            f"no campaign of this stick left an array {printable(set_uuid)} behind",
-            hint="an array that was not made here is never touched",
+            Phrase(
+                N_("no campaign of this stick left an array {uuid} behind"),
+                uuid=printable(set_uuid),
+            ),
+            hint=N_("an array that was not made here is never touched"),
         )
     row = rows[set_uuid]
     members = find_members(context, row.campaign_id, tell=tell)
@@ -206,5 +209,8 @@ def dismantle_leftover(
         dismantle_array(context, row, stick=stick, hand=hand)
     remaining = {row.set_uuid: row for row in select_leftover_arrays(context.connection)}
     if set_uuid in remaining:
-        return f"dismantled as far as its drives are present: {remaining[set_uuid].reason}"
-    return "the array is dismantled"
+        return Phrase(
+            N_("dismantled as far as its drives are present: {what}"),
+            what=remaining[set_uuid].reason,
+        )
+    return N_("the array is dismantled")

@@ -86,6 +86,16 @@ def test_without_room_for_a_report_the_campaign_is_done_all_the_same(
     assert world.events()[-1] == ("report-failed", str(error))
 
 
+def test_one_sample_is_no_plural_and_the_line_for_programs_keeps_its_words(
+    world: World, fat: Path
+) -> None:
+    settle(world)
+    world.context().connection.execute("UPDATE cycle SET state = 'failed' WHERE position > 0")
+    finish(world.context(), 1)
+    assert world.lines == [("campaign-done", {"id": 1, "samples": 1, "steps": 0, "failed": 3})]
+    assert world.events()[0] == ("campaign-done", "1 sample, 0 steps, 3 failed")
+
+
 def test_charted_boots_are_no_samples(world: World, fat: Path) -> None:
     world.make_campaign(charts="all")
     world.context().connection.execute("UPDATE cycle SET state = 'done'")
