@@ -372,3 +372,17 @@ async def test_each_outcome_has_its_colour_in_large_letters(engine: FakeEngine) 
         shown = pilot.app.screen.query_one("#accepted", Line).render()
         colours = [Style.from_rich_style(RichStyle.parse(each)) for each in (WARNING, GOOD)]
         assert [span.style for span in shown.spans] == colours
+
+
+def test_a_temperature_is_no_other_drives_of_the_same_serial_number(engine: FakeEngine) -> None:
+    run_shelf(engine)
+    serials = [drive.serial for drive in make_drives(2)]
+    engine.connection.execute(
+        "UPDATE drive SET serial = ?, wwn = '0x1' WHERE serial = ?", (serials[0], serials[1])
+    )
+    snapshot = engine.port().read_snapshot()
+    assert snapshot.status is not None
+    told = dict(snapshot.status.temperatures)
+    lines = list_shelf(snapshot.campaigns[0], snapshot, ORDERS[0])
+    assert lines[0].celsius == told[serials[0]]
+    assert (lines[1].identity, lines[1].celsius) == ("0x1", None)

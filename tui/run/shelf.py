@@ -187,8 +187,7 @@ def list_shelf(campaign: Campaign, snapshot: Snapshot, order: Order) -> list[She
                 place=f"{min(at + 1, len(drive_steps))}/{len(drive_steps)}" if drive_steps else "",
                 share=_find_share(now),
                 rate=_find_rate(rows, rates),
-                # By its WWN is known what the plan has by that.
-                celsius=celsius.get(drive.wwn, celsius.get(drive.identity)),
+                celsius=celsius.get(drive.name),
                 left=remaining.get((drive.identity, drive.wwn)),
                 state=_name_state(campaign, drive, drive_steps, now, is_gone=is_gone),
                 judged=_describe_verdict(campaign, drive.drive_id),

@@ -52,11 +52,13 @@ class StepRecorders:
         self._step = step
         # By its WWN is known whose serial number is another one's too, or the array's name. None
         # but the step's own drives: another one may be called as one of them, or as the array.
-        names = {
-            row.drive_id: row.wwn if row.wwn in opened.stats else row.identity
+        rows = [
+            row
             for row in select_campaign_drives(connection, step.campaign_id)
             if row.drive_id in transports
-        }
+        ]
+        names = {row.drive_id: row.wwn if row.wwn in opened.stats else row.identity for row in rows}
+        self._shown_names = {names[row.drive_id]: row.name for row in rows}
         self._drive_ids = {
             name: drive_id for drive_id, name in names.items() if name in opened.stats
         }
@@ -95,8 +97,12 @@ class StepRecorders:
 
     @property
     def temperatures(self) -> Mapping[str, float]:
-        """What the drives said last, in °C by identity."""
-        return self._temperatures.latest
+        """What the drives said last, in °C by what each is called in the campaign.
+
+        A drive beside the step may have the serial number of one of these.
+        """
+        latest = self._temperatures.latest
+        return {self._shown_names[name]: celsius for name, celsius in latest.items()}
 
     def _make_asked(
         self,

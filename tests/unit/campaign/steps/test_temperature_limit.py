@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps on drives with sensors that are files: what is stored, and what becomes of a hot one."""
 
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from appliance.campaign.steps import temperature_limit
+from appliance.campaign.steps import recorders, temperature_limit
 from appliance.campaign.steps.attempt import StepPosition, StoppedByPersonError
+from appliance.store.tables.campaigns import CampaignDriveRow, select_campaign_drives
 from tests.unit.campaign.steps.step_machine import Machine, lottery
 from tests.unit.campaign.world import HDD, SSD, World
 
@@ -38,6 +40,24 @@ def test_temperatures_are_stored_with_the_step(machine: Machine) -> None:
     said = [detail for event, detail in machine.world.events() if event == "step-temperature"]
     assert said[0].endswith("temperature limit of LAB-HDD-1: 60 °C, the drive's own")
     assert said[1].endswith("temperature of LAB-SSD-1 is not measured: it has no sensor")
+
+
+def test_another_drive_of_its_serial_number_is_not_shown_as_hot(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step is stored under its drive's serial number, which a drive beside it has as well."""
+    names = {"LAB-HDD-1": "0x1", "LAB-SSD-1": "LAB-SSD-1"}
+
+    def select_twins(connection: sqlite3.Connection, campaign_id: int) -> list[CampaignDriveRow]:
+        rows = select_campaign_drives(connection, campaign_id)
+        return [replace(row, name=names[row.serial]) for row in rows]
+
+    monkeypatch.setattr(recorders, "select_campaign_drives", select_twins)
+    seen: list[StepPosition] = []
+    monkeypatch.setattr(machine, "show", lambda place, *_: seen.append(place), raising=True)
+    machine.run()
+    shown = {name for place in seen for name in place.temperatures}
+    assert shown == {"0x1"}
 
 
 def test_people_see_how_hot_it_is(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
