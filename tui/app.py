@@ -36,6 +36,7 @@ from tui.terminal import priority
 from tui.terminal.refresh_rate import TICK_S, UNATTENDED_S, read_every_s
 from tui.terminal.repaint import Repainter
 from tui.widgets.dialog import Ask, Dialog
+from tui.widgets.layer import Layer
 from tui.widgets.scrollbar import CellScrollBar
 
 _YOUNG_S = 10.0
@@ -382,7 +383,7 @@ class KaltstartApp(App[None]):
         elif not (isinstance(self.screen, Page) and await self._check_bindings(event.key)):
             await super().on_event(event)
         # While Textual collects changes it would draw nothing, and forget what was to be drawn.
-        if isinstance(self.screen, Page) and not self._batch_count:
+        if isinstance(self.screen, Layer) and not self._batch_count:
             self.screen.draw_changes()
         self._step_back_soon()
 

@@ -11,19 +11,17 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.geometry import Size
-from textual.screen import Screen
 from textual.widget import Widget
 
 from tui import language
 from tui.charset import drawable, shorten
-from tui.compositor import PatchCompositor
 from tui.journal import tell_bug
 from tui.language import N_, _
 from tui.model.engine_words import say, say_state
 from tui.model.snapshot import Snapshot
 from tui.model.status import Countdown
 from tui.roles import ACCENT, paint_keys
-from tui.widgets.dialog import draw_covered
+from tui.widgets.layer import Layer
 from tui.widgets.line import Line
 
 if TYPE_CHECKING:
@@ -120,7 +118,7 @@ class Group(Vertical):
     BLANK = True
 
 
-class Page(Screen[None]):
+class Page(Layer[None]):
     """One page. `show` is called with every new snapshot while the page is the one on screen."""
 
     BLANK = True
@@ -139,10 +137,6 @@ class Page(Screen[None]):
     """Those in its last line."""
     _is_up = False
     """It was drawn already when the user turned to it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._compositor = self._patches = PatchCompositor()
 
     @property
     def kaltstart(self) -> "KaltstartApp":
@@ -242,36 +236,10 @@ class Page(Screen[None]):
             self.refresh()
             self._is_up = self.draw_changes()
 
-    def draw_changes(self) -> bool:
-        """Draw what a key has just changed. False: Textual does so, as the layout changes as well.
-
-        Each widget would tell its page by messages, which would draw when its timer is due.
-        """
-        if self._needs_layout:
-            return False
-        self._patches.collect_changes()
-        self._compositor_refresh()
-        return True
-
-    @override
-    def _compositor_refresh(self) -> None:
-        """Textual would have a dialog draw again what has changed behind it."""
-        if self.is_active:
-            super()._compositor_refresh()
-        else:
-            self._dirty_widgets.clear()
-            draw_covered(self)
-
-    @property
-    def _needs_layout(self) -> bool:
-        is_as_large = self._patches.size == self.app.size
-        is_due = self._layout_required or self._scroll_required or not is_as_large
-        return is_due or self._patches.needs_layout
-
     @override
     def _screen_resized(self, size: Size) -> None:
         """Textual lays out each page that a user turns to, also where nothing has changed."""
-        if self._needs_layout:
+        if self.needs_layout:
             super()._screen_resized(size)
 
     def draw_all(self) -> None:

@@ -337,3 +337,36 @@ async def test_what_is_behind_a_box_is_whole_where_the_box_grows_and_shrinks(
             heights.add(pilot.app.screen.query_one("#box").size.height)
     assert len(heights) > 2
     assert not all(isinstance(update, LayoutUpdate) for update in updates)
+
+
+async def test_tab_in_a_box_draws_the_two_choices_alone_and_at_once(
+    engine: FakeEngine, written: tuple[_Terminal, list[CompositorUpdate]]
+) -> None:
+    terminal, updates = written
+    engine.show_drives(*_DRIVES)
+    async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "p")
+        updates.clear()
+        await press(pilot, "tab")
+        _compare(pilot, terminal, ["tab"])
+        sizes = [len(update.render_segments(pilot.app.console)) for update in updates]
+        assert 0 < sum(sizes) < 400
+
+
+async def test_a_scrollbar_in_a_box_comes_and_goes_with_the_text_that_needs_it(
+    engine: FakeEngine,
+    written: tuple[_Terminal, list[CompositorUpdate]],
+    pictures: list[str],
+) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "p")
+        line = pilot.app.screen.query_one("#text Line", Line)
+        for text, is_long in (("long\n" * 40, True), ("short", False)):
+            pictures.clear()
+            line.show(text)
+            await pilot.pause()
+            _compare(pilot, written[0], [])
+            bars = ["█" in picture for picture in pictures if text.split()[0] in picture]
+            assert set(bars) == {is_long}, pictures

@@ -9,21 +9,22 @@ from typing import Any, override
 
 from rich.segment import Segment
 from rich.style import Style
-from textual._compositor import Compositor, ReflowResult
+from textual._compositor import ReflowResult
 from textual.geometry import NULL_REGION, Region, Size, Spacing
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.roles import QUIET
+from tui.widgets.compositor import PatchCompositor
 
 _DISTANCE = Spacing.unpack((1, 2))
 """Rows and columns around the box that stay empty: about as wide as high."""
 _STYLE = Style(color=QUIET)
 
 
-class BoxCompositor(Compositor):
-    """Textual's own; where the box changes its place, the room around it is drawn again as well."""
+class BoxCompositor(PatchCompositor):
+    """That of a page; the room around the box is drawn again where the box changes its place."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,7 +33,10 @@ class BoxCompositor(Compositor):
 
     @override
     def reflow(self, parent: Widget, size: Size) -> ReflowResult:
-        result = super().reflow(parent, size)
+        # A form scrolls to its focus in the layout that its scrollbars had before.
+        has_text = bool(parent.query("#text"))
+        lay_out = super().reflow if has_text else super(PatchCompositor, self).reflow
+        result = lay_out(parent, size)
         before, self.room = self.room, NULL_REGION
         for box in parent.query("#box"):
             if box in self.full_map:

@@ -5,15 +5,14 @@ Esc always leaves and does nothing; the focus starts where nothing happens.
 """
 
 from abc import abstractmethod
-from itertools import pairwise
-from typing import Any, ClassVar, override
+from typing import ClassVar, override
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.geometry import Region
-from textual.screen import ModalScreen, Screen
+from textual.screen import ModalScreen
 from textual.strip import Strip
 
 from tui import language
@@ -21,6 +20,7 @@ from tui.charset import shorten
 from tui.language import N_, _
 from tui.widgets.backdrop import Backdrop, BoxCompositor
 from tui.widgets.choice import Choice
+from tui.widgets.layer import Layer
 from tui.widgets.line import Line
 
 CHANGED = N_("Something changed meanwhile, so nothing was done: press the key again.")
@@ -35,14 +35,7 @@ _NEWS = 2
 not have been laid out for a new size yet."""
 
 
-def draw_covered(screen: Screen[Any]) -> None:
-    """Tell the dialog over a screen that something has changed there; nothing is drawn for it."""
-    for below, above in pairwise(screen.app.screen_stack):
-        if below is screen and isinstance(above, Dialog):
-            above.follow_below()
-
-
-class Dialog[T](ModalScreen[T | None]):
+class Dialog[T](Layer[T | None], ModalScreen[T | None]):
     """A box; dismissed with None when left."""
 
     AUTO_FOCUS = "#cancel"
@@ -62,13 +55,17 @@ class Dialog[T](ModalScreen[T | None]):
 
     def __init__(self, title: str) -> None:
         super().__init__()
-        self._compositor = self._boxes = BoxCompositor()
         self._backdrop = Backdrop()
         self._is_backdrop_old = True
         self._news_left = _NEWS
         self._notice = ""
         self._language = language.current()
         self._title = title
+
+    @override
+    def make_compositor(self) -> BoxCompositor:
+        self._boxes = BoxCompositor()
+        return self._boxes
 
     @override
     def compose(self) -> ComposeResult:
@@ -87,6 +84,7 @@ class Dialog[T](ModalScreen[T | None]):
         """Show what is below as it is when this is drawn the next time."""
         self._is_backdrop_old, self._news_left = True, _NEWS
 
+    @override
     def follow_below(self) -> None:
         """Something has changed below: show it if `look_below` was called a short while ago."""
         if self._news_left and not self._hides_all:
@@ -113,14 +111,6 @@ class Dialog[T](ModalScreen[T | None]):
         if self._is_backdrop_old and self in self.app.screen_stack:
             self._take_backdrop()
         return self._backdrop.draw(crop, self._boxes.room)
-
-    @override
-    def _compositor_refresh(self) -> None:
-        if self.is_active:
-            super()._compositor_refresh()
-        else:
-            self._dirty_widgets.clear()
-            draw_covered(self)
 
     @abstractmethod
     def compose_box(self) -> ComposeResult:
