@@ -133,8 +133,8 @@ def _upgrade(stick: Stick, file_name: str, *, tell: Progress, reached: list[str]
             _switch(disk, placement)
             reached.append(_SWITCHED)
     except UnfitError as error:
-        why = Phrase(error.words, **error.fields)
-        what = Phrase("{file}: {what}", file=name, what=why)
+        reason = Phrase(error.words, **error.fields)
+        what = Phrase("{file}: {what}", file=name, what=reason)
         raise RefusedError(Phrase(_UNCHANGED, what=what)) from error
     except (EOFError, lzma.LZMAError, MemoryError) as error:
         what = Phrase(N_("{file} is damaged"), file=name)
