@@ -8,6 +8,7 @@ from textual.pilot import Pilot
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
 from tests.tui.steps import finish, press, scrolled_to, shown
+from tui.language import _
 
 _PLAN = (
     f'version = 1\n[campaign]\nname = "Rack 4"\n[[drive]]\nserial = "{HDD.serial}"\n'
@@ -52,4 +53,5 @@ async def refuse_longer(pilot: Pilot[Any], engine: FakeEngine) -> None:
     """It is not."""
     await open_saved(pilot, engine)
     await press(pilot, "tab", "tab", "enter")
-    await scrolled_to(pilot, "more than one workload verify")
+    reason = _("it has more than one workload {kind}").format(kind="verify")
+    await scrolled_to(pilot, " ".join(reason.split()[-3:]))

@@ -47,6 +47,7 @@ _OTHERS = (
     *("results-databases", "results-take-over", "results-unusable"),
     *("run-shelf-sorted", "run-shelf-drive", "run-shelf-alone"),
     *("run-accepted", "run-quick-look", "run-judged-one", "run-rejected-one"),
+    *("plan-saved", "plan-saved-adjusted", "plan-saved-too-much"),
     *("drives-shelf", "drives-inspect-shelf", "results-rejected", "results-rejected-one"),
 )
 
