@@ -132,7 +132,7 @@ def test_it_comes_without_an_engine_as_well(stored: FakeEngine) -> None:
     (stored.run / "status.json").unlink()
     port = stored.port()
     assert not port.read_snapshot().campaigns
-    stored.clock_s += 31
+    stored.clock_s += 181
     silent = port.read_snapshot()
     assert silent.silent
     assert not silent.campaigns

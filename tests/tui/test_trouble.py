@@ -39,9 +39,23 @@ async def test_without_an_engine_it_waits_and_then_says_so(
     async with KaltstartApp(Port(run=tmp_path, data=tmp_path)).run_test() as pilot:
         await settle(pilot)
         assert "waiting for the engine" in text_of(pilot, "#header")
-        monkeypatch.setattr(port_module, "_SILENT_AFTER_S", -1.0)
+        monkeypatch.setattr(port_module, "_BEGUN_WITHIN_S", -1.0)
         await settle(pilot)
         assert text_of(pilot, "#banner").startswith("THE ENGINE DOES NOT ANSWER")
+
+
+def test_an_engine_that_has_not_begun_yet_is_not_called_silent(tmp_path: Path) -> None:
+    """On a slow machine it begins a minute after the interface, and lists drives first."""
+    clock_s = 0.0
+    port = Port(run=tmp_path, data=tmp_path, clock=lambda: clock_s)
+    clock_s = 90.0
+    assert not port.read_snapshot().silent
+    (tmp_path / "engine.lock").touch()
+    assert not port.read_snapshot().silent
+    clock_s += 29.0
+    assert not port.read_snapshot().silent
+    clock_s += 2.0
+    assert port.read_snapshot().silent, "it has begun, and says nothing"
 
 
 async def test_that_it_starts_is_said_once(engine: FakeEngine) -> None:

@@ -72,6 +72,8 @@ or the report's rules, behind it."""
 # Counted on our own clock, since a bench machine's clock may jump. The engine writes its status
 # when something changes, so silence shows where it must change: at the start and in a countdown.
 _SILENT_AFTER_S = 30.0
+# The interface starts before all else, on a slow machine a minute before the engine.
+_BEGUN_WITHIN_S = 180.0
 # Without work it writes it every few seconds, unless it opens a slow stick or writes a long report.
 _ASLEEP_AFTER_S = 180.0
 
@@ -126,6 +128,8 @@ class Port:
         self._begun_s = self._clock()
         self._activity = Activity(self._read_counters)
         self._heard_at = self._clock()
+        self._lock_seen: tuple[int, ...] = ()
+        """The stamp of what the engine makes first; empty: it has not begun yet."""
 
     @property
     def database(self) -> Path:
@@ -135,12 +139,15 @@ class Port:
     def read_snapshot(self) -> Snapshot:
         """The engine's state now. Equal to the one before where nothing has changed."""
         with self._lock:
-            if self._status.read():
-                self._heard_at = self._clock()
+            lock = read_stamp(self.run / "engine.lock")
+            is_heard = self._status.read() or lock != self._lock_seen
+            self._lock_seen = lock
             self._machine.read()
             if self._machine.value is not None and language.use(self._machine.value.language):
                 self._machine.read()  # its own texts in that language
-            self._drives.read()
+            # Its first sign, written long before the status on a slow machine.
+            if self._drives.read() or is_heard:
+                self._heard_at = self._clock()
             drive_list = self._drives.value
             trouble = self._status.trouble or self._drives.trouble or self._machine.trouble
             snapshot = Snapshot(
@@ -274,7 +281,9 @@ class Port:
 
     def _is_silent(self) -> bool:
         status, quiet_s = self._status.value, self._clock() - self._heard_at
-        if status is None or status.countdown is not None:
+        if status is None:
+            return quiet_s > (_SILENT_AFTER_S if self._lock_seen else _BEGUN_WITHIN_S)
+        if status.countdown is not None:
             return quiet_s > _SILENT_AFTER_S
         return status.phase in {"starting", "idle"} and quiet_s > _ASLEEP_AFTER_S
 
