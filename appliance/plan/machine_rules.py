@@ -213,7 +213,7 @@ def _check_live(
         paths = " and ".join(printable(drive.path) for drive in live)
         yield _say(
             f"{name} is ambiguous: {paths} report the same {key}; take out all but one"
-            f"{_explain_sharing(live)}"
+            f"{_explain_sharing(live)}{_offer_wwns(live)}"
         )
         return
     drive = live[0]
@@ -231,6 +231,12 @@ def _check_live(
         yield _say(
             f"{name} ({printable(drive.path)}) is write-protected by the drive itself; look for "
             "a switch on it or on its case and plug it in again, or give it only tests that read"
+        )
+    if drive.twins and planned in plan.written_drives:
+        paths = ", ".join(printable(path) for path in drive.twins)
+        yield _say(
+            f"{name} ({printable(drive.path)}) shows the same identity as {paths}, so nothing is "
+            "written to it; take out all but one, or give it only tests that read"
         )
     yield from _check_paths(plan, planned, drive, name=name)
     yield from _check_fit(plan, planned, drive, root_bytes=root_bytes)
@@ -260,6 +266,14 @@ def _explain_sharing(live: Sequence[Drive]) -> str:
     if len(what) != 1 or "" in what:
         return ""
     return f"; if they are {what.pop()}, it cannot be tested"
+
+
+def _offer_wwns(live: Sequence[Drive]) -> str:
+    """By what else they can be named, where that tells them apart."""
+    if len({drive.wwn for drive in live} - {""}) < len(live):
+        return ""
+    names = " or ".join(f"wwn = {quote(drive.wwn)}" for drive in live)
+    return f", or only read the one you mean and name it by its WWN alone: {names}"
 
 
 def _check_identity(planned: PlannedDrive, drive: Drive) -> Iterator[Problem]:
@@ -407,7 +421,14 @@ def _list_drives(drives: Sequence[Drive], *, stick: Drive | None) -> str:
         return "no drive is"
     names = ", ".join(
         f"{show_value(drive.identity) if drive.identity else 'one without serial or WWN'} "
-        f"({printable(drive.path)}, {format_drive_size(drive.size_bytes)})"
+        f"({_tell_wwn(drive, others)}{printable(drive.path)}, "
+        f"{format_drive_size(drive.size_bytes)})"
         for drive in others
     )
     return f"here {'is' if len(others) == 1 else 'are'} {names}"
+
+
+def _tell_wwn(drive: Drive, others: Sequence[Drive]) -> str:
+    """What distinguishes it from another one with its serial number; empty without one."""
+    is_shared = sum(other.identity == drive.identity for other in others) > 1
+    return f"WWN {show_value(drive.wwn)}, " if is_shared and drive.serial and drive.wwn else ""

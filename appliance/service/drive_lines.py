@@ -13,11 +13,12 @@ from appliance.units import format_drive_size, printable
 def describe_row(row: dict[str, Any]) -> tuple[str, ...]:
     """One line for the drive, and one for each thing worth knowing about it."""
     kind = "disk " if row["rotational"] else "flash"
+    said = (("may be used" if row["offered"] else ""), printable(row["reason"]))
     head = (
         f"{row['path']:14} {printable(row['model']) or '-':24} "
         f"{printable(row['serial'] or row['wwn']) or '-':24} "
         f"{format_drive_size(row['size_bytes']):>8} {row['transport']:5} "
-        f"{kind} {'may be used' if row['offered'] else row['reason']}"
+        f"{kind} {': '.join(filter(None, said))}"
     )
     return (head, *(f"    {printable(line)}" for line in _more(row)))
 
@@ -38,12 +39,11 @@ def _more(row: dict[str, Any]) -> Iterator[str]:
     if row["answer"] != "answered":
         yield ": ".join(filter(None, (row["answer"], row["answer_reason"])))
     details = row["details"]
-    if details is None:
-        return
-    facts = ", ".join(_facts(details))
+    wwn = f"WWN {row['wwn']}" if row["serial"] and row["wwn"] else ""
+    facts = ", ".join(filter(None, (wwn, *(_facts(details) if details else ()))))
     if facts:
         yield facts
-    for finding in details["findings"]:
+    for finding in details["findings"] if details else ():
         yield f"! {finding}"
 
 

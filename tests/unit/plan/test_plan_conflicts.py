@@ -69,8 +69,29 @@ def test_two_drives_with_one_serial() -> None:
     (line,) = conflicts("=LAB-HDD-1", drives=(HDD, twin, STICK))
     assert line == (
         'drive "LAB-HDD-1" is ambiguous: /dev/sda and /dev/sdb report the same serial; '
-        "take out all but one"
+        "take out all but one, or only read the one you mean and name it by its WWN alone: "
+        'wwn = "0x5000000000000001" or wwn = "0x5000000000000002"'
     )
+    (line,) = conflicts("=lab-hdd-1", drives=(HDD, twin, STICK))
+    assert line.endswith(
+        'here are "LAB-HDD-1" (WWN "0x5000000000000001", /dev/sda, 4.0 GB), '
+        '"LAB-HDD-1" (WWN "0x5000000000000002", /dev/sdb, 4.0 GB)'
+    )
+
+
+def test_a_drive_that_can_only_be_read_is_refused_before_anything_begins() -> None:
+    twins = (
+        replace(HDD, twins=("/dev/sdb",)),
+        replace(SSD, serial=HDD.serial, twins=("/dev/sda",)),
+    )
+    (line,) = conflicts(f'wwn = "{HDD.wwn}"\nerase = "{HDD.wwn}"', drives=(*twins, STICK))
+    assert line == (
+        f'drive "{HDD.wwn}" (/dev/sda) shows the same identity as /dev/sdb, so nothing is written '
+        "to it; take out all but one, or give it only tests that read"
+    )
+    text = 'version = 1\n[[drive]]\nwwn = "{}"\n[[workload]]\nkind = "surface"\n'
+    only_read = parse_plan(text.format(HDD.wwn))
+    assert find_conflicts(only_read, (*twins, STICK), stick=STICK, root_bytes=0) == ()
 
 
 def test_a_wwn_does_not_help_to_tell_twins_apart() -> None:
@@ -243,7 +264,7 @@ def test_a_released_drive_in_doubt_is_never_started_automatically() -> None:
 def test_parts_of_one_drive_are_refused_and_it_is_said_why(transport: str, said: str) -> None:
     pair = [replace(each, serial="S", transport=transport) for each in (HDD, SSD)]
     (line,) = conflicts("=S", drives=(*pair, STICK))
-    assert line.endswith(f"report the same serial; take out all but one{said}")
+    assert f"report the same serial; take out all but one{said}, or only read" in line
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,14 @@ def test_lines_for_people(disk: Single) -> None:
     assert finding.strip().startswith("! connected with 1.5 Gb/s")
 
 
+def test_drives_with_one_serial_number_are_told_apart_and_only_read(disk: Single) -> None:
+    twin = replace(disk.drive, path="/dev/sdz", wwn="0x5000c500ffffffff", twins=("/dev/sda",))
+    (row,) = compose_rows([twin], {twin.path: Answer("asking")}, {}, stick=None)
+    head, asking, facts = describe_row(row)
+    assert head.endswith(" may be used: same identity as /dev/sda: can only be read")
+    assert (asking.strip(), facts.strip()) == ("asking", "WWN 0x5000c500ffffffff")
+
+
 def test_a_silent_drive_says_so_and_nothing_of_it_acts_on_a_terminal(disk: Single) -> None:
     drive = replace(disk.drive, serial="\x1b[31mX", model="\x07")
     answer = Answer("not answering", "no answer within 15 s\x1b[0m")
