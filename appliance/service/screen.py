@@ -256,8 +256,7 @@ class Screen:
         """Whether how far it is by now is shown."""
         if not _SHOW_EVERY_S <= waited_s < _SHOW_UNATTENDED_S:
             return waited_s >= _SHOW_EVERY_S
-        consoles = self._host.find_consoles()
-        return is_attended(self._host.run, consoles, now_s=self._clock.time_s())
+        return is_attended(self._host.run, now_s=self._clock.time_s())
 
 
 def _describe_step(place: StepPosition) -> dict[str, Any]:
