@@ -3,6 +3,7 @@
 
 import os
 import random
+import select
 import tty
 from collections import deque
 from collections.abc import Iterator
@@ -99,13 +100,36 @@ def test_where_there_is_no_terminal_the_thread_writes_all(tmp_path: Path) -> Non
     assert (tmp_path / "drawn").read_text() == "a page"
 
 
-def test_a_terminal_that_hangs_up_is_the_threads_to_fail_on(terminal: _Terminal) -> None:
+def test_after_a_terminal_that_hangs_up_nothing_waits(terminal: _Terminal) -> None:
     handed: list[str] = []
     output = Output(terminal.ours)
     os.close(terminal.far)
     output.put("a page", handed.append)
     assert handed == ["a page"]
-    with pytest.raises(OSError, match="Input/output error"):
-        output.write(handed[0])
+    output.write(handed[0])
+    output.put("another", handed.append)
+    assert handed == ["a page", "another"], "each is tried"
     terminal.far, unused = os.openpty()
     os.close(unused)
+
+
+def test_what_cannot_be_handed_over_does_not_wait_for_ever(terminal: _Terminal) -> None:
+    def fail(_: str) -> None:
+        raise AssertionError("Driver must be in application mode")
+
+    output = Output(terminal.ours)
+    with pytest.raises(AssertionError):
+        output.put(_LONG, fail)
+    while select.select([terminal.far], [], [], 0)[0]:
+        os.read(terminal.far, 1 << 16)
+    output.put("at once", fail)
+    assert terminal.read(7) == b"at once"
+
+
+def test_a_terminal_that_all_have_set_not_to_wait_is_waited_for(terminal: _Terminal) -> None:
+    os.set_blocking(terminal.ours.fileno(), False)
+    output, wanted = Output(terminal.ours), _LONG.encode()
+    thread = Thread(target=output.write, args=(_LONG,))
+    thread.start()
+    assert terminal.read(len(wanted)) == wanted
+    thread.join()

@@ -4,11 +4,15 @@
 Textual hands all to a thread, because a serial line takes half a second for a page and the app must
 hear keys meanwhile. That thread has to wake up and wait for its turn: after a key a fifth of the
 time until something is seen.
+
+Only lines take no more than they have room for. A virtual console draws all of it, and waits while
+the kernel writes messages of its own.
 """
 
 import os
+import select
 from collections.abc import Callable
-from threading import Lock
+from threading import RLock
 from typing import TextIO
 
 _EXACT = "surrogateescape"
@@ -22,8 +26,9 @@ class Output:
         self._descriptor = file.fileno()
         self._encoding, self._errors = file.encoding, file.errors or "strict"
         self._at_once = _open_again(self._descriptor)
-        self._lock = Lock()
-        # Each is changed by one thread only.
+        # Textual's signal handlers write as well, at any place of what they interrupt.
+        self._lock = RLock()
+        # Each is changed by one thread at a time.
         self._handed = self._written = 0
 
     def put(self, text: str, hand: Callable[[str], None]) -> None:
@@ -38,14 +43,34 @@ class Output:
                 data = data[self._try_to_write(self._at_once, data) :]
             if data:
                 self._handed += 1
-                hand(data.decode(self._encoding, _EXACT))
+                try:
+                    hand(data.decode(self._encoding, _EXACT))
+                except BaseException:
+                    self._handed -= 1
+                    raise
 
     def write(self, text: str) -> None:
-        """Write all of it, however long the terminal takes. For the thread."""
+        """Write all of it, however long the terminal takes. For the thread.
+
+        Of a terminal that is gone nothing is said: the interface ends with it, by its reader.
+        """
         data = text.encode(self._encoding, _EXACT)
-        while data:
-            data = data[os.write(self._descriptor, data) :]
-        self._written += 1
+        try:
+            while data:
+                data = data[self._write_some(data) :]
+        except OSError:
+            pass  # a thread that ended would leave the app waiting for it
+        finally:
+            self._written += 1
+
+    def _write_some(self, data: bytes) -> int:
+        try:
+            return os.write(self._descriptor, data)
+        except BlockingIOError:  # somebody has set what all share not to wait
+            room = select.poll()
+            room.register(self._descriptor, select.POLLOUT)
+            room.poll()
+            return 0
 
     def flush(self) -> None:
         """Nothing is held back."""
