@@ -58,6 +58,17 @@ def test_an_engine_that_has_not_begun_yet_is_not_called_silent(tmp_path: Path) -
     assert port.read_snapshot().silent, "it has begun, and says nothing"
 
 
+def test_a_list_of_drives_is_no_sign_of_an_engine_that_has_a_status(engine: FakeEngine) -> None:
+    """A thread of its own writes the list, whatever becomes of the engine."""
+    clock_s = 0.0
+    port = Port(run=engine.run, data=engine.data, clock=lambda: clock_s)
+    engine.say(phase="idle")
+    assert not port.read_snapshot().silent
+    clock_s = 200.0
+    engine.show_drives(HDD)
+    assert port.read_snapshot().silent
+
+
 async def test_that_it_starts_is_said_once(engine: FakeEngine) -> None:
     engine.say(phase="starting", message="Starting")
     async with KaltstartApp(engine.port()).run_test() as pilot:

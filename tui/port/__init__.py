@@ -145,8 +145,8 @@ class Port:
             self._machine.read()
             if self._machine.value is not None and language.use(self._machine.value.language):
                 self._machine.read()  # its own texts in that language
-            # Its first sign, written long before the status on a slow machine.
-            if self._drives.read() or is_heard:
+            # On a slow machine written long before the status; beside it by a thread of its own.
+            if (self._drives.read() and self._status.value is None) or is_heard:
                 self._heard_at = self._clock()
             drive_list = self._drives.value
             trouble = self._status.trouble or self._drives.trouble or self._machine.trouble
