@@ -718,8 +718,12 @@ class StepRun:
         if self._is_pausing or now_s - self._looked_s < _LOOK_EVERY_S:
             return
         self._looked_s = now_s
-        if self._database.may_have_changed() and "at once" in self._read_pauses():
-            self._is_pausing = True
+        if not self._database.may_have_changed():
+            return
+        # Again if it fails: what is stored is still to be heard.
+        with self._database.forgotten_if_failed():
+            self._is_pausing = "at once" in self._read_pauses()
+        if self._is_pausing:
             raise DrivePausedError
 
 
