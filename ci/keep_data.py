@@ -89,7 +89,9 @@ def main(words: list[str]) -> int:
             if image_path.suffix != ".xz":
                 end = max(part.offset_bytes + part.size_bytes for part in upgrade.replaced)
                 if image_path.stat().st_size < end:
-                    raise UnfitError(f"{image_path} is cut off: copy or download it again")
+                    raise UnfitError(
+                        "{path} is cut off: copy or download it again", path=image_path
+                    )
             if is_check:
                 for part in upgrade.kept:
                     print(f"write: {part.name} is kept ({part.size_bytes >> 20} MiB)")

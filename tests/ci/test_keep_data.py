@@ -384,6 +384,7 @@ def test_an_image_that_is_cut_off_is_refused_while_the_stick_still_starts(
     folder: Path, image: Path
 ) -> None:
     before = (folder / "sdz").read_bytes()
+    image = image.rename(image.with_name("{a} kaltstart.raw"))
     with image.open("r+b") as file:
         file.truncate(image.stat().st_size // 2)
     done = _call(folder, "--keep-data", "--image", image)
