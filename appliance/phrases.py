@@ -59,7 +59,7 @@ def begin_sentence(text: str) -> str:
     """`text` with a capital letter, unless it begins with a name: of a file, a drive."""
     first = text
     while isinstance(first, Phrase):
-        _, name, *_ = next(iter(Formatter().parse(first.words)))
+        _, name, *_ = next(iter(Formatter().parse(first.words)), ("", None))
         if not first.words.startswith("{") or name is None:
             break
         value = first.fields[name]

@@ -32,7 +32,7 @@ class Status:
     """Where several workloads run at the same time: all of them, the one in `step` too, each with
     its `progress`."""
     temperatures: dict[str, float] = field(default_factory=dict)
-    """°C of the running steps' drives, by their identity."""
+    """°C of the running steps' drives, by the name that each has in the campaign."""
     next: str = ""
     error: dict[str, Any] | None = None
     plan: dict[str, Any] = field(

@@ -37,9 +37,10 @@ _ASKED_BY = {
 }
 """The programs that ask the drives: a laptop may lack them. The package, and what it costs."""
 
-_STILL_RUNNING = (
-    "The campaign continues; no verdict is known yet.\n"
-    "`kaltstart events --follow` shows its events, `kaltstart stop` stops it."
+_WAITS_NO_MORE = (
+    "This command waits no more; it has stopped nothing.\n"
+    "`kaltstart status` shows the campaign, `kaltstart events --follow` its events, and "
+    "`kaltstart stop` stops it."
 )
 _REMARKS = 10
 _REJECT = 11
@@ -176,7 +177,7 @@ def run(options: argparse.Namespace) -> int:
         return _wait(after=before)
     except KeyboardInterrupt:
         with suppress(BrokenPipeError):
-            say(_STILL_RUNNING, to=sys.stderr)
+            say(_WAITS_NO_MORE, to=sys.stderr)
         raise
 
 

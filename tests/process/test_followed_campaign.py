@@ -70,8 +70,11 @@ def test_ctrl_c_ends_only_the_waiting_and_reports_that(tmp_path: Path) -> None:
         _, told = command.communicate(timeout=_PATIENCE_S)
     assert command.returncode == 130, "no code of a verdict"
     assert told.splitlines() == [
-        "The campaign continues; no verdict is known yet.",
-        "`kaltstart events --follow` shows its events, `kaltstart stop` stops it.",
+        "This command waits no more; it has stopped nothing.",
+        (
+            "`kaltstart status` shows the campaign, `kaltstart events --follow` its events, and "
+            "`kaltstart stop` stops it."
+        ),
     ]
     with closing(sqlite3.connect(database)) as connection:
         (state,) = connection.execute("SELECT state FROM campaign WHERE id = 2").fetchone()
