@@ -25,8 +25,10 @@ role = "target"
 kind = "surface"
 """
 _RUN = """\
-import sys
+import signal, sys
 from pathlib import Path
+# As in a terminal, also where whatever runs the tests ignores it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from appliance.cli import main
 from appliance.stick import partitions
 partitions.RUN = Path(sys.argv[1])
@@ -57,17 +59,20 @@ def test_ctrl_c_ends_only_the_waiting_and_reports_that(tmp_path: Path) -> None:
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as command:
-        until_s = time.monotonic() + _PATIENCE_S
-        while not _begin(database):
-            assert time.monotonic() < until_s
-            assert command.poll() is None
-            time.sleep(0.05)
-        assert command.stdout is not None
-        # The events of its campaign: from here on it waits.
-        lines = [command.stdout.readline(), command.stdout.readline()]
-        assert "campaign 2 started" in lines[0]
-        command.send_signal(signal.SIGINT)
-        _, told = command.communicate(timeout=_PATIENCE_S)
+        try:
+            until_s = time.monotonic() + _PATIENCE_S
+            while not _begin(database):
+                assert time.monotonic() < until_s
+                assert command.poll() is None
+                time.sleep(0.05)
+            assert command.stdout is not None
+            # The events of its campaign: from here on it waits.
+            lines = [command.stdout.readline(), command.stdout.readline()]
+            assert "campaign 2 started" in lines[0]
+            command.send_signal(signal.SIGINT)
+            _, told = command.communicate(timeout=_PATIENCE_S)
+        finally:
+            command.kill()
     assert command.returncode == 130, "no code of a verdict"
     assert told.splitlines() == [
         "This command waits no more; it has stopped nothing.",
