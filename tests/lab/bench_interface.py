@@ -26,6 +26,8 @@ from tests.tui.fake_drives import SSHD
 
 _INSIDE = Path(__file__).with_name("keys_inside.py")
 _READY_S = 600
+_STARTS = 5
+"""Of one start to the next the emulated machine's time to a prompt varies by a tenth."""
 _STALLED = "LAB-STALLED"
 _FEW = tuple(
     ModelledDrive(serial=f"LAB-KEY-{number}", size_bytes=1 << 30) for number in range(1, 5)
@@ -90,11 +92,17 @@ say end
 
 
 def measure_keys(out: Path) -> list[Measure]:
-    """Two boots: with a login prompt in the interface's place, and with it and its keys."""
-    login_s, _ = _boot(out / "login", _LOGIN, _CLOCK + "say end\n", until="login: ")
-    page_s, keys = _boot(out / "keys", {}, _KEYS, until=r"\[1 Drives\]")
+    """Boots in turn: a login prompt in the interface's place, and itself; in the last, its keys."""
+    logins_s, pages_s = [], []
+    keys: Mapping[str, Sequence[float]] = {}
+    for script in (*[_CLOCK + "say end\n"] * (_STARTS - 1), _KEYS):
+        number = len(pages_s) + 1
+        login_s, _ = _boot(out / f"login-{number}", _LOGIN, _CLOCK + "say end\n", until="login: ")
+        page_s, keys = _boot(out / f"page-{number}", {}, script, until=r"\[1 Drives\]")
+        logins_s.append(login_s)
+        pages_s.append(page_s)
     return [
-        compare_boots(page_s, login_s),
+        compare_boots(pages_s, logins_s),
         *judge_keys(keys, _time_outside("keys")),
         judge_memory(keys),
     ]
@@ -108,17 +116,21 @@ def measure_list(out: Path) -> list[Measure]:
 _KINDS_OF_KEY = (("arrows", "the next line"), ("pages", "another page"))
 
 
-def compare_boots(page_s: float, login_s: float) -> Measure:
-    """How much later the first page is there than a login prompt in its place."""
-    ratio = page_s / login_s
+def compare_boots(pages_s: Sequence[float], logins_s: Sequence[float]) -> Measure:
+    """How much later the first page is there than a login prompt in its place; the medians."""
+    ratio = statistics.median(pages_s) / statistics.median(logins_s)
     return Measure(
         name="first page over login prompt",
         value=round(ratio, 3),
         unit="ratio of seconds since the kernel's start",
-        peer=f"login prompt at {login_s:.1f} s, first page at {page_s:.1f} s",
+        peer=f"login prompt at {_list_times(logins_s)}, first page at {_list_times(pages_s)}",
         goal="at most 1.1",
         holds=ratio <= 1.1,
     )
+
+
+def _list_times(times_s: Sequence[float]) -> str:
+    return f"{', '.join(f'{each:.1f}' for each in times_s)} s"
 
 
 def judge_keys(
