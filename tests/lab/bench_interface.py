@@ -93,7 +93,8 @@ say end
 
 def measure_keys(out: Path) -> list[Measure]:
     """Boots in turn: a login prompt in the interface's place, and itself; in the last, its keys."""
-    logins_s, pages_s = [], []
+    logins_s: list[float] = []
+    pages_s: list[float] = []
     keys: Mapping[str, Sequence[float]] = {}
     for script in (*[_CLOCK + "say end\n"] * (_STARTS - 1), _KEYS):
         number = len(pages_s) + 1
