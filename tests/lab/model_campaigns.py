@@ -201,9 +201,10 @@ CAMPAIGNS: tuple[ModelCampaign, ...] = (
         "lottery",
         tuple(map(give_usual_head, (_NEVER, _FORGETS, _REST))),
         _lottery("1M", more=_MANY_FILES),
-        Truth(_NEVER.serial, "no gain", "lottery, direct"),
+        # A host that is busy at the beginning makes these slow there: that stays open, and is true.
+        Truth(_NEVER.serial, "no gain", "lottery, direct", may_be_open=True),
         Truth(_FORGETS.serial, "gain", "lottery, direct", ((1.5, 1000),)),
-        Truth(_REST.serial, "no gain", "lottery, direct"),
+        Truth(_REST.serial, "no gain", "lottery, direct", may_be_open=True),
     ),
     make_campaign(
         "lottery-more",
