@@ -51,16 +51,7 @@ runtime = {runtime_s}
 page_cache = "bypass"
 ioengine = "psync"
 """
-_LOOP = """\
-[[workload]]
-kind = "fio"
-filesystem = "ext4"
-size = "64M"
-runtime = {runtime_s}
-page_cache = "bypass"
-ioengine = "psync"
-options = {{ rw = "{rw}", bs = "{bs}", time_based = "1" }}
-"""
+_LOOP = _FIO + 'options = {{ rw = "{rw}", bs = "{bs}", time_based = "1" }}\n'
 """The same tests, but each goes on with its file for the whole of its time."""
 _LOOPS = (("read", "1M"), ("write", "1M"), ("randread", "4K"), ("randwrite", "4K"))
 _FIRST_WATCHED = 3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is drawn reaches the terminal whole and in its order, whoever writes it."""
+"""What is drawn reaches the terminal whole and in its order, at once or by the thread."""
 
 import os
 import random
