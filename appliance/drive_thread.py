@@ -23,7 +23,7 @@ from typing import Self
 
 from appliance.errors import StepFailedError
 from appliance.phrases import N_, Phrase
-from appliance.progress import Progress, ignore_progress
+from appliance.progress import Progress, ignore_progress, in_seconds, name_work
 from appliance.run import unlimited
 from appliance.turn import Turn
 
@@ -265,7 +265,7 @@ class DriveThread:
         self._handed_on_s = self._clock()
         text, done, total = self._progress
         if silent_s >= SHOWN_S:
-            text = Phrase(N_("{what}: no answer from the drive; seconds"), what=text)
+            text = in_seconds(Phrase(N_("{what}: no answer from the drive"), what=name_work(text)))
             done, total = int(silent_s), int(self._limit_s)
         try:
             self._tell(text, done, total)

@@ -18,7 +18,7 @@ from appliance.campaign.steps.attempt import (
     StoppedByPersonError,
 )
 from appliance.phrases import N_, Phrase, begin_sentence
-from appliance.progress import Progress
+from appliance.progress import Progress, name_work
 from appliance.store.connect import watch_database
 from appliance.store.tables.pause_and_skip import is_pause_asked
 from appliance.units import printable
@@ -202,7 +202,10 @@ class Screen:
 
         def show(place: StepPosition, label: str, done: int, total: int) -> None:
             message = Phrase(
-                N_("{kind} on {device}: {what}"), kind=place.kind, device=place.device, what=label
+                N_("{kind} on {device}: {what}"),
+                kind=place.kind,
+                device=place.device,
+                what=name_work(label),
             )
             if place.beside:
                 message = Phrase(N_("{count} drives are tested"), count=len(place.beside))

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import override
 
 from appliance.flush import flush
+from appliance.phrases import N_
+from appliance.progress import in_seconds
 from appliance.workloads.base import Bench
 
 QUIET_S = 5.0
@@ -64,6 +66,6 @@ def wait_idle(bench: Bench, *, timeout_s: float, quiet_s: float = QUIET_S) -> Re
         if now_s - start_s >= timeout_s:
             return Rest(idle=False, waited_s=now_s - start_s)
         bench.progress(
-            "Waiting for the drive to rest; seconds", int(now_s - start_s), int(timeout_s)
+            in_seconds(N_("Waiting for the drive to rest")), int(now_s - start_s), int(timeout_s)
         )
         time.sleep(_EVERY_S)

@@ -19,6 +19,7 @@ from appliance.caches.judge import Setup, hit_ratio, judge_reads, judge_writes
 from appliance.caches.memory_limit import bounded_command
 from appliance.errors import RefusedError, StepFailedError
 from appliance.flush import sync_path
+from appliance.progress import in_seconds
 from appliance.run import Finished, in_pid_namespace, run, run_watched
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.fio_options import BUFFER_SHARE, buffer_bytes
@@ -184,7 +185,7 @@ def _watch(bench: Bench, job: FioJob, *, label: str, before: DiskStats) -> Calla
         if job.runtime_s:
             # No figure in the text: a new text is shown at once, which a measurement would feel.
             done_s = min(int(now_s - start_s), job.runtime_s)
-            bench.progress(f"{label}; seconds", done_s, job.runtime_s)
+            bench.progress(in_seconds(label), done_s, job.runtime_s)
         else:
             bench.progress(label, min(moved, job.size_bytes), job.size_bytes)
 

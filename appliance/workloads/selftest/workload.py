@@ -22,6 +22,8 @@ from appliance.drives.facts.selftest import (
     parse_selftest,
 )
 from appliance.errors import KaltstartError, StepFailedError
+from appliance.phrases import N_
+from appliance.progress import in_percent, in_seconds
 from appliance.run import run
 from appliance.samples.model import CacheState, Result
 from appliance.units import printable
@@ -169,10 +171,10 @@ class SelftestWorkload(Workload):
                 self._left_s = find_left_s(announced_s, now_s - begun.at_s, state.percent)
             if state.percent is None:
                 bench.progress(
-                    "self-test; seconds", int(min(now_s - begun.at_s, limit_s)), int(limit_s)
+                    in_seconds(N_("self-test")), int(min(now_s - begun.at_s, limit_s)), int(limit_s)
                 )
             else:
-                bench.progress("self-test; percent", state.percent, 100)
+                bench.progress(in_percent(N_("self-test")), state.percent, 100)
             time.sleep(_POLL_S)
             if now_s - asked_s >= _LOOK_EVERY_S[self._plan.test]:
                 state, asked_s = _ask(bench), now_s

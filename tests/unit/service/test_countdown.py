@@ -15,6 +15,7 @@ import pytest
 from appliance.campaign.requests.handlers import answer_beside_campaign
 from appliance.campaign.status import Status
 from appliance.campaign.steps.attempt import StepPosition
+from appliance.progress import in_seconds
 from appliance.service import screen as screen_module
 from appliance.service.screen import Screen
 from appliance.store.tables.pause_and_skip import clear_pause_asked, update_pause_asked
@@ -178,3 +179,12 @@ def test_while_no_key_is_pressed_it_is_shown_less_often_how_far_a_step_is(
         seen.append(json.loads((world.run / "status.json").read_text())["progress"]["done_bytes"])
         now_s[0] += 1
     assert sorted(set(seen)) == shown
+
+
+def test_the_unit_of_a_count_is_not_where_no_count_is(world: World) -> None:
+    context = world.context()
+    tell = Screen(Status(), context.connection, context.host).step_progress()
+    tell(StepPosition(1, 1, "fio", "LAB-1"), in_seconds("rand-read"), 7, 60)
+    status = json.loads((world.run / "status.json").read_text())
+    assert status["message"] == "fio on LAB-1: rand-read"
+    assert status["progress"]["label"] == "rand-read; seconds"
