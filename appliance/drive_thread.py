@@ -307,8 +307,10 @@ class DriveThread:
                 seconds=f"{seconds:.0f}",
                 what=silence.what,
             ),
-            hint="check its cable and its power; switch the machine off and on, or unplug "
-            "the drive and plug it in again, before you use it",
+            hint=N_(
+                "check its cable and its power; switch the machine off and on, or unplug the drive "
+                "and plug it in again, before you use it"
+            ),
         )
 
     # Within the thread

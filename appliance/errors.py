@@ -42,6 +42,12 @@ LOCKED_HINT = N_("end the program that has it open, and try again")
 """What to do about a database that another program keeps locked, on any computer."""
 
 
+def describe_bug(error: Exception) -> str:
+    """What is said of a failure that was not expected."""
+    words = N_("internal error: {kind}: {error}")
+    return Phrase(words, kind=type(error).__name__, error=str(error))
+
+
 class KaltstartError(Exception):
     """An expected failure: one clear line (`message`) and what to do about it (`hint`).
 
@@ -145,7 +151,10 @@ class UnusableDatabaseError(RecoverableStickError):
     """A database of another stick that nothing can be imported from. Nothing was changed."""
 
     def __init__(self, place: str, why: str, *, hint: str) -> None:
-        super().__init__(f"{place} cannot be imported: {why}", hint=f"{hint}; nothing was changed")
+        super().__init__(
+            Phrase(N_("{place} cannot be imported: {what}"), place=place, what=why),
+            hint=Phrase(N_("{what}; nothing was changed"), what=hint),
+        )
         self.why = why
         self.what_to_do = hint
 

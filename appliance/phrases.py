@@ -6,7 +6,7 @@ what was put in, so that the interface can say it in another language.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import Formatter
 from typing import NamedTuple, Self
 
@@ -49,10 +49,20 @@ class StoredPhrase(NamedTuple):
 
 def join_phrases(texts: Iterable[str], words: str = "{first}; {rest}") -> str:
     """Those that are not empty, all in one."""
-    joined = ""
-    for text in filter(None, texts):
-        joined = Phrase(words, first=joined, rest=text) if joined else text
-    return joined
+    joined = [*filter(None, texts)]
+    if len(joined) < 2:
+        return joined[0] if joined else ""
+    # In halves: each text that is made on the way is kept, and of hundreds one by one they would
+    # be far longer than all of them.
+    half = len(joined) // 2
+    first, rest = join_phrases(joined[:half], words), join_phrases(joined[half:], words)
+    return Phrase(words, first=first, rest=rest)
+
+
+def add_count(texts: Sequence[str]) -> str:
+    """The first one, and how many more there are."""
+    more = len(texts) - 1
+    return Phrase(N_("{what} and {count} more"), what=texts[0], count=more) if more else texts[0]
 
 
 def begin_sentence(text: str) -> str:

@@ -7,6 +7,7 @@ Pure. It becomes a sentence where it is printed; code that needs its place reads
 from dataclasses import dataclass
 from typing import Literal, override
 
+from appliance.phrases import N_, Phrase
 from appliance.units import printable
 
 type KeyPath = tuple[str | int, ...]
@@ -35,8 +36,14 @@ class Problem:
         """`plan.toml line 12: drive 2: serial: must be …`."""
         if not self.file:
             return self.text
-        line = f" line {self.line}" if self.line else ""
-        return f"{printable(self.file)}{line}: {show_path(self.path)}{self.text}"
+        words = N_("{file} line {line}: {path}{what}") if self.line else "{file}: {path}{what}"
+        return Phrase(
+            words,
+            file=printable(self.file),
+            path=show_path(self.path),
+            what=self.text,
+            **({"line": self.line} if self.line else {}),
+        )
 
 
 def show_path(path: KeyPath) -> str:

@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from appliance.errors import KaltstartError, StepFailedError, UnreadableProgramError
+from appliance.phrases import N_, Phrase
 
 _ANSWER_S = 60.0
 _END_PATIENCE_S = 10
@@ -106,7 +107,13 @@ def run(
         stdout, stderr = _communicate(process, stdin, timeout_s=limit_s)
     except subprocess.TimeoutExpired:
         _kill(process, words)
-        raise StepFailedError(f"no answer within {limit_s:.0f} s: {shlex.join(words)}") from None
+        raise StepFailedError(
+            Phrase(
+                N_("no answer within {seconds} s: {command}"),
+                seconds=f"{limit_s:.0f}",
+                command=shlex.join(words),
+            )
+        ) from None
     except BaseException:
         _kill(process, words)
         raise
@@ -114,20 +121,28 @@ def run(
     if check and done.returncode != 0:
         reason = (done.stderr or done.stdout).strip().splitlines()
         raise StepFailedError(
-            f"{shlex.join(words)} failed with code {done.returncode}: "
-            f"{reason[-1] if reason else 'no output'}"
+            Phrase(
+                N_("{command} failed with code {code}: {what}"),
+                command=shlex.join(words),
+                code=done.returncode,
+                what=reason[-1] if reason else N_("no output"),
+            )
         )
     return done
 
 
 def _not_started(program: str, error: OSError) -> KaltstartError:
     if isinstance(error, FileNotFoundError):
-        return StepFailedError(f"{program} is not installed", blame="other")
-    message = f"{program} cannot be started: {error.strerror}"
+        return StepFailedError(
+            Phrase(N_("{program} is not installed"), program=program), blame="other"
+        )
+    message = Phrase(
+        N_("{program} cannot be started: {error}"), program=program, error=error.strerror
+    )
     if error.errno in _OF_THE_MEDIUM:
         return UnreadableProgramError(
             message,
-            hint=(
+            hint=N_(
                 "the stick, or the drive this system was started from, has an unreadable "
                 "place: switch off, check that it is plugged in firmly, switch on; if it "
                 "happens again, copy the content of KALTSTART and write a new stick"
@@ -178,7 +193,8 @@ def _end_for_certain(end: Callable[[], None]) -> None:
 
 def _still_running(what: str) -> StillRunningError:
     return StillRunningError(
-        f"{what} is still running: its drive does not answer", hint="switch the drive off and on"
+        Phrase(N_("{what} is still running: its drive does not answer"), what=what),
+        hint=N_("switch the drive off and on"),
     )
 
 

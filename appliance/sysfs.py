@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 
 _AT_ONCE_BYTES = 1 << 14
 _FS_IOC_SETFLAGS = 0x4008_6602
@@ -51,7 +52,12 @@ def write_text(path: Path, text: str) -> None:
             os.close(fd)
     except OSError as error:
         raise StepFailedError(
-            f"the kernel refused {text!r} for {path}: {error.strerror}"
+            Phrase(
+                N_("the kernel refused {value} for {path}: {error}"),
+                value=f"{text!r}",
+                path=path,
+                error=error.strerror,
+            )
         ) from error
 
 
@@ -67,7 +73,11 @@ def write_variable(path: Path, content: bytes) -> None:
             os.close(fd)
     except OSError as error:
         raise StepFailedError(
-            f"the firmware did not accept {path.name}: {error.strerror}"
+            Phrase(
+                N_("the firmware did not accept {entry}: {error}"),
+                entry=path.name,
+                error=error.strerror,
+            )
         ) from error
 
 
@@ -77,7 +87,9 @@ def remove_variable(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
-        raise StepFailedError(f"the firmware kept {path.name}: {error.strerror}") from error
+        raise StepFailedError(
+            Phrase(N_("the firmware kept {entry}: {error}"), entry=path.name, error=error.strerror)
+        ) from error
 
 
 def _unprotect(path: Path) -> None:

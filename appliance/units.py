@@ -92,7 +92,7 @@ def printable(text: str) -> str:
     """
     # What Python calls printable: all but Unicode's categories C and Z, and the space.
     if text.isprintable():
-        return str(text)
+        return text  # a phrase stays one
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 

@@ -30,6 +30,7 @@ from tui.page import Page, describe_busy, describe_countdown, describe_trouble
 from tui.pending import Pending, describe_answer, name_request
 from tui.port import DEFERRED, KaltstartError, PageState, Port, collect_garbage
 from tui.port.kernel_log import KernelLog
+from tui.port.watch import tell
 from tui.roles import THEME
 from tui.terminal import console as terminal
 from tui.terminal import priority
@@ -346,8 +347,7 @@ class KaltstartApp(App[None]):
         try:
             return await asyncio.to_thread(function)
         except KaltstartError as error:
-            problems = getattr(error, "problems", ())
-            self.say("\n".join([str(error), *problems]))
+            self.say("\n".join(map(tell, dict.fromkeys((str(error), *map(str, error.problems))))))
             return None
 
     async def ask_engine(

@@ -79,13 +79,13 @@ def describe_trouble(snapshot: Snapshot) -> str:
         word = _("REFUSED") if status.phase == "refused" else _("PROBLEM")
         hint = ""
         if status.error.hint:
-            hint = "\n" + _("What to do: {hint}").format(hint=status.error.hint)
-        return f"{word}: {status.error.message}{hint}"
+            hint = "\n" + _("What to do: {hint}").format(hint=say(status.error.hint))
+        return f"{word}: {say(status.error.message)}{hint}"
     if snapshot.silent:
         old = _("THE ENGINE DOES NOT ANSWER. What is shown may be out of date.")
         return old + "\n" + _(_WAIT)
     if status is not None and status.phase == "refused":
-        return f"{_('REFUSED')}: {status.message}"
+        return f"{_('REFUSED')}: {say(status.message)}"
     trouble = language.find_trouble()
     if status is not None and status.phase != "starting":
         trouble = snapshot.trouble or trouble

@@ -10,7 +10,7 @@ from appliance.arrays.superblock import Kind, clear_superblock, read_superblock
 from appliance.drives.clear import clear_holders
 from appliance.drives.unlock import Unlocked
 from appliance.errors import StepFailedError
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.plan.model import MIN_BUCKETS, ArrayPlan
 from appliance.progress import Progress
 from appliance.run import run
@@ -30,7 +30,7 @@ def make_array(
     Raises StepFailedError, and what `tell` raises between two stages.
     """
     for role, member in (("backing", backing), ("cache", cache)):
-        tell(f"clearing the {role} drive", 0, 0)
+        tell(Phrase(N_("clearing the {what} drive"), what=role), 0, 0)
         clear_member(member)
     block_bytes = plan.block_bytes or max(
         backing.drive.logical_block_bytes, cache.drive.logical_block_bytes
@@ -54,8 +54,16 @@ def make_cache(
     buckets = cache.drive.size_bytes // plan.bucket_bytes
     if buckets < MIN_BUCKETS:
         raise StepFailedError(
-            f"{cache.path} holds {buckets} buckets of {format_size(plan.bucket_bytes)}; "
-            f"bcache needs {MIN_BUCKETS}: use a smaller bucket or a larger drive"
+            Phrase(
+                N_(
+                    "{path} holds {count} buckets of {size}; bcache needs {least}: use a smaller "
+                    "bucket or a larger drive"
+                ),
+                path=cache.path,
+                count=buckets,
+                size=format_size(plan.bucket_bytes),
+                least=MIN_BUCKETS,
+            )
         )
     _clear_journal(cache, buckets=buckets, bucket_bytes=plan.bucket_bytes, tell=tell)
     _make("-C", cache, block_bytes=block_bytes, plan=plan, set_uuid=set_uuid)
@@ -90,11 +98,15 @@ def _clear_journal(cache: Unlocked, *, buckets: int, bucket_bytes: int, tell: Pr
             # Else all of it would be waited for at the end, up to gigabytes, with no way out.
             if offset % _SYNC_EVERY_BYTES == 0:
                 os.fsync(cache.fd)
-            tell("clearing the cache's journal", offset, end_bytes)
+            tell(N_("clearing the cache's journal"), offset, end_bytes)
             os.pwrite(cache.fd, zeroes[: end_bytes - offset], offset)
         os.fsync(cache.fd)
     except OSError as error:
-        raise StepFailedError(f"{cache.path} cannot be written to: {error.strerror}") from error
+        raise StepFailedError(
+            Phrase(
+                N_("{path} cannot be written to: {error}"), path=cache.path, error=error.strerror
+            )
+        ) from error
 
 
 def _make(role: str, member: Unlocked, *, block_bytes: int, plan: ArrayPlan, set_uuid: str) -> None:
@@ -112,4 +124,8 @@ def _check(member: Unlocked, kind: Kind, set_uuid: str) -> None:
         or not superblock.whole
         or not superblock.belongs_to(set_uuid)
     ):
-        raise StepFailedError(f"{member.path} does not carry the superblock that was just written")
+        raise StepFailedError(
+            Phrase(
+                N_("{path} does not carry the superblock that was just written"), path=member.path
+            )
+        )

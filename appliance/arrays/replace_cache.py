@@ -18,7 +18,7 @@ from appliance.arrays.superblock import read_superblock
 from appliance.arrays.write_back import write_back_all
 from appliance.drives.unlock import Unlocked
 from appliance.errors import StepFailedError
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.plan.model import ArrayPlan
 from appliance.progress import Progress
 
@@ -32,7 +32,9 @@ def empty_cache(array: Array, cache: Unlocked, *, plan: ArrayPlan, tell: Progres
     """
     known = read_superblock(f"/dev/{array.backing}")
     if known is None:
-        raise StepFailedError(f"/dev/{array.backing} has lost its superblock")
+        raise StepFailedError(
+            Phrase(N_("/dev/{backing} has lost its superblock"), backing=array.backing)
+        )
     set_cache_mode(array, "writethrough")
     write_back_all(array, tell=tell)
     detach(array, tell=tell)
@@ -59,14 +61,22 @@ def detach(array: Array, *, tell: Progress) -> None:
 
     def text() -> str:
         dirty = format_amount(read_state(array).dirty_bytes)
-        return f"detaching the cache: {dirty} to be written back"
+        return Phrase(N_("detaching the cache: {size} to be written back"), size=dirty)
 
     if not wait_until(lambda: not has_cache(array), text=text, timeout_s=RELEASE_S, tell=tell):
         raise ArrayStuckError(
-            f"the cache of {array.path} is not detached after {RELEASE_S:.0f} s",
-            hint="wait, or switch the machine off and on; then resume",
+            Phrase(
+                N_("the cache of {path} is not detached after {seconds} s"),
+                path=array.path,
+                seconds=f"{RELEASE_S:.0f}",
+            ),
+            hint=N_("wait, or switch the machine off and on; then resume"),
         )
     if not folder.exists():
-        raise StepFailedError(f"{array.path} has gone while its cache was detached")
+        raise StepFailedError(
+            Phrase(N_("{path} has gone while its cache was detached"), path=array.path)
+        )
     if mark_lost_cache(array):
-        raise StepFailedError(f"the cache of {array.path} failed while it was detached")
+        raise StepFailedError(
+            Phrase(N_("the cache of {path} failed while it was detached"), path=array.path)
+        )

@@ -30,7 +30,7 @@ from appliance.arrays.state import has_cache
 from appliance.arrays.superblock import has_signature, read_superblock
 from appliance.drives.unlock import Unlocked
 from appliance.errors import KaltstartError, RefusedError, StepFailedError
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.plan.model import ArrayPlan
 from appliance.progress import Progress, ignore_progress
 from appliance.units import printable
@@ -66,7 +66,7 @@ def assembled(
                 mark_lost_cache(array)
             raise
         if mark_lost_cache(array):
-            raise StepFailedError(f"{array.path} has lost its cache")
+            raise StepFailedError(Phrase(N_("{path} has lost its cache"), path=array.path))
 
 
 @contextmanager
@@ -98,13 +98,23 @@ def bring_up(backing: Unlocked, cache: Unlocked, *, set_uuid: str, tell: Progres
     """
     for role, member in (("cache", cache), ("backing", backing)):
         if not control(member.drive.name).exists():
-            tell(f"registering the {role} drive", 0, 0)
+            tell(Phrase(N_("registering the {what} drive"), what=role), 0, 0)
             register(member.path)
             if not control(member.drive.name).exists():
-                raise StepFailedError(f"bcache did not accept {member.path}: see the kernel's log")
+                raise StepFailedError(
+                    Phrase(
+                        N_("bcache did not accept {path}: see the kernel's log"), path=member.path
+                    )
+                )
     folder = control(backing.drive.name)
     if not set_folder(set_uuid).exists():
-        raise StepFailedError(f"the kernel runs no cache set {set_uuid} with {cache.path}")
+        raise StepFailedError(
+            Phrase(
+                N_("the kernel runs no cache set {set_uuid} with {path}"),
+                set_uuid=set_uuid,
+                path=cache.path,
+            )
+        )
     attach(folder, set_uuid=set_uuid, tell=tell)
     _wait_for_device(folder, tell)
     array = Array(
@@ -149,10 +159,12 @@ def attach(folder: Path, *, set_uuid: str, tell: Progress) -> None:
     """
     if linked(folder / "cache"):
         return
-    tell("attaching the cache", 0, 0)
+    tell(N_("attaching the cache"), 0, 0)
     write(folder / "attach", set_uuid)
     if not linked(folder / "cache"):
-        raise StepFailedError(f"the kernel did not attach the cache set {set_uuid}")
+        raise StepFailedError(
+            Phrase(N_("the kernel did not attach the cache set {set_uuid}"), set_uuid=set_uuid)
+        )
 
 
 def stop_array(drives: tuple[str, ...], *, set_uuid: str, tell: Progress) -> None:
@@ -191,7 +203,11 @@ def wait_for_release(drives: tuple[str, ...], *, set_uuid: str, tell: Progress) 
         tell=tell,
     ):
         raise ArrayStuckError(
-            f"the kernel does not release the array within {RELEASE_S:.0f} s: {held()[0]}",
+            Phrase(
+                N_("the kernel does not release the array within {seconds} s: {place}"),
+                seconds=f"{RELEASE_S:.0f}",
+                place=held()[0],
+            ),
             hint=POWER_CYCLE_HINT,
         )
 
@@ -207,7 +223,7 @@ def release_arrays(*, tell: Progress) -> None:
     drives = tuple(name for name in drives if not name.startswith("bcache"))
     if not sets and not drives:
         return
-    tell("releasing an array", 0, 0)
+    tell(N_("releasing an array"), 0, 0)
     for set_uuid in sets or [""]:
         stop(drives, set_uuid=set_uuid)
     for set_uuid in sets or [""]:
@@ -220,16 +236,29 @@ def _check_members(
     known = read_superblock(backing.path)
     if known is None or known.kind != "backing" or not known.belongs_to(set_uuid):
         raise RefusedError(
-            f"{_shown(backing)} is not the backing drive of the array {set_uuid}", blame="drive"
+            Phrase(
+                N_("{backing} is not the backing drive of the array {set_uuid}"),
+                backing=_shown(backing),
+                set_uuid=set_uuid,
+            ),
+            blame="drive",
         )
     if known.state == "inconsistent":
         raise StepFailedError(
-            f"{_shown(backing)} ran without its cache: what it holds is inconsistent"
+            Phrase(
+                N_("{backing} ran without its cache: what it holds is inconsistent"),
+                backing=_shown(backing),
+            )
         )
     if known.lost_its_cache(set_uuid):
         raise StepFailedError(
-            f"{_shown(backing)} went on alone when its cache drive failed: what is on the two no "
-            "longer goes together"
+            Phrase(
+                N_(
+                    "{backing} went on alone when its cache drive failed: what is on the two no "
+                    "longer goes together"
+                ),
+                backing=_shown(backing),
+            )
         )
     superblock = read_superblock(cache.path)
     if superblock is None:
@@ -237,21 +266,40 @@ def _check_members(
     else:
         foreign = superblock.kind != "cache" or not superblock.belongs_to(set_uuid)
     if foreign:
-        raise RefusedError(f"{_shown(cache)} is not the cache drive of the array {set_uuid}")
+        raise RefusedError(
+            Phrase(
+                N_("{cache} is not the cache drive of the array {set_uuid}"),
+                cache=_shown(cache),
+                set_uuid=set_uuid,
+            )
+        )
     if superblock is not None and superblock.whole:
         return
     if known.state == "dirty":
         raise StepFailedError(
-            f"{_shown(cache)} has lost its superblock, and with it what {_shown(backing)} lacks"
+            Phrase(
+                N_("{cache} has lost its superblock, and with it what {backing} lacks"),
+                cache=_shown(cache),
+                backing=_shown(backing),
+            )
         )
     if not known.is_parted(set_uuid):
-        raise RefusedError(f"{_shown(cache)} no longer carries its part of the array {set_uuid}")
+        raise RefusedError(
+            Phrase(
+                N_("{cache} no longer carries its part of the array {set_uuid}"),
+                cache=_shown(cache),
+                set_uuid=set_uuid,
+            )
+        )
     # `empty_cache` was cut between taking the superblock away and making it: nothing is left on it.
     if cache.drive.serial_doubt:
         raise RefusedError(
-            f"{_shown(cache)} cannot be told from another drive: it carries nothing, and "
-            f"{cache.drive.serial_doubt}",
-            hint="start a new campaign, in which you release it again",
+            Phrase(
+                N_("{cache} cannot be told from another drive: it carries nothing, and {what}"),
+                cache=_shown(cache),
+                what=cache.drive.serial_doubt,
+            ),
+            hint=N_("start a new campaign, in which you release it again"),
         )
     tell(N_("making the cache again"), 0, 0)
     clear_member(cache)
@@ -266,7 +314,11 @@ def _wait_for_device(folder: Path, tell: Progress) -> None:
     text = "waiting for the array's device"
     if not wait_until(ready, text=lambda: text, timeout_s=START_S, tell=tell):
         raise StepFailedError(
-            f"the array does not run after {START_S:.0f} s, state {read(folder / 'state')}"
+            Phrase(
+                N_("the array does not run after {seconds} s, state {state}"),
+                seconds=f"{START_S:.0f}",
+                state=read(folder / "state"),
+            )
         )
 
 
@@ -279,10 +331,21 @@ def _check_links(array: Array) -> None:
     }
     for link, target in expected.items():
         if linked(link) != target:
-            raise StepFailedError(f"{link} leads to {linked(link)!r} where {target!r} was expected")
+            raise StepFailedError(
+                Phrase(
+                    N_("{link} leads to {now} where {wanted} was expected"),
+                    link=link,
+                    now=f"{linked(link)!r}",
+                    wanted=f"{target!r}",
+                )
+            )
     slaves = {path.name for path in (BLOCK / array.name / "slaves").iterdir()}
     if slaves != {array.backing, array.cache}:
-        raise StepFailedError(f"{array.path} is made of {', '.join(sorted(slaves))}")
+        raise StepFailedError(
+            Phrase(
+                N_("{path} is made of {drives}"), path=array.path, drives=", ".join(sorted(slaves))
+            )
+        )
 
 
 def _is_held(drive: str) -> bool:

@@ -10,6 +10,7 @@ from appliance.arrays.control import block, control, read, set_folder, write
 from appliance.arrays.model import Array
 from appliance.arrays.state import format_amount, parse_choice, parse_dirty_threshold_pages
 from appliance.errors import KaltstartError, StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.plan.model import ArrayPlan
 from appliance.samples.variants import CacheMode
 from appliance.units import format_size
@@ -66,14 +67,18 @@ def describe_limit(array: Array) -> str:
     """
     if read(block(array.name) / "bdi/strict_limit") != "1":
         return ""
-    return f"RAM holds at most {format_size(_share_bytes(array))} of unwritten data"
+    return Phrase(
+        N_("RAM holds at most {size} of unwritten data"), size=format_size(_share_bytes(array))
+    )
 
 
 def _share_bytes(array: Array) -> int:
     size = block(array.cache) / "size"
     sectors = read(size)
     if not sectors.isdigit():
-        raise StepFailedError(f"{size} reports no size: the cache drive may be gone")
+        raise StepFailedError(
+            Phrase(N_("{file} reports no size: the cache drive may be gone"), file=size)
+        )
     return int(sectors) * 512 // _UNWRITTEN_SHARE
 
 
@@ -109,4 +114,11 @@ def _set_number(file: Path, value: int) -> None:
 
 def _check(file: Path, now: str, wanted: str) -> None:
     if now != wanted:
-        raise StepFailedError(f"bcache has {now!r} in {file} where {wanted!r} was set")
+        raise StepFailedError(
+            Phrase(
+                N_("bcache has {now} in {file} where {wanted} was set"),
+                now=f"{now!r}",
+                file=file,
+                wanted=f"{wanted!r}",
+            )
+        )

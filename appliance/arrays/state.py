@@ -14,6 +14,7 @@ import time
 from appliance.arrays.control import control, linked, read, write
 from appliance.arrays.model import Array, ArrayState, CacheCounters
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.progress import Progress
 
 COUNTER_TICK_S = 300 / 22
@@ -32,7 +33,12 @@ def parse_amount(text: str) -> int:
     """
     match = _AMOUNT.fullmatch(text.strip())
     if match is None:
-        raise StepFailedError(f"bcache gave {text!r} for an amount of bytes: its array may be gone")
+        raise StepFailedError(
+            Phrase(
+                N_("bcache gave {text} for an amount of bytes: its array may be gone"),
+                text=f"{text!r}",
+            )
+        )
     unit_bytes: int = 1024 ** _UNITS.index(match[3])
     return (int(match[1]) * 10 + int(match[2])) * unit_bytes // 10
 
@@ -64,9 +70,9 @@ def has_cache(array: Array) -> bool:
 def check_cache(array: Array) -> None:
     """Raises StepFailedError when the array is gone, or only its disk is left."""
     if not control(array.backing).exists():
-        raise StepFailedError(f"{array.path} is gone")
+        raise StepFailedError(Phrase(N_("{path} is gone"), path=array.path))
     if not has_cache(array):
-        raise StepFailedError(f"{array.path} has lost its cache")
+        raise StepFailedError(Phrase(N_("{path} has lost its cache"), path=array.path))
 
 
 def read_state(array: Array) -> ArrayState:
@@ -98,7 +104,11 @@ def read_counters_settled(array: Array, tell: Progress) -> CacheCounters:
     gone = [name for name, text in counts.items() if not text.isdigit()]
     if gone:
         raise StepFailedError(
-            f"bcache does not give {gone[0]} of {array.path}: the array may be gone"
+            Phrase(
+                N_("bcache does not give {file} of {path}: the array may be gone"),
+                file=gone[0],
+                path=array.path,
+            )
         )
     return CacheCounters(
         **{name: int(text) for name, text in counts.items()},
@@ -112,7 +122,7 @@ _COUNTERS = ("cache_hits", "cache_misses", "cache_bypass_hits", "cache_bypass_mi
 def _wait_for_tick(tell: Progress) -> None:
     end_s = time.monotonic() + COUNTER_TICK_S + _TICK_MARGIN_S
     while time.monotonic() < end_s:
-        tell("waiting for bcache's counters", 0, 0)
+        tell(N_("waiting for bcache's counters"), 0, 0)
         time.sleep(_PAUSE_S)
 
 
@@ -122,4 +132,4 @@ def parse_dirty_threshold_pages(vmstat: str) -> int:
         name, _, value = line.partition(" ")
         if name == "nr_dirty_threshold":
             return int(value)
-    raise StepFailedError("/proc/vmstat has no nr_dirty_threshold: unknown kernel")
+    raise StepFailedError(N_("/proc/vmstat has no nr_dirty_threshold: unknown kernel"))

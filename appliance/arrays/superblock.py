@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from appliance.arrays.model import CacheFate, label_of
 from appliance.drives.unlock import Unlocked
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.run import run
 
 Kind = Literal["backing", "cache"]
@@ -65,7 +66,12 @@ def parse_super_show(text: str) -> Superblock | None:
         return None
     kind = _KINDS.get(_chosen(values.get("sb.version", "")))
     if kind is None:
-        raise StepFailedError(f"a bcache superblock of an unknown kind: {values.get('sb.version')}")
+        raise StepFailedError(
+            Phrase(
+                N_("a bcache superblock of an unknown kind: {version}"),
+                version=values.get("sb.version"),
+            )
+        )
     set_uuid = values.get("cset.uuid", "").lower()
     label = values.get("dev.label", "")
     return Superblock(
@@ -99,7 +105,11 @@ def clear_superblock(member: Unlocked) -> None:
         os.pwrite(member.fd, bytes(_SUPERBLOCK_BYTES), _SUPERBLOCK_OFFSET)
         os.fsync(member.fd)
     except OSError as error:
-        raise StepFailedError(f"{member.path} cannot be written to: {error.strerror}") from error
+        raise StepFailedError(
+            Phrase(
+                N_("{path} cannot be written to: {error}"), path=member.path, error=error.strerror
+            )
+        ) from error
 
 
 def _chosen(value: str) -> str:

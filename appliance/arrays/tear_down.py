@@ -13,6 +13,7 @@ from appliance.arrays.superblock import Superblock, has_signature, read_superblo
 from appliance.arrays.write_back import write_back_all
 from appliance.drives.unlock import Unlocked
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.progress import Progress
 from appliance.units import printable
 
@@ -40,24 +41,33 @@ def dismantle(
         and superblock.belongs_to(set_uuid)
     }
     remarks += [
-        f"{member.path} ({printable(member.drive.identity)}) carries no superblock of this array "
-        "and was left alone"
+        Phrase(
+            N_("{path} ({identity}) carries no superblock of this array and was left alone"),
+            path=member.path,
+            identity=printable(member.drive.identity),
+        )
         for member in members
         if member.path not in ours and has_signature(member.path)
     ]
     if backing is not None and backing.path in ours and ours[backing.path].set_uuid:
         if ours[backing.path].lost_its_cache(set_uuid):
-            remarks.append("its cache drive failed while the array ran: it was not attached again")
+            remarks.append(
+                N_("its cache drive failed while the array ran: it was not attached again")
+            )
         elif cache is not None and _is_whole_cache(ours.get(cache.path)):
             try:
                 _detach_cache(backing, cache, set_uuid=set_uuid, tell=tell)
             except StepFailedError as error:
-                remarks.append(f"the cache could not be detached in order: {error.message}")
+                remarks.append(
+                    Phrase(
+                        N_("the cache could not be detached in order: {what}"), what=error.message
+                    )
+                )
         elif ours[backing.path].state == "dirty":
-            remarks.append("what only the cache drive had is lost, as its part of the array is")
+            remarks.append(N_("what only the cache drive had is lost, as its part of the array is"))
     for member in members:
         if member.path in ours:
-            tell(f"clearing {member.path}", 0, 0)
+            tell(Phrase(N_("clearing {path}"), path=member.path), 0, 0)
             clear_member(member)
     return tuple(remarks)
 

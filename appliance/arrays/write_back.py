@@ -7,6 +7,7 @@ from appliance.arrays.model import Array, ArrayState
 from appliance.arrays.settings import hurried
 from appliance.arrays.state import check_cache, format_amount, read_state
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.progress import Progress
 
 # Within this a disk writes back something, however scattered: 30 s pass before bcache looks for
@@ -29,9 +30,11 @@ def wait_clean(array: Array, *, timeout_s: float, tell: Progress) -> str:
             if now.state == "clean" and now.dirty_bytes == 0:
                 return ""
             if time.monotonic() > end_s:
-                return (
-                    f"not clean after {timeout_s:.0f} s: {format_amount(now.dirty_bytes)} "
-                    f"dirty, state {now.state}"
+                return Phrase(
+                    N_("not clean after {seconds} s: {size} dirty, state {state}"),
+                    seconds=f"{timeout_s:.0f}",
+                    size=format_amount(now.dirty_bytes),
+                    state=now.state,
                 )
             _tell_dirty(now, tell)
             time.sleep(_LOOK_EVERY_S)
@@ -51,8 +54,14 @@ def write_back_all(array: Array, *, tell: Progress) -> None:
                 moved_s = time.monotonic()
             if time.monotonic() - moved_s > _NO_PROGRESS_S:
                 raise StepFailedError(
-                    f"nothing was written back for {_NO_PROGRESS_S:.0f} s: "
-                    f"{format_amount(now.dirty_bytes)} are only in the cache drive"
+                    Phrase(
+                        N_(
+                            "nothing was written back for {seconds} s: {size} are only in the "
+                            "cache drive"
+                        ),
+                        seconds=f"{_NO_PROGRESS_S:.0f}",
+                        size=format_amount(now.dirty_bytes),
+                    )
                 )
             check_cache(array)
             _tell_dirty(now, tell)
@@ -61,4 +70,11 @@ def write_back_all(array: Array, *, tell: Progress) -> None:
 
 
 def _tell_dirty(now: ArrayState, tell: Progress) -> None:
-    tell(f"writing back what only the cache drive has: {format_amount(now.dirty_bytes)}", 0, 0)
+    tell(
+        Phrase(
+            N_("writing back what only the cache drive has: {size}"),
+            size=format_amount(now.dirty_bytes),
+        ),
+        0,
+        0,
+    )

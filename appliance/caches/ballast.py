@@ -15,7 +15,7 @@ from appliance import sysfs
 from appliance.caches.cachestat import PAGE_BYTES
 from appliance.caches.page_cache import drop_caches
 from appliance.errors import StepFailedError, blaming
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.progress import Progress
 from appliance.run import run
 from appliance.units import format_size
@@ -85,16 +85,21 @@ def check_free_ram(free_ram_bytes: int, *, total_bytes: int) -> None:
     """Raises StepFailedError when so much can or may not be left free. Pure."""
     if free_ram_bytes < FLOOR_BYTES:
         raise StepFailedError(
-            f"a ballast that leaves {format_size(free_ram_bytes)} of RAM free would exhaust the "
-            "memory",
-            hint=f"leave at least {FLOOR_BYTES >> 20}M free",
+            Phrase(
+                N_("a ballast that leaves {size} of RAM free would exhaust the memory"),
+                size=format_size(free_ram_bytes),
+            ),
+            hint=Phrase(N_("leave at least {least}M free"), least=FLOOR_BYTES >> 20),
             blame="other",
         )
     if free_ram_bytes > total_bytes:
         raise StepFailedError(
-            f"a ballast cannot leave {format_size(free_ram_bytes)} of RAM free: "
-            f"the machine has {format_size(total_bytes)}",
-            hint="leave more RAM free, or omit the ballast",
+            Phrase(
+                N_("a ballast cannot leave {size} of RAM free: the machine has {total}"),
+                size=format_size(free_ram_bytes),
+                total=format_size(total_bytes),
+            ),
+            hint=N_("leave more RAM free, or omit the ballast"),
             blame="other",
         )
 
@@ -110,7 +115,7 @@ def parse_meminfo(text: str, key: str) -> int:
     """One amount of /proc/meminfo in bytes. Pure. Raises StepFailedError when it is not there."""
     match = re.search(rf"^{re.escape(key)}:\s+(\d+) kB$", text, re.MULTILINE)
     if match is None:
-        raise StepFailedError(f"/proc/meminfo has no {key}", blame="other")
+        raise StepFailedError(Phrase(N_("/proc/meminfo has no {key}"), key=key), blame="other")
     return int(match[1]) << 10
 
 
@@ -141,6 +146,11 @@ def _fill(free_ram_bytes: int, progress: Progress | None) -> int:
                 available = read_memory("MemAvailable")
     except OSError as error:
         raise StepFailedError(
-            f"the ballast stopped at {format_size(size_bytes)}: {error.strerror}", blame="other"
+            Phrase(
+                N_("the ballast stopped at {size}: {error}"),
+                size=format_size(size_bytes),
+                error=error.strerror,
+            ),
+            blame="other",
         ) from error
     return size_bytes

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import override
 
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 
 PAGE_BYTES = mmap.PAGESIZE
 
@@ -80,7 +81,11 @@ def page_stats(path: Path, *, offset: int = 0, length: int = 0) -> Pages:
         cached, dirty, writeback = call_cachestat(fd, offset, length)
     except OSError as error:
         raise PagesUnknownError(
-            f"what the page cache holds of {path} is not known: cachestat: {error.strerror}"
+            Phrase(
+                N_("what the page cache holds of {path} is not known: cachestat: {error}"),
+                path=path,
+                error=error.strerror,
+            )
         ) from error
     finally:
         os.close(fd)
@@ -127,7 +132,9 @@ def open_readable(path: Path) -> int:
     try:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        raise StepFailedError(f"{path} cannot be opened: {error.strerror}") from error
+        raise StepFailedError(
+            Phrase(N_("{path} cannot be opened: {error}"), path=path, error=error.strerror)
+        ) from error
 
 
 def range_in(fd: int, extent: Extent) -> tuple[int, int]:
@@ -138,7 +145,14 @@ def range_in(fd: int, extent: Extent) -> tuple[int, int]:
     size = os.lseek(fd, 0, os.SEEK_END)  # st_size of a block device is 0
     end = extent.offset + extent.length if extent.length else size
     if extent.offset < 0 or extent.length < 0 or not extent.offset <= end <= size:
-        raise StepFailedError(f"{extent} is not within the {size} bytes of {extent.path}")
+        raise StepFailedError(
+            Phrase(
+                N_("{extent} is not within the {bytes} bytes of {path}"),
+                extent=extent,
+                bytes=size,
+                path=extent.path,
+            )
+        )
     return extent.offset, end
 
 

@@ -144,8 +144,14 @@ def plan_cooling(reads: ReadList, *, drive_bytes: int, seed: str, turn: int) -> 
             region.append(area)
     if len(region) * _AREA < LEAST_REGION_BYTES:
         raise TooSmallError(
-            f"beside what a boot reads it has {len(region)} MiB to read; "
-            f"{LEAST_REGION_BYTES >> 20} are needed to make a drive forget"
+            Phrase(
+                N_(
+                    "beside what a boot reads it has {count} MiB to read; {least} are needed "
+                    "to make a drive forget"
+                ),
+                count=len(region),
+                least=LEAST_REGION_BYTES >> 20,
+            )
         )
     rounds = 1 + ((len(region) * _AREA - 1) // FIRST_ROUND_BYTES).bit_length()
     boot_blocks = _draw_boot_blocks(reads, random.Random(f"{seed} {turn}"), rounds + 1)
@@ -155,16 +161,26 @@ def plan_cooling(reads: ReadList, *, drive_bytes: int, seed: str, turn: int) -> 
         near = [area for area in range(min(areas, 1 << 16)) if _is_compared(area, used)]
     if len(boot_blocks) < 2:
         raise TooSmallError(
-            f"its boot has too few reads to probe twice {PROBE_READS} in places apart; a larger "
-            "boot_set has more"
+            Phrase(
+                N_(
+                    "its boot has too few reads to probe twice {count} in places apart; a "
+                    "larger boot_set has more"
+                ),
+                count=PROBE_READS,
+            )
         )
     order = _order_other_blocks(near, random.Random(seed))
     per_turn = (rounds + 1) * PROBE_READS
     blocks = order[turn * per_turn :][:per_turn]
     if len(blocks) < 2 * PROBE_READS:
         raise TooSmallError(
-            f"beside what a boot reads it has blocks to probe before at most "
-            f"{1 + (len(order) - 2 * PROBE_READS) // per_turn} boots; plan no more cycles"
+            Phrase(
+                N_(
+                    "beside what a boot reads it has blocks to probe before at most {count} "
+                    "boots; plan no more cycles"
+                ),
+                count=1 + (len(order) - 2 * PROBE_READS) // per_turn,
+            )
         )
     other_blocks = tuple(
         batched(blocks[: len(blocks) // PROBE_READS * PROBE_READS], PROBE_READS, strict=True)
@@ -270,8 +286,15 @@ def _read(fd: int, path: str, view: memoryview, offset: int) -> int:
         count = os.preadv(fd, [view], offset)
     except OSError as error:
         raise StepFailedError(
-            f"{path} cannot be read at byte {offset}: {error.strerror}"
+            Phrase(
+                N_("{path} cannot be read at byte {byte}: {error}"),
+                path=path,
+                byte=offset,
+                error=error.strerror,
+            )
         ) from error
     if count != len(view):
-        raise StepFailedError(f"{path} ended at byte {offset + count}")
+        raise StepFailedError(
+            Phrase(N_("{path} ended at byte {byte}"), path=path, byte=offset + count)
+        )
     return count

@@ -17,6 +17,7 @@ from typing import Self
 from appliance import sysfs
 from appliance.caches.cachestat import Extent, range_in
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 
 BUFFER_BYTES = 1 << 20
 
@@ -60,7 +61,11 @@ class DirectFile:
             self.block_bytes = _logical_block_bytes(self._fd)
             if self._start % self.block_bytes or self._extent.length % self.block_bytes:
                 raise StepFailedError(
-                    f"{self._extent} is not aligned to the {self.block_bytes} bytes of a block",
+                    Phrase(
+                        N_("{extent} is not aligned to the {block} bytes of a block"),
+                        extent=self._extent,
+                        block=self.block_bytes,
+                    ),
                     blame="other",
                 )
         except BaseException:
@@ -97,11 +102,21 @@ class DirectFile:
             if error.errno == errno.EINVAL:
                 raise _unsupported(self._extent.path) from error
             raise StepFailedError(
-                f"{self._extent.path} cannot be read at byte {at}: {error.strerror}"
+                Phrase(
+                    N_("{path} cannot be read at byte {byte}: {error}"),
+                    path=self._extent.path,
+                    byte=at,
+                    error=error.strerror,
+                )
             ) from error
         if count <= 0 or (at + count < self._end and count % self.block_bytes):
             raise StepFailedError(
-                f"{self._extent.path} ended at byte {at + count}, not {self._end}"
+                Phrase(
+                    N_("{path} ended at byte {byte}, not {end}"),
+                    path=self._extent.path,
+                    byte=at + count,
+                    end=self._end,
+                )
             )
         return min(count, self._end - at)
 
@@ -112,13 +127,21 @@ def _open_direct(path: Path) -> int:
     except OSError as error:
         if error.errno == errno.EINVAL:
             raise _unsupported(path) from error
-        raise StepFailedError(f"{path} cannot be opened: {error.strerror}") from error
+        raise StepFailedError(
+            Phrase(N_("{path} cannot be opened: {error}"), path=path, error=error.strerror)
+        ) from error
 
 
 def _unsupported(path: Path) -> StepFailedError:
     return StepFailedError(
-        f"{path} cannot be read past the page cache: its file system does not support O_DIRECT",
-        hint="use ext4, xfs, btrfs or the bare drive",
+        Phrase(
+            N_(
+                "{path} cannot be read past the page cache: its file system does not support "
+                "O_DIRECT"
+            ),
+            path=path,
+        ),
+        hint=N_("use ext4, xfs, btrfs or the bare drive"),
         blame="other",
     )
 

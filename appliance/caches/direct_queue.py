@@ -17,6 +17,7 @@ from typing import Self
 from appliance.caches.direct import make_buffer
 from appliance.caches.queue_times import QueueTimes
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 
 _LIBRARY = "libaio.so.1t64"
 _PREAD = 0  # IO_CMD_PREAD, libaio.h
@@ -111,7 +112,9 @@ class DirectQueue:
         # Each of libaio's functions returns its error as a negative number; errno is not set.
         result = self._library.io_setup(self._depth, ctypes.byref(self._context))
         if result < 0:
-            raise StepFailedError(f"io_setup failed: {os.strerror(-result)}", blame="other")
+            raise StepFailedError(
+                Phrase(N_("io_setup failed: {error}"), error=os.strerror(-result)), blame="other"
+            )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -147,7 +150,9 @@ class DirectQueue:
         if count == -errno.EINTR:
             return []
         if count < 0:
-            raise StepFailedError(f"io_getevents failed: {os.strerror(-count)}", blame="other")
+            raise StepFailedError(
+                Phrase(N_("io_getevents failed: {error}"), error=os.strerror(-count)), blame="other"
+            )
         events = self._events[:count]
         times = self._times.answer([event.data for event in events], now_s)
         return [self._take(event, *timing) for event, timing in zip(events, times, strict=True)]

@@ -32,7 +32,7 @@ from appliance.caches.mappers import find_mappers, mounted_file_system
 from appliance.drive_thread import DriveSilentError, DriveThread, Silence
 from appliance.errors import StepFailedError
 from appliance.flush import flush
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.progress import Progress, ignore_progress
 
 _DROP_CACHES = Path("/proc/sys/vm/drop_caches")
@@ -87,7 +87,7 @@ def drop_caches(paths: Sequence[Path]) -> None:
             on_silence=_held_up.append,
         )
         with suppress(DriveSilentError), dropping as hand:
-            hand.do(drop, "dropping it")
+            hand.do(drop, N_("dropping it"))
             return
     for path in paths:
         _forget(path)
@@ -262,10 +262,22 @@ def _read(path: Path, start: int, end: int, buffer: bytearray) -> Iterator[int]:
                 count = os.preadv(fd, [view[: end - start]], start)
             except OSError as error:
                 raise StepFailedError(
-                    f"{path} cannot be read at byte {start}: {error.strerror}"
+                    Phrase(
+                        N_("{path} cannot be read at byte {byte}: {error}"),
+                        path=path,
+                        byte=start,
+                        error=error.strerror,
+                    )
                 ) from error
             if not count:
-                raise StepFailedError(f"{path} ended at byte {start} instead of {end}")
+                raise StepFailedError(
+                    Phrase(
+                        N_("{path} ended at byte {byte} instead of {end}"),
+                        path=path,
+                        byte=start,
+                        end=end,
+                    )
+                )
             start += count
             yield count
     finally:

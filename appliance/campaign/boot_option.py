@@ -15,6 +15,7 @@ from uuid import UUID
 
 from appliance import sysfs
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.reference_os.loader import FIRST_LOADER, LOADER_FOLDER
 
 _EFIVARS = Path("/sys/firmware/efi/efivars")
@@ -80,7 +81,11 @@ def read_esp_place(partuuid: str) -> EspPlace:
         block_bytes = int((disk / "queue/logical_block_size").read_text())
     except (OSError, ValueError) as error:
         raise StepFailedError(
-            f"the ESP {partuuid} on the drive under test is not here: {error}"
+            Phrase(
+                N_("the ESP {partuuid} on the drive under test is not here: {error}"),
+                partuuid=partuuid,
+                error=error,
+            )
         ) from error
     number, start, size = numbers
     per_block = block_bytes // _KERNEL_SECTOR_BYTES
@@ -102,7 +107,9 @@ def arm(esp: EspPlace, *, name: str = _NAME, file: str = _FILE) -> int:
     boot_next = _KEPT + number.to_bytes(2, "little")
     sysfs.write_variable(_boot_next(), boot_next)
     if sysfs.read_bytes(option) != entry or sysfs.read_bytes(_boot_next()) != boot_next:
-        raise StepFailedError("the firmware did not keep the boot entry of the drive (BootNext)")
+        raise StepFailedError(
+            N_("the firmware did not keep the boot entry of the drive (BootNext)")
+        )
     return number
 
 

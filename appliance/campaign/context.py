@@ -13,6 +13,7 @@ from appliance.campaign.start_records import note_power_action
 from appliance.campaign.states import armed_cycle
 from appliance.campaign.this_boot import ThisBoot
 from appliance.errors import KaltstartError, RefusedError, StickError
+from appliance.phrases import N_, Phrase
 from appliance.progress import Progress, ignore_progress
 from appliance.store.connect import transaction
 from appliance.store.tables.boots import select_cycles, update_disarmed
@@ -50,7 +51,9 @@ def load_campaign(context: CampaignContext, campaign_id: int) -> CampaignRow:
     """The campaign as it is stored now."""
     campaign = select_campaign(context.connection, campaign_id)
     if campaign is None:
-        raise RefusedError(f"there is no campaign {campaign_id} on this stick")
+        raise RefusedError(
+            Phrase(N_("there is no campaign {number} on this stick"), number=campaign_id)
+        )
     return campaign
 
 
@@ -109,9 +112,9 @@ def leave(context: CampaignContext, action: Callable[[], None]) -> None:
         action()
     except (KaltstartError, OSError) as error:
         raise StickError(
-            f"power-off failed: {error}",
-            hint=(
-                "the stick was unmounted for it, so nothing more is stored; what was stored "
-                "is kept, and the campaign continues from there at the next start"
+            Phrase(N_("power-off failed: {what}"), what=str(error)),
+            hint=N_(
+                "the stick was unmounted for it, so nothing more is stored; what was stored is "
+                "kept, and the campaign continues from there at the next start"
             ),
         ) from error

@@ -10,7 +10,7 @@ from appliance.campaign.context import CampaignContext
 from appliance.campaign.database_copy import copy_database
 from appliance.campaign.log import record
 from appliance.campaign.verdicts import judge_again, judge_campaign, tell_no_verdict
-from appliance.errors import RefusedError, StickError
+from appliance.errors import RefusedError, StickError, describe_bug
 from appliance.phrases import N_, Phrase, join_phrases
 from appliance.stick.partitions import RAW, writable_fat
 from appliance.store.connect import transaction
@@ -40,8 +40,11 @@ def write_report(
             reports.mkdir(exist_ok=True)
         except OSError as error:
             raise StickError(
-                f"the folder reports cannot be made on KALTSTART: {error.strerror}",
-                hint="delete or rename a file of that name, or make room",
+                Phrase(
+                    N_("the folder reports cannot be made on KALTSTART: {error}"),
+                    error=error.strerror,
+                ),
+                hint=N_("delete or rename a file of that name, or make room"),
             ) from error
         with held(reports, wait=wait):
             folder = export_campaign(
@@ -89,13 +92,17 @@ def delete_report(context: CampaignContext, campaign_id: int) -> str:
 
     campaign = select_campaign(context.connection, campaign_id)
     if campaign is None:
-        raise RefusedError(f"there is no campaign {campaign_id} in the database")
+        raise RefusedError(
+            Phrase(N_("there is no campaign {number} in the database"), number=campaign_id)
+        )
     with writable_fat() as fat:
         reports = fat / "reports"
         with held(reports) if reports.is_dir() else nullcontext():
             deleted = removal.delete_report(context.connection, reports, campaign)
     if deleted is None:
-        raise RefusedError(f"campaign {campaign_id} has no report on KALTSTART")
+        raise RefusedError(
+            Phrase(N_("campaign {number} has no report on KALTSTART"), number=campaign_id)
+        )
     name, freed, is_gone = deleted
     folder = f"reports/{printable(name)}"
     record(context, "report-deleted", folder=folder, campaign_id=campaign_id)
@@ -135,7 +142,7 @@ def finish(
     try:
         judge_campaign(context, campaign_id)
     except Exception as error:  # noqa: BLE001  # even a bug in the judging must not hide the end
-        tell_no_verdict(context, campaign_id, (f"internal error: {type(error).__name__}: {error}",))
+        tell_no_verdict(context, campaign_id, (describe_bug(error),))
     try:
         write_report(context, campaign_id, wait=wait)
     except Exception as error:  # noqa: BLE001  # even a bug in the report must not hide the end

@@ -26,7 +26,7 @@ from appliance.campaign.grubenv import format_grubenv, parse_grubenv
 from appliance.campaign.this_boot import ThisBoot, read_loader_variable
 from appliance.drives.own_loader import OwnLoader
 from appliance.errors import StepFailedError, StickError
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.report_boot import BootReport, Order
 from appliance.run import run
 from appliance.stick.partitions import (
@@ -93,7 +93,9 @@ def arm_entry(
         run(["bootctl", "set-oneshot", f"{entry}.conf"])
         stored_entry = read_loader_variable("LoaderEntryOneShot").removesuffix(".conf")
     if stored_entry != entry:
-        raise StepFailedError(f"the firmware did not keep the one-shot boot entry {entry}")
+        raise StepFailedError(
+            Phrase(N_("the firmware did not keep the one-shot boot entry {entry}"), entry=entry)
+        )
 
 
 def arm_installed(this_boot: ThisBoot, loader: OwnLoader, token: str) -> None:
@@ -136,9 +138,12 @@ def explain_no_entry(this_boot: ThisBoot, *, path: str = "stick") -> str:
         return ""  # not mounted: a plan is only looked at
     if kind != "vfat":
         # grub.cfg reads and writes the block there, and GRUB writes to FAT alone.
-        return (
-            f"boot tests on a BIOS machine need KALTSTART as FAT32, and its file system is {kind}: "
-            "format it as FAT32 on another computer"
+        return Phrase(
+            N_(
+                "boot tests on a BIOS machine need KALTSTART as FAT32, and its file "
+                "system is {kind}: format it as FAT32 on another computer"
+            ),
+            kind=kind,
         )
     try:
         _read_grubenv()
@@ -164,7 +169,7 @@ def disarm_entry(this_boot: ThisBoot) -> None:
             hand_over_set("")
     if entry_is_armed(this_boot):
         raise StepFailedError(
-            "the one-shot boot entry is still set: the next start may be from a drive"
+            N_("the one-shot boot entry is still set: the next start may be from a drive")
         )
 
 
@@ -182,7 +187,7 @@ def hand_over_set(set_uuid: str) -> None:
         return  # each boot of a campaign says the same: flash memory wears out
     sysfs.write_variable(_SET_VARIABLE, content)
     if sysfs.read_bytes(_SET_VARIABLE) != content:
-        raise StepFailedError("the firmware did not keep which array the boot may start")
+        raise StepFailedError(N_("the firmware did not keep which array the boot may start"))
 
 
 def entry_is_armed(this_boot: ThisBoot) -> bool:
@@ -234,8 +239,8 @@ def _read_grubenv() -> dict[str, str]:
 
 def _no_grubenv(error: OSError) -> StickError:
     return StickError(
-        f"kaltstart/grubenv on KALTSTART cannot be used: {error.strerror}",
-        hint=f"BIOS machines need this file; {SAVE_FIRST}",
+        Phrase(N_("kaltstart/grubenv on KALTSTART cannot be used: {error}"), error=error.strerror),
+        hint=Phrase(N_("BIOS machines need this file; {hint}"), hint=SAVE_FIRST),
     )
 
 
@@ -261,7 +266,11 @@ def arm_alarm(after_s: int) -> float:
     rtc_now = int(read_rtc_s())
     if not set_to.isdigit() or not 0 <= int(set_to) - rtc_now <= after_s + 1:
         raise StepFailedError(
-            f"the clock did not accept an alarm in {after_s} s: it reports {set_to or 'nothing'}"
+            Phrase(
+                N_("the clock did not accept an alarm in {seconds} s: it reports {what}"),
+                seconds=after_s,
+                what=set_to or "nothing",
+            )
         )
     return float(set_to)
 
@@ -271,7 +280,9 @@ def read_rtc_s() -> float:
     try:
         return float((_RTC / "since_epoch").read_text())
     except (OSError, ValueError) as error:
-        raise StepFailedError(f"the hardware clock cannot be read: {error}") from error
+        raise StepFailedError(
+            Phrase(N_("the hardware clock cannot be read: {error}"), error=error)
+        ) from error
 
 
 def clear_alarm() -> None:

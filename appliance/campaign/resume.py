@@ -59,10 +59,21 @@ def resume_campaign(context: CampaignContext, campaign_id: int) -> None:
     """
     campaign = load_campaign(context, campaign_id)
     if campaign.state != "paused":
-        raise RefusedError(f"campaign {campaign_id} is {campaign.state}, not paused")
+        raise RefusedError(
+            Phrase(
+                N_("campaign {number} is {state}, not paused"),
+                number=campaign_id,
+                state=campaign.state,
+            )
+        )
     running = select_unfinished_campaign(context.connection)
     if running is not None and running.state != "paused":
-        raise RefusedError(f"campaign {running.id} is still {running.state}", hint="stop it first")
+        raise RefusedError(
+            Phrase(
+                N_("campaign {number} is still {state}"), number=running.id, state=running.state
+            ),
+            hint=N_("stop it first"),
+        )
     cycles = select_cycles(context.connection, campaign_id)
     planned = [cycle for cycle in cycles if cycle.state == "planned"]
     boots = len(planned)

@@ -80,7 +80,7 @@ class SilentDrives:
                 time=entry.at,
                 what=entry.silence.what,
             ),
-            hint="switch the machine off and on, or unplug the drive and plug it in again",
+            hint=N_("switch the machine off and on, or unplug the drive and plug it in again"),
             blame=entry.blame,
         )
 

@@ -22,6 +22,7 @@ from appliance.drives.identity import find_by_identity
 from appliance.drives.identity_query import check_asked, check_shown
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, PlanError, RefusedError, StepFailedError, StickError
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.plan.machine_rules import find_conflicts
 from appliance.plan.model import Plan
 from appliance.plan.read import parse_plan
@@ -59,7 +60,7 @@ class RefusedForReasonsError(RefusedError):
     """Safety said no for several reasons at once; `problems` has them one by one."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__("; ".join(map(str, problems)), problems=tuple(problems))
+        super().__init__(join_phrases(map(str, problems)), problems=tuple(problems))
 
 
 def reasons_of(error: KaltstartError) -> tuple[str, ...]:
@@ -111,13 +112,17 @@ def check_plan(
     mistakes = tuple(
         Problem(
             ("workload", index, "options"),
-            f"workload {index + 1}: fio refuses the options: {mistake}",
+            Phrase(
+                N_("workload {number}: fio refuses the options: {error}"),
+                number=index + 1,
+                error=mistake,
+            ),
         )
         for index, workload in enumerate(plan.workloads)
         if isinstance(workload, FioPlan) and (mistake := find_mistake_in_options(workload))
     )
     if mistakes:
-        raise PlanError("; ".join(map(str, mistakes)), problems=mistakes)
+        raise PlanError(join_phrases(map(str, mistakes)), problems=mistakes)
     return plan
 
 
@@ -148,11 +153,21 @@ def _read_trace(name: str) -> str:
         with (FAT / name).open("rb") as file:
             content = file.read(MAX_TRACE_BYTES + 1)
     except OSError as error:
-        raise StickError(f"{printable(name)} on KALTSTART cannot be read: {error.strerror}") from (
-            error
-        )
+        raise StickError(
+            Phrase(
+                N_("{file} on KALTSTART cannot be read: {error}"),
+                file=printable(name),
+                error=error.strerror,
+            )
+        ) from (error)
     if len(content) > MAX_TRACE_BYTES:
-        raise TraceError([f"{name}: it has more than {MAX_TRACE_BYTES >> 20} MiB"])
+        raise TraceError(
+            [
+                Phrase(
+                    N_("{file}: it has more than {most} MiB"), file=name, most=MAX_TRACE_BYTES >> 20
+                )
+            ]
+        )
     return content.decode(errors="replace")
 
 
@@ -173,18 +188,26 @@ def _find_unreadable_list(plan: Plan, drives: Sequence[Drive]) -> tuple[Problem,
                 continue
             name, block_bytes = planned.identity, drive.logical_block_bytes
             if drive.size_bytes < reads.end_bytes:
-                message = (
-                    f"{plan.boot.trace} reads up to byte {reads.end_bytes}; drive "
-                    f"{name} has {drive.size_bytes}"
+                message = Phrase(
+                    N_("{file} reads up to byte {byte}; drive {drive} has {bytes}"),
+                    file=plan.boot.trace,
+                    byte=reads.end_bytes,
+                    drive=name,
+                    bytes=drive.size_bytes,
                 )
                 problems.append(_say_of_trace(message))
             elif any(
                 extent.offset_bytes % block_bytes or extent.length_bytes % block_bytes
                 for extent in reads.extents
             ):
-                message = (
-                    f"{plan.boot.trace} has reads that are not aligned to the blocks "
-                    f"of {block_bytes} bytes of drive {name}"
+                message = Phrase(
+                    N_(
+                        "{file} has reads that are not aligned to the blocks of {bytes} "
+                        "bytes of drive {drive}"
+                    ),
+                    file=plan.boot.trace,
+                    bytes=block_bytes,
+                    drive=name,
                 )
                 problems.append(_say_of_trace(message))
     return tuple(problems)
@@ -201,7 +224,11 @@ def _find_uncoolable(plan: Plan, drives: Sequence[Drive]) -> tuple[Problem, ...]
         try:
             plan_cooling(reads, drive_bytes=drive.size_bytes, seed="", turn=plan.boot.cycles - 1)
         except TooSmallError as error:
-            message = f"drive {show_value(planned.identity)} cannot be made to forget: {error}"
+            message = Phrase(
+                N_("drive {drive} cannot be made to forget: {what}"),
+                drive=show_value(planned.identity),
+                what=error,
+            )
             problems.append(Problem(("boot", "cool"), message, kind="conflict"))
     return tuple(problems)
 
@@ -219,10 +246,14 @@ def _find_unbootable(plan: Plan, drives: Sequence[Drive]) -> tuple[Problem, ...]
             if planned.identity not in {drive.serial, drive.wwn}:
                 continue
             if missing := find_missing_modules(drive.name):
-                message = (
-                    f"a boot test of {printable(planned.identity)} cannot work: what it is "
-                    f"connected to needs {', '.join(missing)}, which is loaded too late for a "
-                    "system that starts from it"
+                message = Phrase(
+                    N_(
+                        "a boot test of {drive} cannot work: what it is connected to "
+                        "needs {modules}, which is loaded too late for a system that "
+                        "starts from it"
+                    ),
+                    drive=printable(planned.identity),
+                    modules=", ".join(missing),
                 )
                 problems.append(Problem(("boot",), message, kind="conflict"))
     return tuple(problems)
@@ -238,7 +269,12 @@ def start_campaign(
     plan = check_plan(text, host=host, drives=drives, stick=stick)
     running = select_unfinished_campaign(connection)
     if running is not None and running.state != "paused":
-        raise RefusedError(f"campaign {running.id} is still {running.state}", hint="stop it first")
+        raise RefusedError(
+            Phrase(
+                N_("campaign {number} is still {state}"), number=running.id, state=running.state
+            ),
+            hint=N_("stop it first"),
+        )
     boot = plan.boot
     chosen = [
         (planned, find_by_identity(drives, serial=planned.serial, wwn=planned.wwn))
@@ -357,7 +393,9 @@ def _ask(host: Host, drive: Drive, *, is_released: bool) -> tuple[str, str, str,
     except StillRunningError as error:
         if not is_released:
             return "", "", "", 0  # it fails its own steps, and no other drive's
-        raise RefusedError(f"{drive.path} does not report its identity", hint=error.hint) from error
+        raise RefusedError(
+            Phrase(N_("{path} does not report its identity"), path=drive.path), hint=error.hint
+        ) from error
     check_asked(drive, None, answer)
     check_shown(drive, scsi_answer)
     return astuple(answer) if answer else ("", "", "", 0)
@@ -409,9 +447,15 @@ def _free_slots(host: Host, drives: Sequence[Drive], chosen: Sequence[Drive]) ->
     free.sort(key=lambda slot: slot in chosen_slots)
     if len(free) < len(chosen):
         raise RefusedError(
-            f"only {len(free)} of {SLOTS} boot slots are free: "
-            "other drives here carry reference systems",
-            hint="unplug the drives that do not take part",
+            Phrase(
+                N_(
+                    "only {count} of {total} boot slots are free: other drives here carry "
+                    "reference systems"
+                ),
+                count=len(free),
+                total=SLOTS,
+            ),
+            hint=N_("unplug the drives that do not take part"),
         )
     return free
 

@@ -77,8 +77,8 @@ def note_start(plan_sha256: str) -> None:
                 sync_path(place)
         except OSError as error:
             raise StickError(
-                f"KALTSTART cannot be written: {error.strerror}",
-                hint=f"repair it on another machine, or {SAVE_FIRST}",
+                Phrase(N_("KALTSTART cannot be written: {error}"), error=error.strerror),
+                hint=Phrase(N_("repair it on another machine, or {hint}"), hint=SAVE_FIRST),
             ) from error
     _write(Started(plan_sha256, 0))
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from appliance.campaign.storage_estimate import StorageEstimate, estimate_storage
 from appliance.drives.model import Drive
+from appliance.phrases import N_, Phrase
 from appliance.plan.model import Plan
 from appliance.stick.partitions import DATA, DATABASE, FAT, MIN_FREE_BYTES
 from appliance.store.schema_size import count_used_bytes
@@ -20,7 +21,7 @@ from appliance.units import format_drive_size
 _COPIES = 3
 """Of the database there are two copies beside it."""
 
-_MAKE_ROOM = (
+_MAKE_ROOM = N_(
     "copy old reports that you want to keep to a computer, then delete them on page Results"
 )
 
@@ -73,33 +74,56 @@ def judge_room(wanted: StorageEstimate, room: StickRoom) -> RoomCheck:
     least_bytes = wanted.least_bytes + MIN_FREE_BYTES
     if least_bytes > room.data_bytes:
         return RoomCheck(
-            f"the stick's partition kaltstart-data has no room for it: at least"
-            f" {format_drive_size(least_bytes)} would be stored there, "
-            f"{format_drive_size(room.data_bytes)} are free; take a larger stick, delete the raw "
-            "output of old campaigns there, or leave out what takes longest: each second that a "
-            "step works on a drive is a row"
+            Phrase(
+                N_(
+                    "the stick's partition kaltstart-data has no room for it: at least "
+                    "{size} would be stored there, {free} are free; take a larger stick, "
+                    "delete the raw output of old campaigns there, or leave out what takes "
+                    "longest: each second that a step works on a drive is a row"
+                ),
+                size=format_drive_size(least_bytes),
+                free=format_drive_size(room.data_bytes),
+            )
         )
     warnings = []
     about_bytes = wanted.rows_bytes * _COPIES + wanted.raw_bytes + MIN_FREE_BYTES
     if about_bytes > room.data_bytes:
         warnings.append(
-            f"the stick's partition kaltstart-data may become full: about "
-            f"{format_drive_size(about_bytes)} with two copies of the database, "
-            f"{format_drive_size(room.data_bytes)} are free; the campaign would pause then, and "
-            "nothing that is stored would be lost"
+            Phrase(
+                N_(
+                    "the stick's partition kaltstart-data may become full: about {size} with "
+                    "two copies of the database, {free} are free; the campaign would pause "
+                    "then, and nothing that is stored would be lost"
+                ),
+                size=format_drive_size(about_bytes),
+                free=format_drive_size(room.data_bytes),
+            )
         )
     copies_bytes = room.database_bytes + 2 * wanted.copied_bytes
     if wanted.report_bytes > room.fat_bytes:
         warnings.append(
-            f"KALTSTART has no room for the report: it takes about "
-            f"{format_drive_size(wanted.report_bytes)}, {format_drive_size(room.fat_bytes)} are "
-            f"free; {_MAKE_ROOM}; the figures are kept on kaltstart-data, and page Results writes "
-            "the report again"
+            Phrase(
+                N_(
+                    "KALTSTART has no room for the report: it takes about {size}, {free} are "
+                    "free; {hint}; the figures are kept on kaltstart-data, and page Results "
+                    "writes the report again"
+                ),
+                size=format_drive_size(wanted.report_bytes),
+                free=format_drive_size(room.fat_bytes),
+                hint=_MAKE_ROOM,
+            )
         )
     elif wanted.report_bytes + copies_bytes > room.fat_bytes:
         warnings.append(
-            f"KALTSTART has no room for the report's copies of the database: with them it takes "
-            f"about {format_drive_size(wanted.report_bytes + copies_bytes)}, "
-            f"{format_drive_size(room.fat_bytes)} are free; its pages and tables fit; {_MAKE_ROOM}"
+            Phrase(
+                N_(
+                    "KALTSTART has no room for the report's copies of the database: with "
+                    "them it takes about {size}, {free} are free; its pages and tables fit; "
+                    "{hint}"
+                ),
+                size=format_drive_size(wanted.report_bytes + copies_bytes),
+                free=format_drive_size(room.fat_bytes),
+                hint=_MAKE_ROOM,
+            )
         )
     return RoomCheck(warnings=tuple(warnings))

@@ -7,6 +7,7 @@ A policy with mistakes judges nothing: the campaign ends as it would, and says w
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.log import record
 from appliance.errors import PlanError
+from appliance.phrases import N_, Phrase, add_count, join_phrases
 from appliance.stick.partitions import FAT
 from appliance.store.connect import transaction
 from appliance.store.read.evidence import is_own_campaign
@@ -50,7 +51,10 @@ def judge_campaign(context: CampaignContext, campaign_id: int) -> None:
         for judgement in judged:
             _store(context, campaign_id, policy, judgement)
     if damaged := [judgement for judgement in judged if judgement.evidence.damaged]:
-        problems = tuple(f"{judgement.evidence.name}: {judgement.reasons}" for judgement in damaged)
+        problems = tuple(
+            Phrase("{drive}: {what}", drive=judgement.evidence.name, what=judgement.reasons)
+            for judgement in damaged
+        )
         tell_no_verdict(context, campaign_id, problems)
     for judgement in judged:
         if judgement.verdict is not None:
@@ -77,8 +81,7 @@ def check_policy(context: CampaignContext) -> str:
         record(context, "policy-invalid", what=problem, level="error")
     if not problems:
         return ""
-    more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
-    return f"no verdict will be made: {problems[0]}{more}"
+    return Phrase(N_("no verdict will be made: {what}"), what=add_count(problems))
 
 
 def judge_again(context: CampaignContext, campaign_id: int) -> None:
@@ -108,11 +111,18 @@ def _keep_old(context: CampaignContext, campaign_id: int) -> None:
         record(
             context,
             "verdict-before",
-            what=": ".join(
-                filter(
-                    None,
-                    (row.name, f"{row.verdict} ({row.depth}) at {row.at}", row.reasons),
-                )
+            what=join_phrases(
+                (
+                    row.name,
+                    Phrase(
+                        N_("{verdict} ({depth}) at {time}"),
+                        verdict=row.verdict,
+                        depth=row.depth,
+                        time=row.at,
+                    ),
+                    row.reasons,
+                ),
+                "{first}: {rest}",
             ),
             campaign_id=campaign_id,
         )

@@ -18,6 +18,7 @@ from appliance.console import announce
 from appliance.drives.loops import walk_nodes
 from appliance.drives.unlock import Unlocked, Writable, check_not_held
 from appliance.errors import RefusedError, StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.run import run
 from appliance.units import printable
 
@@ -80,7 +81,7 @@ def plan_clearing(found: Leftovers) -> tuple[ClearingStep, ...]:
     lost all that its owner could find it by. Raises RefusedError when anything is in use.
     """
     if found.in_use:
-        raise RefusedError(f"nothing is cleared: {'; '.join(found.in_use)}")
+        raise RefusedError(Phrase(N_("nothing is cleared: {what}"), what="; ".join(found.in_use)))
     steps: list[ClearingStep] = []
     for place in reversed(found.places):
         kinds = tuple(dict.fromkeys(kind for path, kind in found.signatures if path == place.path))
@@ -123,7 +124,9 @@ def parse_tree(text: str) -> tuple[tuple[Place, ...], tuple[str, ...]]:
             if point
         ]
         in_use += [
-            f"{printable(node['path'])} is built on it" for node in below if node not in parts
+            Phrase(N_("{path} is built on it"), path=printable(node["path"]))
+            for node in below
+            if node not in parts
         ]
         places = [Place(root["path"], 0, int(root["size"]))]
         places += [
@@ -132,7 +135,7 @@ def parse_tree(text: str) -> tuple[tuple[Place, ...], tuple[str, ...]]:
         ]
     except (KeyError, TypeError, ValueError) as error:
         raise StepFailedError(
-            f"lsblk gave no usable description of the drive: {error!r}"
+            Phrase(N_("lsblk gave no usable description of the drive: {error}"), error=f"{error!r}")
         ) from error
     return tuple(places), tuple(dict.fromkeys(in_use))
 
@@ -149,7 +152,9 @@ def parse_signatures(text: str, places: Sequence[Place]) -> tuple[tuple[str, str
         rows = json.loads(text)["signatures"]
         return tuple((by_name[row["device"]], printable(str(row["type"]))) for row in rows)
     except (KeyError, TypeError, ValueError) as error:
-        raise StepFailedError(f"wipefs gave no usable list of signatures: {error!r}") from error
+        raise StepFailedError(
+            Phrase(N_("wipefs gave no usable list of signatures: {error}"), error=f"{error!r}")
+        ) from error
 
 
 def describe(steps: Sequence[ClearingStep]) -> str:
@@ -181,10 +186,16 @@ def clear_holders(
     run(["blockdev", "--flushbufs", target.path])
     content = _look(target.path)
     rest = [f"{kind} on {path}" for path, kind in content.signatures]
-    rest += [f"partition {place.path}" for place in content.places[1:]]
+    rest += [Phrase(N_("partition {path}"), path=place.path) for place in content.places[1:]]
     rest += content.in_use
     if rest:
-        raise StepFailedError(f"{target.path} was cleared, and still shows {', '.join(rest)}")
+        raise StepFailedError(
+            Phrase(
+                N_("{path} was cleared, and still shows {found}"),
+                path=target.path,
+                found=", ".join(rest),
+            )
+        )
     return steps
 
 
@@ -232,8 +243,14 @@ def _blank(ranges: Sequence[tuple[int, int]], path: str) -> None:
         finally:
             os.close(fd)
     except OSError as error:
-        raise StepFailedError(f"{path} cannot be written to: {error.strerror}") from error
+        raise StepFailedError(
+            Phrase(N_("{path} cannot be written to: {error}"), path=path, error=error.strerror)
+        ) from error
 
 
 def _use(mountpoint: str) -> str:
-    return "swap space in use" if mountpoint == "[SWAP]" else f"mounted at {printable(mountpoint)}"
+    return (
+        "swap space in use"
+        if mountpoint == "[SWAP]"
+        else Phrase(N_("mounted at {mountpoint}"), mountpoint=printable(mountpoint))
+    )

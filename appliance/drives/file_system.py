@@ -18,6 +18,7 @@ from pathlib import Path
 from appliance.drives.clear import clear_holders
 from appliance.drives.unlock import Writable
 from appliance.errors import KaltstartError, StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.run import run, run_watched
 
 FOLDER = Path("/run/kaltstart/bench")
@@ -74,7 +75,13 @@ def make_file_system(
     command = [*_MKFS[kind], name, target.path]
     done = run_watched(command, poll=poll)
     if done.returncode != 0:
-        raise StepFailedError(f"{shlex.join(command)} failed: {done.stderr.strip()}")
+        raise StepFailedError(
+            Phrase(
+                N_("{command} failed: {error}"),
+                command=shlex.join(command),
+                error=done.stderr.strip(),
+            )
+        )
 
 
 def read_file_system_uuid(path: str) -> str:
@@ -152,6 +159,8 @@ def _unmount(folder: Path) -> None:
         run(["umount", str(folder)])
     except StepFailedError as error:
         raise StillMountedError(
-            f"the file system under test cannot be unmounted: {error.message}",
-            hint="wait, or unplug the drive; then resume",
+            Phrase(
+                N_("the file system under test cannot be unmounted: {what}"), what=error.message
+            ),
+            hint=N_("wait, or unplug the drive; then resume"),
         ) from error

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from appliance.drives.model import Drive, prefer_with_capacity
 from appliance.drives.probe import find_drives
 from appliance.errors import RefusedError
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.units import printable
 
 
@@ -24,13 +25,16 @@ def find_by_identity(drives: Sequence[Drive], *, serial: str = "", wwn: str = ""
 
     Raises DriveAbsentError, and RefusedError when it is present more than once.
     """
-    names = " and ".join(
-        f"{what} {printable(text)!r}"
-        for what, text in (("serial number", serial), ("WWN", wwn))
-        if text
+    names = join_phrases(
+        (
+            Phrase(words, serial=f"{printable(text)!r}")
+            for words, text in ((N_("serial number {serial}"), serial), (N_("WWN {serial}"), wwn))
+            if text
+        ),
+        N_("{first} and {rest}"),
     )
     if not names:
-        raise RefusedError("a drive was asked for without a serial number or WWN")
+        raise RefusedError(N_("a drive was asked for without a serial number or WWN"))
     matches = prefer_with_capacity(
         [
             drive
@@ -41,11 +45,17 @@ def find_by_identity(drives: Sequence[Drive], *, serial: str = "", wwn: str = ""
         ]
     )
     if not matches:
-        raise DriveAbsentError(f"no drive with {names} is in this machine")
+        raise DriveAbsentError(Phrase(N_("no drive with {what} is in this machine"), what=names))
     if len(matches) > 1:
         paths = ", ".join(drive.path for drive in matches)
         raise RefusedError(
-            f"{len(matches)} drives have {names}: {paths}", hint="unplug all but one of them"
+            Phrase(
+                N_("{count} drives have {what}: {paths}"),
+                count=len(matches),
+                what=names,
+                paths=paths,
+            ),
+            hint=N_("unplug all but one of them"),
         )
     return matches[0]
 
@@ -72,19 +82,31 @@ def compare_identity(drive: Drive, now: Sequence[Drive]) -> Drive:
     here = next((other for other in now if other.path == drive.path), None)
     if here is None:
         raise RefusedError(
-            f"{drive.path} is gone; it was {printable(drive.identity)!r}",
-            hint="check its cable and its power",
+            Phrase(
+                N_("{path} is gone; it was {before}"),
+                path=drive.path,
+                before=f"{printable(drive.identity)!r}",
+            ),
+            hint=N_("check its cable and its power"),
             blame="drive",
         )
     for what, before, after in (
-        ("serial number", drive.serial, here.serial),
+        (N_("serial number"), drive.serial, here.serial),
         ("WWN", drive.wwn, here.wwn),
-        ("size", f"{drive.size_bytes}", f"{here.size_bytes}"),
+        (N_("size"), f"{drive.size_bytes}", f"{here.size_bytes}"),
     ):
         if before != after:
             raise RefusedError(
-                f"{drive.path} is another drive than before: its {what} was "
-                f"{printable(before)!r} and is {printable(after)!r}",
-                hint="connect the released drive again",
+                Phrase(
+                    N_(
+                        "{path} is another drive than before: its {what} was {before} and is "
+                        "{after}"
+                    ),
+                    path=drive.path,
+                    what=what,
+                    before=f"{printable(before)!r}",
+                    after=f"{printable(after)!r}",
+                ),
+                hint=N_("connect the released drive again"),
             )
     return here

@@ -15,6 +15,7 @@ from appliance.drives.facts.health import find_complaint, number, parse_answer, 
 from appliance.drives.model import Drive
 from appliance.drives.serial_number import BRIDGE
 from appliance.errors import RefusedError, StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.run import run
 from appliance.units import printable
 
@@ -133,8 +134,14 @@ def check_asked(drive: Drive, noted: AskedIdentity | None, now: AskedIdentity | 
         return
     if now is None:
         raise ExchangedError(
-            f"{drive.path} no longer reports its identity; when the campaign began it was: "
-            f"{printable(noted.serial or noted.model)!r}",
+            Phrase(
+                N_(
+                    "{path} no longer reports its identity; when the campaign began it was: "
+                    "{before}"
+                ),
+                path=drive.path,
+                before=f"{printable(noted.serial or noted.model)!r}",
+            ),
             blame="drive",
         )
     for what, before, after in (
@@ -161,11 +168,21 @@ def check_shown(drive: Drive, now: AskedIdentity | None) -> None:
     is_same_size = not now.size_bytes or 0 <= excess_bytes <= drive.logical_block_bytes
     if not is_same_size or not _is_same_model(drive, now.model):
         raise RefusedError(
-            f"{drive.path} is no longer the disk that the list shows: listed is "
-            f"{printable(drive.model)!r} of {drive.size_bytes} bytes, in its place is "
-            f"{printable(now.model)!r} of {now.size_bytes} bytes",
-            hint="the disk in the dock was exchanged: unplug the dock and plug it in again; then "
-            "release the disk that is listed",
+            Phrase(
+                N_(
+                    "{path} is no longer the disk that the list shows: listed is {model} of "
+                    "{bytes} bytes, in its place is {other} of {other_bytes} bytes"
+                ),
+                path=drive.path,
+                model=f"{printable(drive.model)!r}",
+                bytes=drive.size_bytes,
+                other=f"{printable(now.model)!r}",
+                other_bytes=now.size_bytes,
+            ),
+            hint=N_(
+                "the disk in the dock was exchanged: unplug the dock and plug it in again; then "
+                "release the disk that is listed"
+            ),
         )
 
 
@@ -197,7 +214,14 @@ def _simplify(text: str) -> str:
 
 def _make_refusal(drive: Drive, what: str, before: str, after: str) -> ExchangedError:
     return ExchangedError(
-        f"{drive.path} answers as another drive: its {what} was {printable(before)!r} and is "
-        f"{printable(after)!r}",
-        hint="the disk behind the bridge or in the dock was exchanged: put the released one back",
+        Phrase(
+            N_("{path} answers as another drive: its {what} was {before} and is {after}"),
+            path=drive.path,
+            what=what,
+            before=f"{printable(before)!r}",
+            after=f"{printable(after)!r}",
+        ),
+        hint=N_(
+            "the disk behind the bridge or in the dock was exchanged: put the released one back"
+        ),
     )

@@ -13,6 +13,7 @@ from typing import Any
 
 from appliance import sysfs
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 
 type _Node = dict[str, Any]
 
@@ -64,7 +65,9 @@ def hang_loops(text: str, loops: Mapping[str, str]) -> str:
                 node.setdefault("children", []).append(named[loop][0])
         top = [node for node in listed["blockdevices"] if node["kname"] not in hung]
     except (KeyError, TypeError, ValueError) as error:
-        raise StepFailedError(f"lsblk gave no usable list of drives: {error!r}") from error
+        raise StepFailedError(
+            Phrase(N_("lsblk gave no usable list of drives: {error}"), error=f"{error!r}")
+        ) from error
     return json.dumps(listed | {"blockdevices": top})
 
 

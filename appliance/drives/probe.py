@@ -20,6 +20,7 @@ from appliance.drives.model import Drive
 from appliance.drives.multipath import merge_paths
 from appliance.drives.serial_number import find_doubt
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.run import run
 
 COLUMNS = (
@@ -133,7 +134,9 @@ def parse_lsblk(text: str) -> tuple[Drive, ...]:
         nodes = json.loads(text)["blockdevices"]
         return tuple(_drive(node) for node in nodes if _is_drive(node))
     except (KeyError, TypeError, ValueError) as error:
-        raise StepFailedError(f"lsblk gave no usable list of drives: {error!r}") from error
+        raise StepFailedError(
+            Phrase(N_("lsblk gave no usable list of drives: {error}"), error=f"{error!r}")
+        ) from error
 
 
 def _is_drive(node: _Node) -> bool:

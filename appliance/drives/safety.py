@@ -38,11 +38,15 @@ def may_write(drive: Drive, *, stick: Drive | None, released_identity: str) -> t
     """Whether this drive may be written to, released by its serial number (or WWN)."""
     reason = _never(drive, stick) or _not_told_apart(drive)
     if stick is None:
-        reason = "the stick is not known, so nothing may be written"
+        reason = N_("the stick is not known, so nothing may be written")
     elif not reason and not released_identity:
-        reason = "is not released for writing"
+        reason = N_("is not released for writing")
     elif not reason and released_identity not in (drive.serial, drive.wwn):
-        reason = f"is {printable(drive.identity)!r}, released was {printable(released_identity)!r}"
+        reason = Phrase(
+            N_("is {before}, released was {after}"),
+            before=f"{printable(drive.identity)!r}",
+            after=f"{printable(released_identity)!r}",
+        )
     return not reason, reason
 
 
@@ -62,7 +66,7 @@ def _never(drive: Drive, stick: Drive | None) -> str:
 def _describe_use(drive: Drive) -> str:
     """What uses it now; empty if nothing does."""
     if drive.mountpoints:
-        return f"is in use: {_listed(tuple(map(_use, drive.mountpoints)))}"
+        return Phrase(N_("is in use: {what}"), what=_listed(tuple(map(_use, drive.mountpoints))))
     if drive.holders:
         return Phrase(N_("is part of {holders}"), holders=_listed(drive.holders))
     return ""
@@ -79,16 +83,21 @@ def explain_no_capacity(drive: Drive) -> str:
 
 def _not_told_apart(drive: Drive) -> str:
     if not drive.identity:
-        return "has neither serial number nor WWN, so it cannot be told from another drive"
+        return N_("has neither serial number nor WWN, so it cannot be told from another drive")
     if drive.twins:
-        return f"shows the same identity as {', '.join(drive.twins)}"
+        return Phrase(N_("shows the same identity as {paths}"), paths=", ".join(drive.twins))
     return ""
 
 
 def _use(mountpoint: str) -> str:
-    return "swap space" if mountpoint == "[SWAP]" else f"mounted at {mountpoint}"
+    return (
+        N_("swap space")
+        if mountpoint == "[SWAP]"
+        else Phrase(N_("mounted at {mountpoint}"), mountpoint=mountpoint)
+    )
 
 
 def _listed(texts: tuple[str, ...]) -> str:
     more = len(texts) - 3
-    return ", ".join(map(printable, texts[:3])) + (f" and {more} more" if more > 0 else "")
+    listed = join_phrases(map(printable, texts[:3]), "{first}, {rest}")
+    return Phrase(N_("{what} and {count} more"), what=listed, count=more) if more > 0 else listed

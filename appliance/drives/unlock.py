@@ -24,6 +24,7 @@ from appliance.drives.model import Drive
 from appliance.drives.probe import noted_as_locked
 from appliance.drives.safety import may_write
 from appliance.errors import RefusedError, StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.run import run
 
 _LOCK_TRIES = 50
@@ -132,8 +133,8 @@ def _look_at(drive: Drive, *, stick: Drive | None, released_identity: str) -> Dr
     now = check_identity(drive)
     allowed, reason = may_write(now, stick=stick, released_identity=released_identity)
     if not allowed:
-        hint = "unplug all but one of them" if now.twins else ""
-        raise RefusedError(f"{now.path} {reason}", hint=hint)
+        hint = N_("unplug all but one of them") if now.twins else ""
+        raise RefusedError(Phrase("{path} {what}", path=now.path, what=reason), hint=hint)
     return now
 
 
@@ -141,7 +142,13 @@ def _check_other_paths(drive: Drive) -> None:
     """Raises RefusedError unless each further path to `drive` is read-only: one alone writes."""
     for path in drive.other_paths:
         if sysfs.read_text(_BLOCK / Path(path).name / "ro") != "1":
-            raise RefusedError(f"{path}, a second path to {drive.path}, is not read-only")
+            raise RefusedError(
+                Phrase(
+                    N_("{path}, a second path to {other}, is not read-only"),
+                    path=path,
+                    other=drive.path,
+                )
+            )
 
 
 def _check_protection(drive: Drive) -> None:
@@ -153,8 +160,13 @@ def _check_protection(drive: Drive) -> None:
     """
     if sysfs.read_text(_BLOCK / Path(drive.path).name / "ro") == "1":
         raise RefusedError(
-            f"{drive.path} is write-protected by the drive itself: nothing was written",
-            hint="look for a switch on it or its case; worn-out flash protects itself permanently",
+            Phrase(
+                N_("{path} is write-protected by the drive itself: nothing was written"),
+                path=drive.path,
+            ),
+            hint=N_(
+                "look for a switch on it or its case; worn-out flash protects itself permanently"
+            ),
         )
 
 
@@ -162,7 +174,9 @@ def _open(path: str, flags: int) -> int:
     try:
         return os.open(path, flags | os.O_CLOEXEC)
     except OSError as error:
-        raise StepFailedError(f"{path} cannot be opened: {error.strerror}") from error
+        raise StepFailedError(
+            Phrase(N_("{path} cannot be opened: {error}"), path=path, error=error.strerror)
+        ) from error
 
 
 def _lock(fd: int, drive: Drive) -> None:
@@ -175,7 +189,7 @@ def _lock(fd: int, drive: Drive) -> None:
             time.sleep(_LOCK_PAUSE_S)
         else:
             return
-    raise RefusedError(f"{drive.path} is locked by another program")
+    raise RefusedError(Phrase(N_("{path} is locked by another program"), path=drive.path))
 
 
 def check_not_held(path: str) -> None:
@@ -185,12 +199,19 @@ def check_not_held(path: str) -> None:
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
     except OSError as error:
-        raise RefusedError(f"{path} is in use by the kernel: {error.strerror}") from error
+        raise RefusedError(
+            Phrase(N_("{path} is in use by the kernel: {error}"), path=path, error=error.strerror)
+        ) from error
     # A loop device is no holder to the kernel.
     loops = find_loops_over(path.removeprefix("/dev/"))
     if loops:
         raise RefusedError(
-            f"{path} is in use: {', '.join(loops)} is on top of it", hint="detach it: losetup -d"
+            Phrase(
+                N_("{path} is in use: {devices} is on top of it"),
+                path=path,
+                devices=", ".join(loops),
+            ),
+            hint=N_("detach it: losetup -d"),
         )
 
 
@@ -199,8 +220,15 @@ def _set_mark(fd: int, drive: Drive, *, read_only: bool) -> None:
     try:
         fcntl.ioctl(fd, _BLKROSET, struct.pack("i", read_only))
     except OSError as error:
-        state = "read-only" if read_only else "writable"
-        raise StepFailedError(f"{drive.path} cannot be made {state}: {error.strerror}") from error
+        state = N_("read-only") if read_only else N_("writable")
+        raise StepFailedError(
+            Phrase(
+                N_("{path} cannot be made {state}: {error}"),
+                path=drive.path,
+                state=state,
+                error=error.strerror,
+            )
+        ) from error
 
 
 def _set_read_only(
@@ -221,7 +249,13 @@ def _flush_and_close(fd: int, drive: Drive) -> None:
     try:
         os.fsync(fd)
     except OSError as error:
-        raise StepFailedError(f"{drive.path} did not accept the write: {error.strerror}") from error
+        raise StepFailedError(
+            Phrase(
+                N_("{path} did not accept the write: {error}"),
+                path=drive.path,
+                error=error.strerror,
+            )
+        ) from error
     finally:
         os.close(fd)
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 
 # linux/rtc.h: _IOW('p', 0x0a, struct rtc_time), which is nine ints.
 _RTC_SET_TIME = 0x4024700A
@@ -20,7 +21,9 @@ def parse_time(text: str) -> datetime:
     try:
         return datetime.strptime(text.strip(), "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
     except ValueError:
-        raise ValueError(f'"{text}" is not a time; write it as 2026-11-22 06:20') from None
+        raise ValueError(
+            Phrase(N_('"{text}" is not a time; write it as 2026-11-22 06:20'), text=text)
+        ) from None
 
 
 def set_time(to: datetime, *, clock: Path = Path("/dev/rtc0")) -> None:
@@ -28,7 +31,9 @@ def set_time(to: datetime, *, clock: Path = Path("/dev/rtc0")) -> None:
     try:
         time.clock_settime(time.CLOCK_REALTIME, to.timestamp())
     except (OSError, OverflowError) as error:
-        raise StepFailedError(f"the system's time cannot be set: {error}") from error
+        raise StepFailedError(
+            Phrase(N_("the system's time cannot be set: {error}"), error=error)
+        ) from error
     if not clock.exists():
         return
     try:
@@ -39,8 +44,8 @@ def set_time(to: datetime, *, clock: Path = Path("/dev/rtc0")) -> None:
             os.close(descriptor)
     except OSError as error:
         raise StepFailedError(
-            f"the hardware clock cannot be set: {error.strerror}",
-            hint="set it in the firmware setup; until then the time is lost at power-off",
+            Phrase(N_("the hardware clock cannot be set: {error}"), error=error.strerror),
+            hint=N_("set it in the firmware setup; until then the time is lost at power-off"),
         ) from error
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from appliance.errors import RefusedError
 from appliance.machine.settings_file import read_setting, write_setting
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.run import run
 from appliance.stick.partitions import DATA
 
@@ -73,7 +73,11 @@ def load_layout(layout: str) -> None:
     """Have the keys mean what is printed on them. Raises RefusedError or StepFailedError."""
     if layout not in LAYOUTS:
         raise RefusedError(
-            f'there is no keyboard layout "{layout}"; there are {", ".join(LAYOUTS)}'
+            Phrase(
+                N_('there is no keyboard layout "{layout}"; there are {names}'),
+                layout=layout,
+                names=", ".join(LAYOUTS),
+            )
         )
     run(["loadkeys", "--quiet", "--unicode", f"--console={_CONSOLE}", LAYOUTS[layout].keymap])
     _define_shift_tab()  # it is Tab again

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from appliance.errors import RefusedError
 from appliance.machine.settings_file import read_setting, write_setting
+from appliance.phrases import N_, Phrase
 from appliance.stick.partitions import DATA
 
 LANGUAGES = {"en": "English", "de": "Deutsch"}
@@ -28,4 +29,10 @@ def read_stored_language(*, folder: Path = DATA) -> str:
 def check_language(language: str) -> None:
     """Raises RefusedError where there is no such language."""
     if language not in LANGUAGES:
-        raise RefusedError(f'there is no language "{language}"; there are {", ".join(LANGUAGES)}')
+        raise RefusedError(
+            Phrase(
+                N_('there is no language "{language}"; there are {names}'),
+                language=language,
+                names=", ".join(LANGUAGES),
+            )
+        )

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.sysfs import read_text
 
 CORRECTED, UNCORRECTED = "memory_corrected", "memory_uncorrected"
@@ -40,9 +41,16 @@ def count_growth(values: Iterable[str]) -> int:
 
 def describe_growth(corrected: int, uncorrected: int) -> str:
     """A clause for people; empty where nothing came."""
-    clauses = [
-        f"{verb} {count} {'error' if count == 1 else 'errors'}"
-        for verb, count in (("corrected", corrected), ("could not correct", uncorrected))
-        if count
-    ]
-    return f"the machine's memory {' and '.join(clauses)} during the campaign" if clauses else ""
+    clauses = []
+    if corrected:
+        words = N_("corrected {count} error") if corrected == 1 else N_("corrected {count} errors")
+        clauses.append(Phrase(words, count=corrected))
+    if uncorrected:
+        words = N_("could not correct {count} errors")
+        if uncorrected == 1:
+            words = N_("could not correct {count} error")
+        clauses.append(Phrase(words, count=uncorrected))
+    if not clauses:
+        return ""
+    done = join_phrases(clauses, N_("{first} and {rest}"))
+    return Phrase(N_("the machine's memory {what} during the campaign"), what=done)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from appliance.drives.model import Drive
 from appliance.errors import RefusedError
+from appliance.phrases import N_, Phrase
 from appliance.units import printable
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -68,8 +69,11 @@ def compose_plan(
     for drive in drives:
         if not _can_be_named(drive.identity):
             raise RefusedError(
-                f"{printable(drive.path)} reports no serial number and no WWN that a plan can name",
-                hint="remove it from the plan",
+                Phrase(
+                    N_("{path} reports no serial number and no WWN that a plan can name"),
+                    path=printable(drive.path),
+                ),
+                hint=N_("remove it from the plan"),
             )
         release = drive.identity if typed is None else typed.get(drive.identity)
         lines += [

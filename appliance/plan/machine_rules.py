@@ -5,12 +5,13 @@ Pure: it is given what `drives.probe` found, and must never touch a drive.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from appliance.drives.model import Drive, prefer_with_capacity
 from appliance.drives.safety import STICK_LABELS, explain_no_capacity
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.plan.compose import quote
 from appliance.plan.model import MIN_BUCKETS, ArrayPlan, Boot, Plan, PlannedDrive
 from appliance.plan.workloads import ARRAY, WorkloadPlan
@@ -44,7 +45,11 @@ def find_conflicts(
         conflicts += _check_live(plan, planned, drives, stick=stick, root_bytes=root_bytes)
         paths += [drive.path for drive in _find_live(planned, drives)]
     conflicts += [
-        _say(f"{printable(path)} is named twice in the plan, by serial and by WWN")
+        _say(
+            Phrase(
+                N_("{path} is named twice in the plan, by serial and by WWN"), path=printable(path)
+            )
+        )
         for path, times in Counter(paths).items()
         if times > 1
     ]
@@ -78,15 +83,20 @@ def _check_room(plan: Plan, room: _Room, *, root_bytes: int) -> Iterator[Problem
 
     def tell(what: str, needed_bytes: int, *path: str | int) -> Problem:
         return _say(
-            f"{room.name} holds {format_drive_size(room.size_bytes)}; "
-            f"{what} needs about {format_drive_size(needed_bytes)}",
+            Phrase(
+                N_("{name} holds {size}; {what} needs about {needed}"),
+                name=room.name,
+                size=format_drive_size(room.size_bytes),
+                what=what,
+                needed=format_drive_size(needed_bytes),
+            ),
             *path,
         )
 
     if plan.boot is not None and room.is_booted:
         needed = _count_boot_bytes(plan.boot, root_bytes)
         if room.size_bytes < needed:
-            yield tell("the boot test", needed, "boot")
+            yield tell(N_("the boot test"), needed, "boot")
     made = ""
     files_by_kind: dict[str, tuple[str, int]] = {}
     for number, workload, where in _list_steps(plan):
@@ -105,9 +115,8 @@ def _check_room(plan: Plan, room: _Room, *, root_bytes: int) -> Iterator[Problem
         ]
         needed = workload.needed_bytes(others_bytes=sum(size_bytes for _, size_bytes in others))
         if room.size_bytes < needed:
-            beside = " and ".join(name for name, _ in others)
-            beside = f", beside the files of {beside}," if beside else ""
-            yield tell(f"{_name(number, workload)}{beside}", needed, "workload", number - 1)
+            step = _name(number, workload, beside=[name for name, _ in others])
+            yield tell(step, needed, "workload", number - 1)
             continue
         own_bytes = workload.data_bytes
         # The file of fio never becomes smaller.
@@ -136,24 +145,46 @@ def _check_member(array: ArrayPlan, role: str, drive: Drive, *, name: str) -> It
     # "Superblock block size smaller than device block size" (super.c, `read_super_common`).
     if 0 < array.block_bytes < logical_bytes:
         yield _say(
-            f"{name} has logical blocks of {logical_bytes} bytes; array.block must be that at "
-            f"least, not {array.block_bytes}",
+            Phrase(
+                N_(
+                    "{name} has logical blocks of {bytes} bytes; array.block must be that at "
+                    "least, not {least}"
+                ),
+                name=name,
+                bytes=logical_bytes,
+                least=array.block_bytes,
+            ),
             "array",
             "block",
         )
     least_bytes = MIN_BUCKETS * array.bucket_bytes
     if role == "cache" and drive.size_bytes < least_bytes:
         yield _say(
-            f"{name} holds {format_drive_size(drive.size_bytes)}; a cache in buckets of "
-            f'"{show_size(array.bucket_bytes)}" needs about {format_drive_size(least_bytes)}; '
-            "make array.bucket smaller",
+            Phrase(
+                N_(
+                    '{name} holds {size}; a cache in buckets of "{bucket}" needs about '
+                    "{least}; make array.bucket smaller"
+                ),
+                name=name,
+                size=format_drive_size(drive.size_bytes),
+                bucket=show_size(array.bucket_bytes),
+                least=format_drive_size(least_bytes),
+            ),
             "array",
             "bucket",
         )
 
 
-def _name(number: int, workload: WorkloadPlan) -> str:
-    return f"workload {number} ({workload.kind})"
+def _join(words: Iterable[str]) -> str:
+    return join_phrases(words, N_("{first} and {rest}"))
+
+
+def _name(number: int, workload: WorkloadPlan, *, beside: Sequence[str] = ()) -> str:
+    """`beside`: whose files are there already."""
+    name = Phrase(N_("workload {number} ({kind})"), number=number, kind=workload.kind)
+    if not beside:
+        return name
+    return Phrase(N_("{what}, beside the files of {name},"), what=name, name=_join(beside))
 
 
 def _check_ram(plan: Plan, ram_bytes: int) -> Iterator[Problem]:
@@ -161,16 +192,27 @@ def _check_ram(plan: Plan, ram_bytes: int) -> Iterator[Problem]:
         wanted_bytes = workload.wanted_ram_bytes
         if wanted_bytes >= ram_bytes:
             yield _say(
-                f"{_name(number, workload)} is to run in {_show_ram(wanted_bytes)} of RAM; "
-                f"this machine has no more than {_show_ram(ram_bytes)}",
+                Phrase(
+                    N_("{name} is to run in {size} of RAM; this machine has no more than {total}"),
+                    name=_name(number, workload),
+                    size=_show_ram(wanted_bytes),
+                    total=_show_ram(ram_bytes),
+                ),
                 "workload",
                 number - 1,
             )
         if workload.buffer_bytes > ram_bytes * BUFFER_SHARE:
             yield _say(
-                f"{_name(number, workload)} takes {_show_ram(workload.buffer_bytes)} of RAM for "
-                "its buffers (block × iodepth × numjobs), more than a quarter of this machine's "
-                f"{_show_ram(ram_bytes)}; make one of them smaller",
+                Phrase(
+                    N_(
+                        "{name} takes {size} of RAM for its buffers (block × iodepth × "
+                        "numjobs), more than a quarter of this machine's {total}; make one "
+                        "of them smaller"
+                    ),
+                    name=_name(number, workload),
+                    size=_show_ram(workload.buffer_bytes),
+                    total=_show_ram(ram_bytes),
+                ),
                 "workload",
                 number - 1,
             )
@@ -199,44 +241,81 @@ def _check_live(
     root_bytes: int,
 ) -> Iterator[Problem]:
     key = "serial" if planned.serial else "WWN"
-    name = f"drive {show_value(planned.identity)}"
+    name = Phrase(N_("drive {drive}"), drive=show_value(planned.identity))
     live = _find_live(planned, drives)
     if stick is not None and (
         stick.path in {drive.path for drive in live} or _find_live(planned, [stick])
     ):
-        yield _say(f"{name} is the stick this runs from; it is never a drive to test")
+        yield _say(
+            Phrase(N_("{name} is the stick this runs from; it is never a drive to test"), name=name)
+        )
         return
     if not live:
         yield _say(_describe_absence(planned, drives, stick=stick))
         return
     if len(live) > 1:
-        paths = " and ".join(printable(drive.path) for drive in live)
-        yield _say(
-            f"{name} is ambiguous: {paths} report the same {key}; take out all but one"
-            f"{_explain_sharing(live)}{_offer_wwns(live)}"
+        words = N_("{name} is ambiguous: {what} report the same {key}; take out all but one")
+        message = Phrase(
+            words, name=name, what=_join(printable(drive.path) for drive in live), key=key
         )
+        yield _say(_offer_wwns(live, _explain_sharing(live, message)))
         return
     drive = live[0]
     if not drive.size_bytes:
-        yield _say(f"{name} ({printable(drive.path)}) {explain_no_capacity(drive)}")
+        yield _say(
+            Phrase(
+                "{name} ({path}) {what}",
+                name=name,
+                path=printable(drive.path),
+                what=explain_no_capacity(drive),
+            )
+        )
         return
     yield from _check_identity(planned, drive)
     if drive.mountpoints:
         places = ", ".join(show_value(place) for place in drive.mountpoints)
-        yield _say(f"{name} ({printable(drive.path)}) is mounted at {places}")
+        yield _say(
+            Phrase(
+                N_("{name} ({path}) is mounted at {places}"),
+                name=name,
+                path=printable(drive.path),
+                places=places,
+            )
+        )
     if drive.holders:
         holders = ", ".join(printable(holder) for holder in drive.holders)
-        yield _say(f"{name} ({printable(drive.path)}) is in use by {holders}")
+        yield _say(
+            Phrase(
+                N_("{name} ({path}) is in use by {holders}"),
+                name=name,
+                path=printable(drive.path),
+                holders=holders,
+            )
+        )
     if drive.write_protected and planned in plan.written_drives:
         yield _say(
-            f"{name} ({printable(drive.path)}) is write-protected by the drive itself; look for "
-            "a switch on it or on its case and plug it in again, or give it only tests that read"
+            Phrase(
+                N_(
+                    "{name} ({path}) is write-protected by the drive itself; look for a "
+                    "switch on it or on its case and plug it in again, or give it only tests "
+                    "that read"
+                ),
+                name=name,
+                path=printable(drive.path),
+            )
         )
     if drive.twins and planned in plan.written_drives:
         paths = ", ".join(printable(path) for path in drive.twins)
         yield _say(
-            f"{name} ({printable(drive.path)}) shows the same identity as {paths}, so nothing is "
-            "written to it; take out all but one, or give it only tests that read"
+            Phrase(
+                N_(
+                    "{name} ({path}) shows the same identity as {paths}, so nothing is "
+                    "written to it; take out all but one, or give it only tests that read"
+                ),
+                name=name,
+                path=printable(drive.path),
+                paths=paths,
+            )
         )
     yield from _check_paths(plan, planned, drive, name=name)
     yield from _check_fit(plan, planned, drive, root_bytes=root_bytes)
@@ -249,44 +328,69 @@ def _check_paths(
     is_booted = plan.boot is not None and plan.boot.mode == "install" and planned.is_tested
     is_member = plan.array is not None and not planned.is_tested
     if drive.other_paths and (is_booted or is_member):
-        paths = " and ".join(printable(path) for path in (drive.path, *drive.other_paths))
-        what = "an array" if is_member else "a boot test that installs a system"
+        paths = _join(printable(path) for path in (drive.path, *drive.other_paths))
+        what = N_("an array") if is_member else N_("a boot test that installs a system")
         yield _say(
-            f"{name} is reached over {paths}: for {what} take out the cable of all paths but one"
+            Phrase(
+                N_(
+                    "{name} is reached over {rest}: for {what} take out the cable of all "
+                    "paths but one"
+                ),
+                name=name,
+                rest=paths,
+                what=what,
+            )
         )
 
 
-def _explain_sharing(live: Sequence[Drive]) -> str:
+def _explain_sharing(live: Sequence[Drive], message: str) -> str:
     """What cannot be distinguished: devices of one drive share its serial number."""
     shared = {
-        "nvme": "namespaces of one NVMe drive",
-        "sas": "the two actuators of one SAS drive",
+        "nvme": N_("namespaces of one NVMe drive"),
+        "sas": N_("the two actuators of one SAS drive"),
     }
     what = {shared.get(drive.transport, "") for drive in live}
     if len(what) != 1 or "" in what:
-        return ""
-    return f"; if they are {what.pop()}, it cannot be tested"
+        return message
+    words = N_("{what}; if they are {name}, it cannot be tested")
+    return Phrase(words, what=message, name=what.pop())
 
 
-def _offer_wwns(live: Sequence[Drive]) -> str:
+def _offer_wwns(live: Sequence[Drive], message: str) -> str:
     """By what else they can be named, where that tells them apart."""
     if len({drive.wwn for drive in live} - {""}) < len(live):
-        return ""
-    names = " or ".join(f"wwn = {quote(drive.wwn)}" for drive in live)
-    return f", or only read the one you mean and name it by its WWN alone: {names}"
+        return message
+    names = join_phrases((f"wwn = {quote(drive.wwn)}" for drive in live), N_("{first} or {rest}"))
+    words = N_("{what}, or only read the one you mean and name it by its WWN alone: {name}")
+    return Phrase(words, what=message, name=names)
 
 
 def _check_identity(planned: PlannedDrive, drive: Drive) -> Iterator[Problem]:
     """What the live drive is otherwise than the plan says."""
-    name = f"drive {show_value(planned.identity)}"
+    name = Phrase(N_("drive {drive}"), drive=show_value(planned.identity))
     if planned.wwn and drive.wwn != planned.wwn:
-        there = f"WWN {show_value(drive.wwn)}" if drive.wwn else "no WWN"
-        yield _say(f"{name} reports {there}, the plan says {show_value(planned.wwn)}")
+        there = f"WWN {show_value(drive.wwn)}" if drive.wwn else N_("no WWN")
+        words = N_("{name} reports {what}, the plan says {planned}")
+        yield _say(Phrase(words, name=name, what=there, planned=show_value(planned.wwn)))
     if planned.model and planned.model not in {drive.model, drive.bare_model}:
         there, planned_model = show_value(drive.model), show_value(planned.model)
-        yield _say(f"{name} is a {there}, the plan says {planned_model}")
+        yield _say(
+            Phrase(
+                N_("{name} is a {model}, the plan says {planned}"),
+                name=name,
+                model=there,
+                planned=planned_model,
+            )
+        )
     if planned.size_bytes and planned.size_bytes != drive.size_bytes:
-        yield _say(f"{name} has {drive.size_bytes} bytes, the plan says {planned.size_bytes}")
+        yield _say(
+            Phrase(
+                N_("{name} has {bytes} bytes, the plan says {planned}"),
+                name=name,
+                bytes=drive.size_bytes,
+                planned=planned.size_bytes,
+            )
+        )
     if not ((planned.released or planned.may_start) and drive.serial_doubt):
         return
     # A number that other drives have too releases nothing alone.
@@ -297,30 +401,49 @@ def _check_identity(planned: PlannedDrive, drive: Drive) -> Iterator[Problem]:
         needed.append(f"size = {drive.size_bytes}")
     if needed:
         yield _say(
-            f"{name}: {drive.serial_doubt}; to release it add {' and '.join(needed)} beside "
-            f"{'erase' if planned.released else 'start'}, if this is the drive you mean"
+            Phrase(
+                N_(
+                    "{name}: {what}; to release it add {rest} beside {key}, if this is the drive "
+                    "you mean"
+                ),
+                name=name,
+                what=drive.serial_doubt,
+                rest=_join(needed),
+                key="erase" if planned.released else "start",
+            )
         )
 
 
 def _describe_absence(
     planned: PlannedDrive, drives: Sequence[Drive], *, stick: Drive | None
 ) -> str:
-    name = f"drive {show_value(planned.identity)}"
+    name = Phrase(N_("drive {drive}"), drive=show_value(planned.identity))
     housed = [
         show_value(drive.identity)
         for drive in drives
         if planned.serial and drive.enclosure_serial == planned.serial
     ]
     if housed:
-        return f"{name} is no drive but the enclosure of {' and '.join(housed)}; name the drive"
-    return f"{name} is not here; {_list_drives(drives, stick=stick)}"
+        return Phrase(
+            N_("{name} is no drive but the enclosure of {what}; name the drive"),
+            name=name,
+            what=_join(housed),
+        )
+    words = N_("{name} is not here; {what}")
+    return Phrase(words, name=name, what=_list_drives(drives, stick=stick))
 
 
 def find_doubtful_releases(plan: Plan, drives: Sequence[Drive]) -> tuple[str, ...]:
     """Why `plan` is not to start automatically, one line for each drive; empty where it may."""
     return tuple(
-        f"drive {show_value(planned.identity)}: {drive.serial_doubt}; the plan does not start "
-        "automatically: look at the drive, then start it by hand"
+        Phrase(
+            N_(
+                "drive {drive}: {what}; the plan does not start automatically: look at the "
+                "drive, then start it by hand"
+            ),
+            drive=show_value(planned.identity),
+            what=drive.serial_doubt,
+        )
         for planned in plan.drives
         if planned.released or planned.may_start
         for drive in _find_live(planned, drives)
@@ -346,9 +469,14 @@ def find_bystanders(
     }
     strangers = tuple(
         _say(
-            f"drive {show_value(drive.identity)} ({printable(drive.path)}) is not in the plan, and "
-            "a system that is started may write to every drive in the machine: unplug it, or add "
-            "it with start"
+            Phrase(
+                N_(
+                    "drive {drive} ({path}) is not in the plan, and a system that is started "
+                    "may write to every drive in the machine: unplug it, or add it with start"
+                ),
+                drive=show_value(drive.identity),
+                path=printable(drive.path),
+            )
         )
         for drive in drives
         # What is not ready yet may be by then; a reader without a medium has nothing to write to.
@@ -362,21 +490,32 @@ def find_bystanders(
 def _find_copies(drives: Sequence[Drive]) -> Iterator[Problem]:
     """The firmware finds a loader, and a system its partitions and file systems, by their UUIDs."""
     for first, other in combinations(drives, 2):
-        names = " and ".join(
+        names = _join(
             f"{show_value(drive.identity)} ({printable(drive.path)})" for drive in (first, other)
         )
         if set(first.partition_uuids) & set(other.partition_uuids):
             yield _say(
-                f"drives {names} have partitions with the same UUID, as a copied system has: "
-                "either may be started for the other; unplug one and test it in a campaign of its "
-                "own"
+                Phrase(
+                    N_(
+                        "drives {what} have partitions with the same UUID, as a copied "
+                        "system has: either may be started for the other; unplug one and "
+                        "test it in a campaign of its own"
+                    ),
+                    what=names,
+                )
             )
         elif set(first.file_system_uuids) & set(other.file_system_uuids):
             # Some programs that clone a drive give its partitions new UUIDs.
             yield _say(
-                f"drives {names} have file systems with the same UUID, as a copied system has: the "
-                "system of one drive may mount the other's; unplug one and test it in a campaign "
-                "of its own. Drives of one array cannot be started one by one"
+                Phrase(
+                    N_(
+                        "drives {what} have file systems with the same UUID, as a copied "
+                        "system has: the system of one drive may mount the other's; unplug "
+                        "one and test it in a campaign of its own. Drives of one array "
+                        "cannot be started one by one"
+                    ),
+                    what=names,
+                )
             )
 
 
@@ -384,7 +523,7 @@ def _check_fit(
     plan: Plan, planned: PlannedDrive, drive: Drive, *, root_bytes: int
 ) -> Iterator[Problem]:
     """What does not fit on the drive, nor on the array if the drive is of it."""
-    name = f"drive {show_value(planned.identity)}"
+    name = Phrase(N_("drive {drive}"), drive=show_value(planned.identity))
     members = {drive.identity for drive in plan.drives if not drive.is_tested}
     rooms = [
         _Room(
@@ -400,7 +539,7 @@ def _check_fit(
     if planned.role == "backing":
         rooms.append(
             _Room(
-                f"the array on {name}",
+                Phrase(N_("the array on {name}"), name=name),
                 place=ARRAY,
                 size_bytes=drive.size_bytes - _ARRAY_START_BYTES,
                 is_booted=True,
@@ -418,14 +557,23 @@ def _list_drives(drives: Sequence[Drive], *, stick: Drive | None) -> str:
         if not drive.main_path and (stick is None or drive.path != stick.path)
     ]
     if not others:
-        return "no drive is"
-    names = ", ".join(
-        f"{show_value(drive.identity) if drive.identity else 'one without serial or WWN'} "
-        f"({_tell_wwn(drive, others)}{printable(drive.path)}, "
-        f"{format_drive_size(drive.size_bytes)})"
-        for drive in others
+        return N_("no drive is")
+    names = join_phrases(
+        (
+            Phrase(
+                "{name} ({place}, {size})",
+                name=show_value(drive.identity)
+                if drive.identity
+                else N_("one without serial or WWN"),
+                place=f"{_tell_wwn(drive, others)}{printable(drive.path)}",
+                size=format_drive_size(drive.size_bytes),
+            )
+            for drive in others
+        ),
+        "{first}, {rest}",
     )
-    return f"here {'is' if len(others) == 1 else 'are'} {names}"
+    words = N_("here is {what}") if len(others) == 1 else N_("here are {what}")
+    return Phrase(words, what=names)
 
 
 def _tell_wwn(drive: Drive, others: Sequence[Drive]) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from appliance.kinds import KINDS, load
+from appliance.phrases import N_, Phrase
 from appliance.plan.workloads import MAX_DRIVES, WorkloadPlan
 from appliance.plan.writes import TESTED_ROLES, Work, find_causes, list_works
 from appliance.samples.variants import CacheMode
@@ -58,7 +59,7 @@ class Campaign:
     """What the campaign is called and how it starts and ends."""
 
     name: str = key(
-        text("a text of 1 to 80 characters", most=80, pattern=r"\S"),
+        text(N_("a text of 1 to 80 characters"), most=80, pattern=r"\S"),
         default="campaign",
         says="Free text, shown in reports.",
     )
@@ -74,7 +75,7 @@ class Campaign:
         says="What the machine does at the end of the campaign.",
     )
     max_celsius: float | None = key(
-        whole(30, 100, of="degrees Celsius"),
+        whole(30, 100, of=N_("degrees Celsius")),
         name="max_temperature",
         absent=None,
         says="A workload fails when one of its drives reaches this temperature, in °C. "
@@ -85,7 +86,7 @@ class Campaign:
         ),
     )
     at_once: int | None = key(
-        either("auto", None, whole(1, MAX_DRIVES, of="drives")),
+        either("auto", None, whole(1, MAX_DRIVES, of=N_("drives"))),
         default="auto",
         says="On how many drives surface and verify run at the same time; auto: on as many as "
         "processors and RAM carry. What is timed for its own sake always runs alone.",
@@ -106,12 +107,12 @@ class PlannedDrive:
     NEEDS_ONE: ClassVar = ("serial", "wwn")
 
     serial: str = key(
-        text("the drive's serial number in quotes, 1 to 256 characters", most=256),
+        text(N_("the drive's serial number in quotes, 1 to 256 characters"), most=256),
         absent="",
         says="The exact serial number.",
     )
     wwn: str = key(
-        text("the drive's WWN in quotes, 1 to 256 characters", most=256),
+        text(N_("the drive's WWN in quotes, 1 to 256 characters"), most=256),
         absent="",
         says="The exact World Wide Name.",
     )
@@ -122,31 +123,31 @@ class PlannedDrive:
         "backing: the two drives of the array.",
     )
     erase: str = key(
-        text("the drive's serial number again, as a text in quotes", least=0),
+        text(N_("the drive's serial number again, as a text in quotes"), least=0),
         absent="",
         says="Releases the drive for writing: repeats its serial number, or its WWN if no "
         "serial is given. Absent: read-only tests only.",
     )
     start: str = key(
-        text("the drive's serial number again, as a text in quotes", least=0),
+        text(N_("the drive's serial number again, as a text in quotes"), least=0),
         absent="",
         says='With path = "installed": releases the drive to be started. Its own system then runs '
         "and writes to it. Repeats its serial number, or its WWN if no serial is given.",
     )
     model: str = key(
-        text("the drive's model in quotes, 1 to 256 characters", most=256),
+        text(N_("the drive's model in quotes, 1 to 256 characters"), most=256),
         absent="",
         says="The exact model. Needed with erase or start if the serial number is not the drive's "
         "own: behind USB bridges and docks.",
     )
     size_bytes: int = key(
-        size(1, None, words="the drive's size in bytes, a whole number"),
+        size(1, None, words=N_("the drive's size in bytes, a whole number")),
         absent=0,
         says="The exact size. Needed if model is.",
     )
     """0: not given."""
     label: str = key(
-        text("a text of 1 to 80 characters", most=80, pattern=r"\S"),
+        text(N_("a text of 1 to 80 characters"), most=80, pattern=r"\S"),
         absent="",
         says="Free text for people: bay, asset tag, note. Shown wherever the drive is named.",
     )
@@ -178,7 +179,7 @@ class Boot:
 
     cycles: int = key(whole(1, 1000), default=10, says="Timed boots per drive.")
     power: tuple[Literal["cold", "warm"], ...] = key(
-        each_once(one_of("cold", "warm"), '"cold", "warm" or ["cold", "warm"]', or_one=True),
+        each_once(one_of("cold", "warm"), N_('"cold", "warm" or ["cold", "warm"]'), or_one=True),
         default="cold",
         says="cold: the machine powers off between boots; warm: it reboots; "
         "both in a list: each drive's boots alternate, a warm one after each cold one.",
@@ -196,7 +197,7 @@ class Boot:
         "such as 4K, 1M, 2G.",
     )
     trace: str = key(
-        text("the name of a file on KALTSTART", most=100, pattern=r"^[^/\\\x00-\x1f]+$"),
+        text(N_("the name of a file on KALTSTART"), most=100, pattern=r"^[^/\\\x00-\x1f]+$"),
         absent="",
         says="With replay: the file on KALTSTART with the reads to replay instead of the built-in "
         "list.",
@@ -222,20 +223,20 @@ class Boot:
         "or as many as were timed. They are not timed.",
     )
     wake_margin_s: float | None = key(
-        either("auto", None, number(10, 3600, of="seconds")),
+        either("auto", None, number(10, 3600, of=N_("seconds"))),
         default="auto",
         says="Seconds from power-off to the alarm, or auto: learned in a rehearsal.",
         in_more=InMore("Seconds from power-off to the alarm; auto: learned in a rehearsal."),
     )
     """None: learned in a rehearsal."""
     settle_s: int = key(
-        whole(0, 3600, of="seconds"),
+        whole(0, 3600, of=N_("seconds")),
         default=0,
         says="Idle seconds before each power-off: time for what a drive does on its own.",
         in_more=InMore("Idle seconds before each power-off, for the drive's own background work."),
     )
     temperature_band: int = key(
-        whole(0, 50, of="kelvins"),
+        whole(0, 50, of=N_("kelvins")),
         default=0,
         says="Wait before each boot, at most half an hour, until the drive is this close to its "
         "temperature before its first boot, in K. 0: do not wait.",
@@ -289,26 +290,28 @@ class ArrayPlan:
         brief="allocation unit of the cache drive",
     )
     block_bytes: int = key(
-        size(_SMALLEST_BLOCK, _LARGEST_BLOCK, power_of_two=True, words='512, "1K", "2K" or "4K"'),
+        size(
+            _SMALLEST_BLOCK, _LARGEST_BLOCK, power_of_two=True, words=N_('512, "1K", "2K" or "4K"')
+        ),
         absent=0,
         says="The array's logical block. Absent: the larger one of its drives.",
         brief="auto: the larger logical block",
     )
     """0: the larger logical block of the two drives."""
     sequential_cutoff_bytes: int = key(
-        size(0, _MAX_UINT, words='0 or a size below "4G" such as "4M", or a number of bytes'),
+        size(0, _MAX_UINT, words=N_('0 or a size below "4G" such as "4M", or a number of bytes')),
         default=0,
         says="Longer sequential accesses bypass the cache; 0: none do.",
         brief="kernel 4M; longer runs bypass",
     )
     congested_read_threshold_us: int = key(
-        whole(0, _MAX_UINT, of="microseconds"),
+        whole(0, _MAX_UINT, of=N_("microseconds")),
         default=0,
         says="Reads bypass a cache slower than this; 0: never.",
         brief="kernel 2000; if slower, bypass",
     )
     congested_write_threshold_us: int = key(
-        whole(0, _MAX_UINT, of="microseconds"),
+        whole(0, _MAX_UINT, of=N_("microseconds")),
         default=0,
         says="Writes bypass a cache slower than this; 0: never.",
         brief="kernel 20000; if slower, bypass",
@@ -320,7 +323,7 @@ class ArrayPlan:
         brief="kernel 10; of the cache kept dirty",
     )
     clean_timeout_s: int = key(
-        whole(0, 86_400, of="seconds"),
+        whole(0, 86_400, of=N_("seconds")),
         default=600,
         says="Seconds to wait before each reading test for the array to be clean.",
         in_more=InMore("Seconds to wait for a clean array before each reading test."),
@@ -350,30 +353,32 @@ class Plan:
     """
 
     NEEDS_ONE: ClassVar = ("boot", "workload")
-    LACKING: ClassVar = "there is nothing to do; add a [boot] table or [[workload]] tables"
+    LACKING: ClassVar = N_("there is nothing to do; add a [boot] table or [[workload]] tables")
 
     version: int = key(
-        whole(1, 1, words="1, the only version this program knows"),
+        whole(1, 1, words=N_("1, the only version this program knows")),
         is_required=True,
         says="The version of this format.",
     )
-    campaign: Campaign = key(one_table(TABLES["campaign"], "one [campaign] table"), default={})
+    campaign: Campaign = key(one_table(TABLES["campaign"], N_("one [campaign] table")), default={})
     drives: tuple[PlannedDrive, ...] = key(
         several(
-            one_table(TABLES["drive"], "a [[drive]] table"),
-            f"1 to {MAX_DRIVES} [[drive]] tables (two brackets), one per drive",
+            one_table(TABLES["drive"], N_("a [[drive]] table")),
+            Phrase(
+                N_("1 to {most} [[drive]] tables (two brackets), one per drive"), most=MAX_DRIVES
+            ),
             most=MAX_DRIVES,
         ),
         name="drive",
         is_required=True,
         says="Every drive the campaign may touch.",
     )
-    boot: Boot | None = key(one_table(TABLES["boot"], "one [boot] table"), absent=None)
-    array: ArrayPlan | None = key(one_table(TABLES["array"], "one [array] table"), absent=None)
+    boot: Boot | None = key(one_table(TABLES["boot"], N_("one [boot] table")), absent=None)
+    array: ArrayPlan | None = key(one_table(TABLES["array"], N_("one [array] table")), absent=None)
     workloads: tuple[WorkloadPlan, ...] = key(
         several(
-            table_by("kind", WORKLOADS, "a [[workload]] table"),
-            f"1 to {_MAX_WORKLOADS} [[workload]] tables (two brackets)",
+            table_by("kind", WORKLOADS, N_("a [[workload]] table")),
+            Phrase(N_("1 to {most} [[workload]] tables (two brackets)"), most=_MAX_WORKLOADS),
             most=_MAX_WORKLOADS,
         ),
         name="workload",

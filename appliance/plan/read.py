@@ -49,7 +49,9 @@ def read_plan(path: Path) -> str:
         with path.open("rb") as file:
             raw = file.read(MAX_PLAN_BYTES + 1)
     except OSError as error:
-        raise make_error(path.name, f"cannot be read: {error.strerror}") from error
+        raise make_error(
+            path.name, Phrase(N_("cannot be read: {error}"), error=error.strerror)
+        ) from error
     return decode_plan(raw, name=path.name)
 
 
@@ -89,7 +91,7 @@ def parse_plan(text: str, *, name: str = "plan.toml") -> Plan:
 def _raise_problems(problems: Sequence[Problem], *, text: str, name: str) -> None:
     located = locate(problems, text=text, name=name)
     if all(problem.kind == "release" for problem in located):
-        message = "; ".join(map(str, located))
+        message = join_phrases(map(str, located))
         raise PlanRefusedError(message, problems=tuple(located))
     raise tell_problems(name, located)
 

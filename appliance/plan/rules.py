@@ -6,8 +6,9 @@ complained about, so that every mistake is reported at once. Must never treat a 
 that is not.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.plan.compose import quote
 from appliance.plan.model import Boot, PlannedDrive
 from appliance.plan.tables import Shape
@@ -60,9 +61,16 @@ def _check_draws(shape: Shape) -> Iterator[Problem]:
         if workload.value.drawn_rows and rows > MAX_DRAWN_ROWS:
             yield Problem(
                 workload.path,
-                f"the plan's lotteries up to here make {rows} draws and figures on all drives; at "
-                f"most {MAX_DRAWN_ROWS} are allowed, because the report holds them in memory at "
-                "once; lower repeat or tickets, leave out passes, or test fewer drives in one plan",
+                Phrase(
+                    N_(
+                        "the plan's lotteries up to here make {count} draws and figures on "
+                        "all drives; at most {most} are allowed, because the report holds "
+                        "them in memory at once; lower repeat or tickets, leave out passes, "
+                        "or test fewer drives in one plan"
+                    ),
+                    count=rows,
+                    most=MAX_DRAWN_ROWS,
+                ),
             )
             return
 
@@ -74,16 +82,18 @@ def _check_boot(shape: Shape) -> Iterator[Problem]:
     boot, keys = shape.boot.value, shape.boot.given - shape.boot.broken
     if boot.mode == "install":
         if "trace" in keys:
-            yield Problem(("boot", "trace"), 'is only for mode = "replay"')
+            yield Problem(("boot", "trace"), N_('is only for mode = "replay"'))
         if "path" in keys and boot.path != "stick" and ARRAY in shape.plan.given:
-            message = "is not for a plan with an [array]: no firmware starts from an array"
-            yield Problem(("boot", "path"), f"{quote(boot.path)} {message}")
+            words = N_(
+                "{value} is not for a plan with an [array]: no firmware starts from an array"
+            )
+            yield Problem(("boot", "path"), Phrase(words, value=quote(boot.path)))
         if boot.starts_installed:
             yield from _check_installed(boot, keys)
         if "cool" in keys and boot.cool != "none":
-            message = (
-                'is for mode = "replay"; an installed system is read until the machine is off, '
-                "and the drive would know it again"
+            message = N_(
+                'is for mode = "replay"; an installed system is read until the '
+                "machine is off, and the drive would know it again"
             )
             yield Problem(("boot", "cool"), message)
     else:
@@ -93,20 +103,29 @@ def _check_boot(shape: Shape) -> Iterator[Problem]:
 def _check_replay(boot: Boot, given: Collection[str]) -> Iterator[Problem]:
     """What is only for a system that is started, and what a replay cannot have at once."""
     if "cool" in given and boot.cool != "none" and "train" in given and boot.train:
-        message = "makes a drive learn before its boots, and cool makes it forget; leave out one"
+        message = N_(
+            "makes a drive learn before its boots, and cool makes it forget; leave out one"
+        )
         yield Problem(("boot", "train"), message)
     if "charts" in given and boot.charts != "none":
-        yield Problem(("boot", "charts"), 'is for mode = "install"; a replay starts no system')
+        yield Problem(("boot", "charts"), N_('is for mode = "install"; a replay starts no system'))
     if "path" in given and boot.path != "stick":
-        yield Problem(("boot", "path"), 'is for mode = "install"; a replay starts no system')
+        yield Problem(("boot", "path"), N_('is for mode = "install"; a replay starts no system'))
     if "boot_set" in given and boot.boot_set_bytes > MAX_REPLAYED_BYTES:
-        message = f'must be at most "{show_size(MAX_REPLAYED_BYTES)}" with mode = "replay"'
+        message = Phrase(
+            N_('must be at most "{value}" with mode = "replay"'),
+            value=show_size(MAX_REPLAYED_BYTES),
+        )
         yield Problem(("boot", "boot_set"), message)
     is_cooled = "cool" in given and boot.cool != "none" and "trace" not in given
     if is_cooled and "boot_set" in given and boot.boot_set_bytes < LEAST_COOLED_BYTES:
-        message = (
-            f'must be at least "{show_size(LEAST_COOLED_BYTES)}" with cool = {quote(boot.cool)}: '
-            "a smaller boot has too few reads to probe"
+        message = Phrase(
+            N_(
+                'must be at least "{least}" with cool = {value}: a smaller boot has too '
+                "few reads to probe"
+            ),
+            least=show_size(LEAST_COOLED_BYTES),
+            value=quote(boot.cool),
         )
         yield Problem(("boot", "boot_set"), message)
 
@@ -114,10 +133,10 @@ def _check_replay(boot: Boot, given: Collection[str]) -> Iterator[Problem]:
 def _check_installed(boot: Boot, given: Collection[str]) -> Iterator[Problem]:
     """What is only for a system that Kaltstart has made."""
     if "boot_set" in given and boot.boot_set_bytes != Boot().boot_set_bytes:
-        message = 'is not for path = "installed": the drive\'s own system reads what it reads'
+        message = N_('is not for path = "installed": the drive\'s own system reads what it reads')
         yield Problem(("boot", "boot_set"), message)
     if "charts" in given and boot.charts != "none":
-        message = 'is not for path = "installed": the drive\'s own system draws no charts'
+        message = N_('is not for path = "installed": the drive\'s own system draws no charts')
         yield Problem(("boot", "charts"), message)
 
 
@@ -131,22 +150,35 @@ def _check_starts(
             continue
         if not starts_installed:
             if "start" in drive.given:
-                message = 'is only for a [boot] table with path = "installed"'
+                message = N_('is only for a [boot] table with path = "installed"')
                 yield Problem((*drive.path, "start"), message)
             continue
-        message = (
+        message = N_(
             "the drive's own system is started, and no other test of the campaign may write to it"
         )
         if "erase" in drive.given:
-            yield Problem((*drive.path, "erase"), f"must not be given: {message}")
+            yield Problem(
+                (*drive.path, "erase"), Phrase(N_("must not be given: {what}"), what=message)
+            )
         for cause in find_causes(works, index, _role_of(drive)):
             if isinstance(cause, int):
-                yield Problem(("workload", cause), f"writes to {show_value(identity)}: {message}")
+                yield Problem(
+                    ("workload", cause),
+                    Phrase(
+                        N_("writes to {value}: {what}"), value=show_value(identity), what=message
+                    ),
+                )
         if "start" not in drive.given and _is_tested(drive):
             yield Problem(
                 ("drive", index),
-                f"{show_value(identity)} is not released for being started: its own system writes "
-                f"to it then; add start = {quote(identity)}",
+                Phrase(
+                    N_(
+                        "{value} is not released for being started: its own system writes to "
+                        "it then; add start = {identity}"
+                    ),
+                    value=show_value(identity),
+                    identity=quote(identity),
+                ),
                 kind="release",
             )
 
@@ -162,15 +194,20 @@ def _check_places(shape: Shape) -> Iterator[Problem]:
     for drive in drives.values():
         yield from _check_drive(drive)
     if (has_array or installs) and len(drives) > MAX_BOOTED_DRIVES:
-        message = f"must be at most {MAX_BOOTED_DRIVES} [[drive]] tables in a plan with "
-        what = "an [array] table" if has_array else "a [boot] table"
-        yield Problem(("drive",), f"{message}{what}: each drive has a boot entry of its own")
+        words = N_(
+            "must be at most {most} [[drive]] tables in a plan with {what}: each drive has a boot "
+            "entry of its own"
+        )
+        what = N_("an [array] table") if has_array else N_("a [boot] table")
+        yield Problem(("drive",), Phrase(words, most=MAX_BOOTED_DRIVES, what=what))
     if has_array:
         yield from _check_members(drives)
         yield from _check_use(shape)
     for drive in drives.values():
         if not has_array and _role_of(drive) in MEMBER_ROLES:
-            message = f"{show_value(_role_of(drive))} is for a plan with an [array] table"
+            message = Phrase(
+                N_("{value} is for a plan with an [array] table"), value=show_value(_role_of(drive))
+            )
             yield Problem((*drive.path, "role"), message)
     works: list[Work] = []
     for index, workload in shape.workloads.items():
@@ -193,8 +230,14 @@ def _check_names(drives: _Drives) -> Iterator[Problem]:
         if identity and first != index and _key_of(drive) != _key_of(drives[first]):
             yield Problem(
                 drive.path,
-                f"{show_value(identity)} is what drive {first + 1} is called too; "
-                "name one of them by its other identity",
+                Phrase(
+                    N_(
+                        "{value} is what drive {number} is called too; name one of them by "
+                        "its other identity"
+                    ),
+                    value=show_value(identity),
+                    number=first + 1,
+                ),
             )
         for key, other in (("serial", "wwn"), ("wwn", "serial")):
             value = drive.values[key]
@@ -202,14 +245,23 @@ def _check_names(drives: _Drives) -> Iterator[Problem]:
             if value and first != index:
                 yield Problem(
                     (*drive.path, key),
-                    f"{show_value(value)} is in drive {first + 1} already; "
-                    "a drive may be named only once",
+                    Phrase(
+                        N_("{value} is in drive {number} already; a drive may be named only once"),
+                        value=show_value(value),
+                        number=first + 1,
+                    ),
                 )
             if value == ARRAY:
                 yield Problem(
                     (*drive.path, key),
-                    f'must not be "{ARRAY}", which is what on calls the array of two drives; '
-                    f"name the drive by its {other} alone",
+                    Phrase(
+                        N_(
+                            'must not be "{value}", which is what on calls the array of two '
+                            "drives; name the drive by its {other} alone"
+                        ),
+                        value=ARRAY,
+                        other=other,
+                    ),
                 )
 
 
@@ -218,12 +270,17 @@ def _check_drive(drive: Reading[PlannedDrive]) -> Iterator[Problem]:
     if not identity:
         return
     if identity != identity.strip(" "):
-        yield Problem((*drive.path, key), "must not begin or end with a space")
+        yield Problem((*drive.path, key), N_("must not begin or end with a space"))
     for release, typed in (("erase", drive.value.erase), ("start", drive.value.start)):
         if release in drive.given - drive.broken and typed != identity:
             yield Problem(
                 (*drive.path, release),
-                f"must repeat the {key} {show_value(identity)} exactly, not {show_value(typed)}",
+                Phrase(
+                    N_("must repeat the {key} {value} exactly, not {typed}"),
+                    key=key,
+                    value=show_value(identity),
+                    typed=show_value(typed),
+                ),
                 kind="release",
             )
 
@@ -233,12 +290,19 @@ def _check_members(drives: _Drives) -> Iterator[Problem]:
     for role in MEMBER_ROLES:
         numbers = [str(index + 1) for index, drive in drives.items() if _role_of(drive) == role]
         if len(numbers) > 1:
-            reason = f"drives {' and '.join(numbers)} have it"
+            reason: str = Phrase(N_("drives {what} have it"), what=_join(numbers))
         elif not numbers and _has_known_roles(drives):
-            reason = "no drive has it"
+            reason = N_("no drive has it")
         else:
             continue
-        yield Problem((ARRAY,), f"needs exactly one drive with role = {quote(role)}; {reason}")
+        yield Problem(
+            (ARRAY,),
+            Phrase(
+                N_("needs exactly one drive with role = {value}; {what}"),
+                value=quote(role),
+                what=reason,
+            ),
+        )
 
 
 def _check_use(shape: Shape) -> Iterator[Problem]:
@@ -248,9 +312,9 @@ def _check_use(shape: Shape) -> Iterator[Problem]:
         if boot.value.mode == "install" or "mode" in boot.broken:
             return
         if _has_known_roles(shape.drives) and not any(map(_is_tested, shape.drives.values())):
-            message = (
-                'only "install" boots an array; a replay reads drives with the role target or '
-                "control, and no drive has it"
+            message = N_(
+                'only "install" boots an array; a replay reads drives with the role '
+                "target or control, and no drive has it"
             )
             yield Problem(("boot", "mode"), message)
     if (boot is None and not workloads) or shape.has_unknown_workloads:
@@ -258,8 +322,13 @@ def _check_use(shape: Shape) -> Iterator[Problem]:
     if not any(ARRAY in workload.value.on or "on" in workload.broken for workload in workloads):
         yield Problem(
             (ARRAY,),
-            f"nothing uses it; add on = {quote(ARRAY)} to a workload, "
-            'or a [boot] table with mode = "install"',
+            Phrase(
+                N_(
+                    "nothing uses it; add on = {value} to a workload, or a [boot] table with "
+                    'mode = "install"'
+                ),
+                value=quote(ARRAY),
+            ),
         )
 
 
@@ -279,12 +348,17 @@ def _check_workload(
     elif has_array and _has_known_roles(drives) and not any(map(_is_tested, drives.values())):
         yield Problem(
             (*workload.path, "on"),
-            "is missing, and no drive has the role target or control; "
-            f"add on = {quote(ARRAY)} or a drive's serial number",
+            Phrase(
+                N_(
+                    "is missing, and no drive has the role target or control; add on = "
+                    "{value} or a drive's serial number"
+                ),
+                value=quote(ARRAY),
+            ),
         )
     count = len(on) if on else sum(map(_is_tested, drives.values()))
     if workload.value.reads_others and count < 2 and (on or _has_known_roles(drives)):
-        message = "compares drives with each other; it needs two or more"
+        message = N_("compares drives with each other; it needs two or more")
         yield Problem(workload.path, message)
     if not workload.broken & workload.value.writing_keys:
         works.append(Work(index, frozenset(places) if on else None, workload.value.writes))
@@ -308,18 +382,26 @@ def _describe_unreleased(
     identity: str, index: int, cause: Cause, workloads: Mapping[int, Reading[WorkloadPlan]]
 ) -> Problem:
     if not isinstance(cause, int):
-        what = "a boot test in install mode" if cause == "boot" else "making the array"
+        what = N_("a boot test in install mode") if cause == "boot" else N_("making the array")
         return Problem(
             ("drive", index),
-            f"{show_value(identity)} is not released: {what} erases the drive; "
-            f"add erase = {quote(identity)}",
+            Phrase(
+                N_("{value} is not released: {what} erases the drive; add erase = {identity}"),
+                value=show_value(identity),
+                what=what,
+                identity=quote(identity),
+            ),
             kind="release",
         )
     workload = workloads[cause]
     return Problem(
         workload.path,
-        f"the {workload.value.kind} step writes to {show_value(identity)}, which is not "
-        f"released; {_ways_out(workload.value, identity, index + 1)}",
+        Phrase(
+            N_("the {kind} step writes to {value}, which is not released; {what}"),
+            kind=workload.value.kind,
+            value=show_value(identity),
+            what=_ways_out(workload.value, identity, index + 1),
+        ),
         kind="release",
     )
 
@@ -334,7 +416,11 @@ def _find_places(
         if name == ARRAY:
             if not has_array:
                 yield Problem(
-                    path, f"{show_value(name)} needs an [array] table, which is not in this plan"
+                    path,
+                    Phrase(
+                        N_("{value} needs an [array] table, which is not in this plan"),
+                        value=show_value(name),
+                    ),
                 )
             continue
         matching = {
@@ -346,22 +432,36 @@ def _find_places(
             continue
         if not matching:
             identities = filter(None, map(_identity_of, drives.values()))
-            known = " or ".join(map(show_value, identities))
-            those = f" ({known})" if known else ""
-            array = f' or "{ARRAY}"' if has_array else ""
+            known = join_phrases(map(show_value, identities), N_("{first} or {rest}"))
+            wanted: str = N_("the serial number or WWN of a drive of this plan")
+            if known:
+                wanted = Phrase("{what} ({detail})", what=wanted, detail=known)
+            if has_array:
+                wanted = Phrase(N_("{first} or {rest}"), first=wanted, rest=quote(ARRAY))
+            message = Phrase(N_("must be {what}, not {given}"), what=wanted, given=show_value(name))
+            yield Problem(path, message)
+        elif len(matching) > 1:
+            numbers = _join(str(index + 1) for index in sorted(matching))
             yield Problem(
                 path,
-                f"must be the serial number or WWN of a drive of this plan{those}{array}, "
-                f"not {show_value(name)}",
+                Phrase(N_("{value} is in drives {what}"), value=show_value(name), what=numbers),
             )
-        elif len(matching) > 1:
-            numbers = " and ".join(str(index + 1) for index in sorted(matching))
-            yield Problem(path, f"{show_value(name)} is in drives {numbers}")
         elif matching <= found:
             (index,) = matching
-            yield Problem(path, f"{show_value(name)} is drive {index + 1}, which is already named")
+            yield Problem(
+                path,
+                Phrase(
+                    N_("{value} is drive {number}, which is already named"),
+                    value=show_value(name),
+                    number=index + 1,
+                ),
+            )
         else:
             found |= matching
+
+
+def _join(words: Iterable[str]) -> str:
+    return join_phrases(words, N_("{first} and {rest}"))
 
 
 def _role_of(drive: Reading[PlannedDrive]) -> str:
@@ -388,7 +488,13 @@ def _identity_of(drive: Reading[PlannedDrive]) -> str:
 
 
 def _ways_out(plan: WorkloadPlan, identity: str, number: int) -> str:
-    release = f"add erase = {quote(identity)} to drive {number}"
+    release = Phrase(
+        N_("add erase = {identity} to drive {number}"), identity=quote(identity), number=number
+    )
     if ways := plan.ways_to_read:
-        return f"{release}, or only read the bare drive with {' and '.join(ways)}"
-    return f"{release}, or choose a released drive with on"
+        return Phrase(
+            N_("{what}, or only read the bare drive with {name}"),
+            what=release,
+            name=_join(ways),
+        )
+    return Phrase(N_("{what}, or choose a released drive with on"), what=release)

@@ -8,10 +8,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.plan.model import TABLES, WORKLOADS, Boot, Plan, PlannedDrive
 from appliance.plan.workloads import WorkloadPlan
 from appliance.problem import KeyPath, Problem
-from appliance.toml.fields import Reading, Table, Walk, find_close, join_words, read_table, table_of
+from appliance.toml.fields import (
+    BELONGS,
+    DID_YOU_MEAN,
+    KNOWN,
+    Reading,
+    Table,
+    Walk,
+    find_close,
+    join_words,
+    read_table,
+    table_of,
+)
 
 _CALLED = {kind: table.called for kind, table in WORKLOADS.items()}
 
@@ -61,17 +73,21 @@ def _is_part(key: str, other: str) -> bool:
 def _explain_unknown(table: Table[Any], key: str) -> str:
     kind = next((kind for kind, other in WORKLOADS.items() if other is table), "")
     owners = [kind for kind, other in WORKLOADS.items() if key in other.keys]
-    here = f"is not a key of {_CALLED[kind]}" if kind else "is not a known key here"
+    here: str = N_("is not a known key here")
+    if kind:
+        here = Phrase(N_("is not a key of {what}"), what=_CALLED[kind])
     similar = [name for name in table.keys if _is_part(name, key) or _is_part(key, name)]
     if kind and similar:
-        return f"{here}; did you mean {join_words(similar)}?"
+        return Phrase(DID_YOU_MEAN, what=here, name=join_words(similar))
     if kind and owners:
-        return f"{here} but of {' and '.join(_CALLED[owner] for owner in owners)}"
+        called = join_phrases((_CALLED[owner] for owner in owners), N_("{first} and {rest}"))
+        return Phrase(N_("{what} but of {name}"), what=here, name=called)
     if close := find_close(key, table.keys):
-        return f"{here}{close}"
+        return Phrase(DID_YOU_MEAN, what=here, name=join_words([close]))
     for name, other in TABLES.items():
         if key in other.keys:
-            return f"{here}; it belongs under {'[[drive]]' if name == 'drive' else f'[{name}]'}"
+            place = "[[drive]]" if name == "drive" else f"[{name}]"
+            return Phrase(BELONGS, what=here, place=place)
     if owners:
-        return f"{here}; it belongs under [[workload]]"
-    return f"{here}; known are {', '.join(table.keys)}"
+        return Phrase(BELONGS, what=here, place="[[workload]]")
+    return Phrase(KNOWN, what=here, keys=", ".join(table.keys))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
+from appliance.phrases import N_, Phrase
 from appliance.problem import KeyPath
 from appliance.samples.variants import NamedVariant, Variant
 from appliance.toml.fields import InRow, each_once, key, one_of, size, text, whole
@@ -31,7 +32,7 @@ LARGEST = "16T"
 SMALLEST_FREE_RAM = "96M"
 ON_THE_BARE_DRIVE = 'filesystem = "none"'
 READING_ALONE = 'tests = ["seq-read", "rand-read"]'
-SECONDS = whole(1, 86_400, of="seconds")
+SECONDS = whole(1, 86_400, of=N_("seconds"))
 
 # Smaller ones are refused by mkfs.xfs and mkfs.btrfs of Debian 13, the latter naming its minimum.
 _SMALLEST_BYTES = {"": 0, "ext4": 0, "xfs": 300 << 20, "btrfs": 109 << 20}
@@ -40,8 +41,7 @@ _LEAST_BLOCKS = 2048
 """With fewer, chance alone keeps the hit ratio of what does not fit from settling. Simulated for a
 cache of half the file, least recently used goes first: of 60 warm-ups in blocks of this number all
 settle in ten rounds, with 128 blocks 22."""
-_TESTS = each_once(one_of(*get_args(FioTest)), "an array of at least one test")
-_A_PLACE = 'the serial number of one of the plan\'s drives or "array"'
+_TESTS = each_once(one_of(*get_args(FioTest)), N_("an array of at least one test"))
 
 
 def kind_key(name: str) -> Any:  # noqa: ANN401 - the type is the field's
@@ -156,8 +156,11 @@ class WorkloadPlan:
     kind: str
     on: tuple[str, ...] = key(
         each_once(
-            text(_A_PLACE, most=256),
-            f"{_A_PLACE} as a text in quotes, or several in brackets",
+            text(N_('the serial number of one of the plan\'s drives or "array"'), most=256),
+            N_(
+                'the serial number of one of the plan\'s drives or "array" as a text in quotes, or '
+                "several in brackets"
+            ),
             # Every drive, and the array.
             most=MAX_DRIVES + 1,
             or_one=True,
@@ -259,5 +262,8 @@ def check_depth(ioengine: str, iodepth: int) -> Iterator[Clash]:
         yield Clash(
             ("ioengine", "iodepth"),
             ("iodepth",),
-            f"must be 1 with psync, which has one I/O under way at a time, not {iodepth}",
+            Phrase(
+                N_("must be 1 with psync, which has one I/O under way at a time, not {number}"),
+                number=iodepth,
+            ),
         )

@@ -17,7 +17,7 @@ from appliance.drives.file_system import mounted
 from appliance.drives.partition_table import write_partition_table
 from appliance.drives.unlock import Unlocked
 from appliance.errors import StepFailedError, blame_of
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.progress import Progress
 from appliance.reference_os.loader import ESP_BYTES, make_esp, reading_stick
 from appliance.reference_os.session_set import write_session_set
@@ -166,7 +166,8 @@ def write_reference_os(
             )
     except OSError as error:
         raise StepFailedError(
-            f"{path}: {error.strerror or error}", blame=blame_of(error)
+            Phrase("{path}: {error}", path=path, error=error.strerror or error),
+            blame=blame_of(error),
         ) from error
 
 

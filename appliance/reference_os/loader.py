@@ -14,7 +14,7 @@ from pathlib import Path
 from appliance.drives.file_system import mounted
 from appliance.errors import StepFailedError, StickError
 from appliance.flush import flush, sync_path
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.progress import Progress
 from appliance.run import run
 
@@ -91,7 +91,9 @@ def copy_loader(
         _copy(source / name, target / new, name=name)
         sync_path(target / new)
         if (target / new).stat().st_size != sizes[name]:
-            raise StepFailedError(f"{new} on the drive's ESP is not as long as the stick's")
+            raise StepFailedError(
+                Phrase(N_("{file} on the drive's ESP is not as long as the stick's"), file=new)
+            )
         done += sizes[name]
     flush([target])
 
@@ -116,6 +118,6 @@ def reading_stick(name: str) -> Iterator[None]:
     except (OSError, StepFailedError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise StickError(
-            f"the stick cannot be read, {name}: {why}",
-            hint="write the stick again",
+            Phrase(N_("the stick cannot be read, {what}: {error}"), what=name, error=why),
+            hint=N_("write the stick again"),
         ) from error

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.flush import flush
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.progress import Progress
 
 _SEED = 1
@@ -88,5 +88,11 @@ def read_session_set(folder: Path) -> int:
             while count := source.readinto(buffer):
                 done += count
     if done != total_bytes:
-        raise OSError(f"the session set has {done} bytes instead of {total_bytes}")
+        raise OSError(
+            Phrase(
+                N_("the session set has {bytes} bytes instead of {wanted}"),
+                bytes=done,
+                wanted=total_bytes,
+            )
+        )
     return done

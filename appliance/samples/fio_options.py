@@ -7,8 +7,9 @@ What fio thinks of the whole job is for `fio --parse-only`.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from appliance.phrases import N_, Phrase
 from appliance.units import parse_size
 
 ENGINES = ("io_uring", "libaio", "psync", "sync", "pvsync", "pvsync2", "posixaio", "mmap")
@@ -43,30 +44,34 @@ _SIZES = rf"{_SIZE}(,{_SIZE}){{0,2}}"
 _ZONE = rf"{_PERCENT}/{_PERCENT}"
 _SPLIT = rf"{_SIZE}/{_PERCENT}?(:{_SIZE}/{_PERCENT}?){{0,15}}"
 
-_A_SIZE = "a size such as 4K, 1M or a number of bytes"
-_A_BLOCK = "a size up to 64M such as 4K, or a number of bytes"
-_A_COUNT = "a whole number from 1"
-_A_NUMBER = "a whole number"
-_A_SWITCH = "0 or 1"
-_A_PERCENTAGE = "a whole number from 0 to 100"
-_SECONDS = "a whole number of seconds from 1"
+_A_SIZE = N_("a size such as 4K, 1M or a number of bytes")
+_A_BLOCK = N_("a size up to 64M such as 4K, or a number of bytes")
+_A_COUNT = N_("a whole number from 1")
+_A_NUMBER = N_("a whole number")
+_A_SWITCH = N_("0 or 1")
+_A_PERCENTAGE = N_("a whole number from 0 to 100")
+_SECONDS = N_("a whole number of seconds from 1")
+
+
+def _list_names(names: Iterable[str]) -> str:
+    return Phrase(N_("one of {names}"), names=", ".join(names))
 
 
 def _one_of(*words: str) -> tuple[str, str]:
-    return "|".join(re.escape(word) for word in words), "one of " + ", ".join(words)
+    return "|".join(re.escape(word) for word in words), _list_names(words)
 
 
 _SWITCH = ("[01]", _A_SWITCH)
-_RATE = (_SIZES, "a size per second such as 10M, for reads and writes 10M,5M")
+_RATE = (_SIZES, N_("a size per second such as 10M, for reads and writes 10M,5M"))
 _BATCH = (_COUNT, _A_COUNT)
-_MICROSECONDS = (_NUMBER, "a whole number of microseconds")
+_MICROSECONDS = (_NUMBER, N_("a whole number of microseconds"))
 
 _ALLOWED: dict[str, tuple[str, str]] = {
     # what is read and written
-    "rw": (rf"({'|'.join(MODES)})(:-?{_SIZE})?", "one of " + ", ".join(MODES)),
+    "rw": (rf"({'|'.join(MODES)})(:-?{_SIZE})?", _list_names(MODES)),
     "bs": (_SIZES, _A_BLOCK),
-    "bsrange": (rf"{_SIZE}-{_SIZE}", "a range of sizes up to 64M such as 4K-64K"),
-    "bssplit": (_SPLIT, "sizes up to 64M with their share such as 4K/60:64K/40"),
+    "bsrange": (rf"{_SIZE}-{_SIZE}", N_("a range of sizes up to 64M such as 4K-64K")),
+    "bssplit": (_SPLIT, N_("sizes up to 64M with their share such as 4K/60:64K/40")),
     "blockalign": (_SIZE, _A_SIZE),
     "size": (_SIZE, _A_SIZE),
     "io_size": (_SIZE, _A_SIZE),
@@ -83,11 +88,11 @@ _ALLOWED: dict[str, tuple[str, str]] = {
     "random_generator": _one_of("tausworthe", "lfsr", "tausworthe64"),
     "random_distribution": (
         rf"random|(zipf|pareto|normal):{_DECIMAL}(:{_DECIMAL})?|zoned:{_ZONE}(:{_ZONE}){{0,15}}",
-        "random, zipf:THETA, pareto:H, normal:DEVIATION or zoned:SHARE/SHARE:…",
+        N_("random, zipf:THETA, pareto:H, normal:DEVIATION or zoned:SHARE/SHARE:…"),
     ),
     # how
     "ioengine": _one_of(*ENGINES),
-    "iodepth": (_DEPTH, "a whole number from 1 to 1024"),
+    "iodepth": (_DEPTH, N_("a whole number from 1 to 1024")),
     "iodepth_batch": _BATCH,
     "iodepth_batch_submit": _BATCH,
     "iodepth_batch_complete": (_NUMBER, _A_NUMBER),
@@ -109,7 +114,7 @@ _ALLOWED: dict[str, tuple[str, str]] = {
     "fdatasync": (_NUMBER, _A_NUMBER),
     "end_fsync": _SWITCH,
     # how many, how long, how fast
-    "numjobs": (_JOBS, f"a whole number from 1 to {MAX_JOBS}"),
+    "numjobs": (_JOBS, Phrase(N_("a whole number from {least} to {most}"), least=1, most=MAX_JOBS)),
     "thread": _SWITCH,
     "runtime": (rf"{_COUNT}s?", _SECONDS),
     "time_based": _SWITCH,
@@ -119,17 +124,17 @@ _ALLOWED: dict[str, tuple[str, str]] = {
     "thinktime_blocks": _BATCH,
     "rate": _RATE,
     "rate_min": _RATE,
-    "rate_iops": (rf"{_NUMBER}(,{_NUMBER}){{0,2}}", "a whole number of I/Os per second"),
-    "rate_iops_min": (rf"{_NUMBER}(,{_NUMBER}){{0,2}}", "a whole number of I/Os per second"),
+    "rate_iops": (rf"{_NUMBER}(,{_NUMBER}){{0,2}}", N_("a whole number of I/Os per second")),
+    "rate_iops_min": (rf"{_NUMBER}(,{_NUMBER}){{0,2}}", N_("a whole number of I/Os per second")),
     "rate_process": _one_of("linear", "poisson"),
-    "rate_cycle": (_COUNT, "a whole number of milliseconds"),
+    "rate_cycle": (_COUNT, N_("a whole number of milliseconds")),
     "max_latency": _MICROSECONDS,
     # who
-    "cpus_allowed": (r"[0-9]{1,4}([,-][0-9]{1,4}){0,63}", "processor numbers such as 0,2-3"),
+    "cpus_allowed": (r"[0-9]{1,4}([,-][0-9]{1,4}){0,63}", N_("processor numbers such as 0,2-3")),
     "cpus_allowed_policy": _one_of("shared", "split"),
-    "nice": (r"-?[0-9]{1,2}", "a whole number from -20 to 19"),
-    "prio": ("[0-7]", "a whole number from 0 to 7"),
-    "prioclass": ("[0-3]", "a whole number from 0 to 3"),
+    "nice": (r"-?[0-9]{1,2}", N_("a whole number from -20 to 19")),
+    "prio": ("[0-7]", N_("a whole number from 0 to 7")),
+    "prioclass": ("[0-3]", N_("a whole number from 0 to 3")),
     # with what data
     "zero_buffers": _SWITCH,
     "refill_buffers": _SWITCH,
@@ -142,23 +147,23 @@ _ALLOWED: dict[str, tuple[str, str]] = {
 # Why the ones people reach for are not there. The aliases are left out because a job that says
 # what it does under two names would be judged by one of them.
 _REASONS = {
-    "readwrite": "write it as rw",
-    "blocksize": "write it as bs",
-    "blocksize_range": "write it as bsrange",
-    "direct": "page_cache decides it: bypass is direct=1",
-    "buffered": "page_cache decides it: bypass is direct=1",
-    "invalidate": "page_cache decides what the cache holds",
-    "pre_read": "page_cache decides what the cache holds",
-    "randseed": "seed of the workload decides it",
-    "randrepeat": "seed of the workload decides it",
-    "allrandrepeat": "seed of the workload decides it",
-    "ramp_time": "what it reads would be missing from the count of bytes",
-    "steadystate": "steady_state of the workload does it, in rounds",
-    "allow_mounted_write": "a mounted drive is never written to",
-    "kb_base": "sizes are binary throughout",
-    "verify": "reading back what was written is the kind verify",
-    "group_reporting": "it is always on",
-    "stonewall": "there is one job only",
+    "readwrite": N_("write it as rw"),
+    "blocksize": N_("write it as bs"),
+    "blocksize_range": N_("write it as bsrange"),
+    "direct": N_("page_cache decides it: bypass is direct=1"),
+    "buffered": N_("page_cache decides it: bypass is direct=1"),
+    "invalidate": N_("page_cache decides what the cache holds"),
+    "pre_read": N_("page_cache decides what the cache holds"),
+    "randseed": N_("seed of the workload decides it"),
+    "randrepeat": N_("seed of the workload decides it"),
+    "allrandrepeat": N_("seed of the workload decides it"),
+    "ramp_time": N_("what it reads would be missing from the count of bytes"),
+    "steadystate": N_("steady_state of the workload does it, in rounds"),
+    "allow_mounted_write": N_("a mounted drive is never written to"),
+    "kb_base": N_("sizes are binary throughout"),
+    "verify": N_("reading back what was written is the kind verify"),
+    "group_reporting": N_("it is always on"),
+    "stonewall": N_("there is one job only"),
 }
 _ELSEWHERE = re.compile(
     r"filename|filename_format|directory|opendir|lockfile|include|ioscheduler|"
@@ -174,18 +179,18 @@ def check_option(key: str, value: str) -> str:
     allowed = _ALLOWED.get(key)
     if allowed is None:
         if reason := _REASONS.get(key):
-            return f"is not for a plan: {reason}"
+            return Phrase(N_("is not for a plan: {what}"), what=reason)
         if _ELSEWHERE.fullmatch(key):
-            return "points elsewhere: the bench decides which drive and files fio touches"
-        return "is not among fio's options that a plan may use"
+            return N_("points elsewhere: the bench decides which drive and files fio touches")
+        return N_("is not among fio's options that a plan may use")
     pattern, description = allowed
     # Without the end of line that fullmatch leaves to $: a value is one line of the job file.
     if re.fullmatch(pattern, value, re.ASCII) is None:
-        return f"must be {description}"
+        return Phrase(N_("must be {what}"), what=description)
     if key in _POSITIVE_OPTIONS and not min(_list_sizes(value)):
-        return f"must be {description}; 0 is none"
+        return Phrase(N_("must be {what}; 0 is none"), what=description)
     is_too_large = key in _BLOCK_OPTIONS and max(_list_sizes(value)) > _MAX_BLOCK_BYTES
-    return f"must be {description}" if is_too_large else ""
+    return Phrase(N_("must be {what}"), what=description) if is_too_large else ""
 
 
 def buffer_bytes(options: Sequence[tuple[str, str]]) -> int:

@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.record_boot import MAX_READ_BYTES, MAX_READS, check_head
 from appliance.toml.values import show_value
 
@@ -170,7 +171,7 @@ class TraceError(ValueError):
     """A trace that cannot be replayed; `problems` names file and line."""
 
     def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("; ".join(problems))
+        super().__init__(join_phrases(problems))
         self.problems = tuple(problems)
 
 
@@ -189,15 +190,28 @@ def parse_trace(text: str, *, name: str) -> ReadList:
         try:
             extent = _parse_blkparse(line) if is_blkparse else _parse_line(line, number)
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            fault = str(error) if isinstance(error, _LineError) else "is no read"
-            problems.append(f"{name}, line {number}: {show_value(line.strip()[:60])} {fault}")
+            fault = error.args[0] if isinstance(error, _LineError) else N_("is no read")
+            problems.append(_tell_fault(name, number, line.strip(), fault))
             if len(problems) == _MOST_PROBLEMS:
-                problems.append(f"{name}: the lines after {number} were not examined")
+                problems.append(
+                    Phrase(
+                        N_("{file}: the lines after {line} were not examined"),
+                        file=name,
+                        line=number,
+                    )
+                )
                 break
         else:
             extents += [extent] if extent else []
         if len(extents) > MAX_READS:
-            problems.append(f"{name}, line {number}: more than {MAX_READS} reads")
+            problems.append(
+                Phrase(
+                    N_("{file}, line {line}: more than {most} reads"),
+                    file=name,
+                    line=number,
+                    most=MAX_READS,
+                )
+            )
             break
     problems = problems or _check_whole(text.partition("\n")[0], extents, name=name)
     if problems:
@@ -208,9 +222,14 @@ def parse_trace(text: str, *, name: str) -> ReadList:
 def _check_whole(head: str, extents: Sequence[ReadExtent], *, name: str) -> list[str]:
     """Whether any read is there, and all of those that the first line counts."""
     if not extents:
-        return [f"{name}: it has no read in it"]
+        return [Phrase(N_("{file}: it has no read in it"), file=name)]
     fault = check_head(head, len(extents), sum(extent.length_bytes for extent in extents))
-    return [f"{name}, line 1: {show_value(head[:60])} {fault}"] if fault else []
+    return [_tell_fault(name, 1, head, fault)] if fault else []
+
+
+def _tell_fault(name: str, number: int, line: str, fault: str) -> str:
+    words = N_("{file}, line {line}: {value} {what}")
+    return Phrase(words, file=name, line=number, value=show_value(line[:60]), what=fault)
 
 
 class _LineError(ValueError):
@@ -229,16 +248,20 @@ def _parse_line(line: str, number: int) -> ReadExtent | None:
     if line.lstrip().startswith("{"):
         fields = json.loads(line)
         if unknown := fields.keys() - {"offset_bytes", "length_bytes", "wait_s"}:
-            raise _LineError(f"has the unknown field {show_value(min(unknown))}")
+            raise _LineError(
+                Phrase(N_("has the unknown field {value}"), value=show_value(min(unknown)))
+            )
         offset, length = fields["offset_bytes"], fields["length_bytes"]
         if not (type(offset) is int and type(length) is int):
-            raise _LineError("must have whole numbers as offset_bytes and length_bytes")
+            raise _LineError(N_("must have whole numbers as offset_bytes and length_bytes"))
         return _make_extent(offset, length, float(fields.get("wait_s", 0)))
     cells = [cell.strip() for cell in line.split(",")]
     if number == 1 and cells[:2] == ["offset_bytes", "length_bytes"]:
         return None
     if len(cells) not in {2, 3} or not all(cell.isascii() and cell.isdigit() for cell in cells[:2]):
-        raise _LineError("must be offset_bytes,length_bytes or offset_bytes,length_bytes,wait_s")
+        raise _LineError(
+            N_("must be offset_bytes,length_bytes or offset_bytes,length_bytes,wait_s")
+        )
     return _make_extent(int(cells[0]), int(cells[1]), float(cells[2]) if len(cells) > 2 else 0.0)
 
 

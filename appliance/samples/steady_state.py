@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import override
 
+from appliance.phrases import N_, Phrase
+
 WINDOW = 5
 MAX_RANGE = 0.20
 MAX_SLOPE = 0.10
@@ -31,10 +33,13 @@ class Steadiness:
     @override
     def __str__(self) -> str:
         if self.rounds < WINDOW:
-            return f"not steady: {self.rounds} of {WINDOW} rounds"
-        return (
-            f"{'steady' if self.steady else 'not steady'}: range {self.range_share:.1%}, "
-            f"slope {self.slope_share:.1%} of the average of {WINDOW} rounds"
+            words = N_("not steady: {count} of {total} rounds")
+            return Phrase(words, count=self.rounds, total=WINDOW)
+        words = N_("not steady: range {high}, slope {rate} of the average of {count} rounds")
+        if self.steady:
+            words = N_("steady: range {high}, slope {rate} of the average of {count} rounds")
+        return Phrase(
+            words, high=f"{self.range_share:.1%}", rate=f"{self.slope_share:.1%}", count=WINDOW
         )
 
 

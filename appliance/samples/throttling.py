@@ -3,6 +3,8 @@
 
 from dataclasses import dataclass, fields
 
+from appliance.phrases import N_, Phrase, join_phrases
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throttling:
@@ -28,22 +30,23 @@ class Throttling:
     def sentence(self) -> str:
         """For people; empty where the drive was not slowed down."""
         phrases = [
-            f"{_count(times)} {how}, {seconds:.0f} s"
-            for how, times, seconds in (
-                ("lightly", self.lightly, self.lightly_s),
-                ("heavily", self.heavily, self.heavily_s),
+            Phrase(words, what=_count(times), seconds=f"{seconds:.0f}")
+            for words, times, seconds in (
+                (N_("{what} lightly, {seconds} s"), self.lightly, self.lightly_s),
+                (N_("{what} heavily, {seconds} s"), self.heavily, self.heavily_s),
             )
             if times or seconds
         ]
         if not phrases:
             return ""
-        return f"the drive was hot and slowed itself down meanwhile: {' and '.join(phrases)}"
+        words = N_("the drive was hot and slowed itself down meanwhile: {what}")
+        return Phrase(words, what=join_phrases(phrases, N_("{first} and {rest}")))
 
 
 def _count(times: float) -> str:
     if not times:
-        return "already at the start"
-    return "once" if times == 1 else f"{times:.0f} times"
+        return N_("already at the start")
+    return N_("once") if times == 1 else Phrase(N_("{count} times"), count=f"{times:.0f}")
 
 
 def _combine(first: Throttling, second: Throttling, sign: int) -> Throttling:

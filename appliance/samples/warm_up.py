@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import override
 
+from appliance.phrases import N_, Phrase
+
 WINDOW = 3
 MAX_CHANGE = 0.02
 """In the hit ratio's own unit, as a share of all bytes that were read."""
@@ -29,12 +31,26 @@ class WarmUp:
 
     @override
     def __str__(self) -> str:
-        rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
+        one = self.rounds == 1
+        rounds = Phrase(N_("{count} round") if one else N_("{count} rounds"), count=self.rounds)
         if self.rounds < WINDOW:
-            return f"not settled after {rounds}: {WINDOW} are needed"
-        return (
-            f"{'settled' if self.settled else 'not settled'} after {rounds}: read hit ratio "
-            f"{self.hit_ratio:.3f}, {self.change:.3f} apart in the last {WINDOW} rounds"
+            words = N_("not settled after {what}: {count} are needed")
+            return Phrase(words, what=rounds, count=WINDOW)
+        words = N_(
+            "not settled after {what}: read hit ratio {rate}, {margin} apart in the last {count} "
+            "rounds"
+        )
+        if self.settled:
+            words = N_(
+                "settled after {what}: read hit ratio {rate}, {margin} apart in the last {count} "
+                "rounds"
+            )
+        return Phrase(
+            words,
+            what=rounds,
+            rate=f"{self.hit_ratio:.3f}",
+            margin=f"{self.change:.3f}",
+            count=WINDOW,
         )
 
 

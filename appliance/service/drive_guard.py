@@ -20,6 +20,7 @@ from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
 from appliance.drives.unlock import is_unguarded
 from appliance.errors import RefusedError, StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.progress import Progress, ignore_progress
 from appliance.service.drive_watch import DriveList
 from appliance.stick.partitions import Stick, find_root_disks
@@ -114,7 +115,7 @@ class MachineDrives:
         clock = self._host.clock
         give_up_s = clock.monotonic_s() + _DRIVES_WAIT_S
         while not (here := self._any_is_here(campaign_id)) and clock.monotonic_s() < give_up_s:
-            self._site.tell("waiting for a drive of the campaign", 0, 0)
+            self._site.tell(N_("waiting for a drive of the campaign"), 0, 0)
             clock.sleep(_POLL_S)
         return here
 
@@ -134,4 +135,10 @@ class MachineDrives:
 
 def _side_work(host: Host, drive: Drive, tell: Progress) -> AbstractContextManager[DriveThread]:
     name = drive.identity or drive.path
-    return side_work(host, f"drive {name}", tell=tell, names=[drive.name], limit_s=SHORT_S)
+    return side_work(
+        host,
+        Phrase(N_("drive {drive}"), drive=name),
+        tell=tell,
+        names=[drive.name],
+        limit_s=SHORT_S,
+    )

@@ -76,6 +76,7 @@ from appliance.errors import (
     RefusedError,
     StepFailedError,
     StickError,
+    describe_bug,
 )
 from appliance.kinds import load_all
 from appliance.phrases import N_, Phrase, begin_sentence, join_phrases
@@ -334,7 +335,7 @@ class Appliance:
     def try_wake(self, accept: Accept) -> None:
         """Whether the machine wakes by its clock: for a person."""
         if not self.host.power.can_wake():
-            raise RefusedError("this machine has no clock with an alarm")
+            raise RefusedError(N_("this machine has no clock with an alarm"))
         accept(N_("the machine restarts, and is then switched off once to see whether it wakes"))
         if begin_trial(self.context, None) is Outcome.LEAVING:
             self.host.power.wait_for_the_end()
@@ -362,7 +363,7 @@ class Appliance:
     def _release_leftovers(self) -> None:
         """What an engine that crashed in this very boot has left behind."""
         try:
-            with side_work(self.host, "what was left behind", tell=ignore_progress) as hand:
+            with side_work(self.host, N_("what was left behind"), tell=ignore_progress) as hand:
                 for folder in hand.do(restore_flush, _LEFT):
                     self._warn("switches-released", what=folder)
                 if hand.do(self.host.release_ballast, _LEFT):
@@ -458,7 +459,7 @@ class Appliance:
         cycle = find_due_replay(self.context, campaign_id)
         if cycle is None or campaign.power_actions >= campaign.max_power_actions:
             return
-        self.screen.show("running", "Replaying reads", campaign_id=campaign_id)
+        self.screen.show("running", N_("Replaying reads"), campaign_id=campaign_id)
         with self.drives.quiet(self.context.tell) as late:
             self._machine_drives.record_late(late, campaign_id)
             measure_replay(self.context, campaign_id, cycle)
@@ -598,7 +599,7 @@ class Appliance:
 
     def pause_after_bug(self, error: Exception) -> None:
         """The last thing a bug leaves behind: a campaign that does nothing automatically."""
-        reason = f"internal error: {type(error).__name__}: {error}"
+        reason = describe_bug(error)
         try:
             self._pause_unfinished(reason)
         except Exception as second:  # noqa: BLE001  # the bug may be in the pausing itself
@@ -622,11 +623,14 @@ class Appliance:
             owe_pause(str(error))
         obstacles = take_back_departure(self.host)
         if obstacles:
-            hint = (
-                f"the machine may start automatically, or from a drive ({'; '.join(obstacles)}): "
-                "once it is off, leave it without mains power until you want it on"
+            hint = Phrase(
+                N_(
+                    "the machine may start automatically, or from a drive ({what}): once "
+                    "it is off, leave it without mains power until you want it on"
+                ),
+                what=join_phrases(obstacles),
             )
-            error.hint = "; ".join(filter(None, (error.hint, hint)))
+            error.hint = join_phrases((error.hint, hint))
 
     def _pause_unfinished(self, reason: str) -> None:
         campaign = select_unfinished_campaign(self.connection)
@@ -690,7 +694,7 @@ class Appliance:
         warnings = check_room(parse_plan(text), self.host.drives.find()).warnings
         for warning in warnings:
             record(self, "stick-room", what=warning, campaign_id=campaign_id, level="warning")
-        return "; ".join(warnings)
+        return join_phrases(warnings)
 
     def _note_start(self, text: str) -> None:
         """Outside the database too. Raises StickError; the firmware may have no room for it."""

@@ -12,7 +12,7 @@ from appliance.caches.ballast import read_memory
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.log import record
 from appliance.errors import RefusedError, UnusableDatabaseError
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.service.screen import Screen
 from appliance.stick.partitions import FAT
 from appliance.store.maintenance.merge import MergeCounts, merge_database
@@ -31,10 +31,13 @@ def import_campaigns(
     """
     place = f"KALTSTART: {printable(file_name)}"
     if Path(file_name).name != file_name or not file_name.casefold().endswith(SUFFIX):
-        raise RefusedError(f"{place} is not a database", hint=f"its name must end in {SUFFIX}")
+        raise RefusedError(
+            Phrase(N_("{place} is not a database"), place=place),
+            hint=Phrase(N_("its name must end in {suffix}"), suffix=SUFFIX),
+        )
 
     def note(counts: MergeCounts) -> None:
-        text = f"{describe_counts(counts)} ({place})"
+        text = Phrase("{what} ({place})", what=describe_counts(counts), place=place)
         record(context, "merged", what=text)
         accept(text)
 
@@ -50,22 +53,34 @@ def import_campaigns(
 
 def describe_counts(counts: MergeCounts) -> str:
     """What was imported, and what was not and why. Pure."""
-    parts = ["nothing imported"]
+    parts: list[str] = [N_("nothing imported")]
     if counts.campaigns:
-        campaigns, boots = _count(counts.campaigns, "campaign"), _count(counts.boots, "boot")
-        drives = "1 drive that was" if counts.drives == 1 else f"{counts.drives} drives that were"
+        imported = Phrase(
+            N_("{what} imported with {first} and {rest}"),
+            what=_count_campaigns(counts.campaigns),
+            first=_count(counts.boots, N_("{count} boot"), N_("{count} boots")),
+            rest=_count(counts.results, N_("{count} result"), N_("{count} results")),
+        )
+        one = N_("{count} drive that was not known here")
         parts = [
-            f"{campaigns} imported with {boots} and {_count(counts.results, 'result')}",
-            f"{drives} not known here",
+            imported,
+            _count(counts.drives, one, N_("{count} drives that were not known here")),
         ]
     if counts.damaged:
-        parts.append(f"{_count(counts.damaged, 'row')} damaged and out of use")
+        one = N_("{count} row damaged and out of use")
+        parts.append(_count(counts.damaged, one, N_("{count} rows damaged and out of use")))
     if counts.already_there:
-        parts.append(f"{_count(counts.already_there, 'campaign')} already here")
+        there = _count_campaigns(counts.already_there)
+        parts.append(Phrase(N_("{what} already here"), what=there))
     if counts.unfinished:
-        parts.append(f"{_count(counts.unfinished, 'campaign')} not finished, left on its stick")
-    return ", ".join(parts)
+        unfinished = _count_campaigns(counts.unfinished)
+        parts.append(Phrase(N_("{what} not finished, left on its stick"), what=unfinished))
+    return join_phrases(parts, "{first}, {rest}")
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def _count(number: int, one: str, many: str) -> str:
+    return Phrase(one if number == 1 else many, count=number)
+
+
+def _count_campaigns(number: int) -> str:
+    return _count(number, N_("{count} campaign"), N_("{count} campaigns"))

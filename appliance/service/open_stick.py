@@ -16,6 +16,7 @@ from appliance.campaign.log import EventLog, record
 from appliance.campaign.status import Status, write_status
 from appliance.errors import KaltstartError, StickError
 from appliance.flush import sync_path
+from appliance.phrases import N_, Phrase
 from appliance.stick import fat
 from appliance.stick.partitions import (
     DATABASE,
@@ -148,8 +149,14 @@ def _set_strays_aside(log: EventLog) -> None:
         sync_path(RAW)
     except OSError as error:
         raise StickError(
-            f"what is left of other steps in {RAW} cannot be moved: {error.strerror}",
-            hint="check that the stick is plugged in firmly and not full, and restart the machine",
+            Phrase(
+                N_("what is left of other steps in {path} cannot be moved: {error}"),
+                path=RAW,
+                error=error.strerror,
+            ),
+            hint=N_(
+                "check that the stick is plugged in firmly and not full, and restart the machine"
+            ),
         ) from error
     record(log, "raw-set-aside", count=len(strays), folder=folder.name, level="warning")
 
@@ -168,7 +175,9 @@ def _let_interface_store() -> None:
         return
     except OSError as error:
         raise StickError(
-            f"the stick's data partition cannot be written: {error.strerror}"
+            Phrase(
+                N_("the stick's data partition cannot be written: {error}"), error=error.strerror
+            )
         ) from error
 
 
@@ -182,7 +191,9 @@ def _telling_unreadable() -> Iterator[None]:
         with telling_stick_trouble():
             yield
     except sqlite3.Error as error:
-        raise StickError(f"the database cannot be read: {error}", hint=RESTORE_HINT) from error
+        raise StickError(
+            Phrase(N_("the database cannot be read: {error}"), error=error), hint=RESTORE_HINT
+        ) from error
 
 
 def _note_repairs(log: EventLog, repairs: Sequence[Repair]) -> None:
@@ -206,16 +217,20 @@ def _restore_seed() -> tuple[str, ...]:
     """Put back what KALTSTART was made with and is missing or of another version; what was done."""
     notes = []
     if fat.lacks_seed(FAT):
-        notes.append("kaltstart/grubenv was missing on KALTSTART and was put back")
+        notes.append(N_("kaltstart/grubenv was missing on KALTSTART and was put back"))
     if fat.has_old_documents(FAT):
-        notes.append("manual.html and other documents on KALTSTART were old and were replaced")
+        notes.append(N_("manual.html and other documents on KALTSTART were old and were replaced"))
     if not notes:
         return ()
     try:
         with writable_fat() as place:
             fat.restore_seed(place)
     except (StickError, OSError) as error:
-        return (f"what is missing or old on KALTSTART cannot be put back: {error}",)
+        return (
+            Phrase(
+                N_("what is missing or old on KALTSTART cannot be put back: {error}"), error=error
+            ),
+        )
     return tuple(notes)
 
 

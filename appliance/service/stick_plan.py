@@ -10,6 +10,7 @@ from appliance.campaign.start import RefusedForReasonsError, check_plan, hash_pl
 from appliance.campaign.status import Status
 from appliance.campaign.stick_room import check_room
 from appliance.errors import KaltstartError, PlanError
+from appliance.phrases import N_, Phrase
 from appliance.plan.machine_rules import find_doubtful_releases
 from appliance.plan.read import describe_plan, find_misnamed, parse_plan, read_plan
 from appliance.stick.partitions import FAT, Stick
@@ -38,7 +39,11 @@ def find_stick_plan(context: CampaignContext, status: Status, *, stick: Stick) -
     if not _is_there():
         misnamed = find_misnamed(_PLAN)
         if misnamed:
-            problem = f"{misnamed}: its name must be {_PLAN.name}; it was not read"
+            problem = Phrase(
+                N_("{file}: its name must be {name}; it was not read"),
+                file=misnamed,
+                name=_PLAN.name,
+            )
             status.plan |= {"state": "invalid", "problems": [problem]}
             refuse(context, (problem,))
         return None

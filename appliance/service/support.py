@@ -14,6 +14,7 @@ from pathlib import Path
 from appliance import VERSION
 from appliance.errors import KaltstartError, StickError
 from appliance.flush import sync_path
+from appliance.phrases import N_, Phrase
 from appliance.run import run
 from appliance.stick.partitions import DATA, DATABASE, MIN_FREE_BYTES, RUN, writable_fat
 from appliance.store.clock import timestamp
@@ -74,8 +75,8 @@ def write_bundle() -> Path:
             sync_path(folder)
         except OSError as error:
             raise StickError(
-                f"the log cannot be written to KALTSTART: {error.strerror}",
-                hint="make room there, or read the stick on another machine",
+                Phrase(N_("the log cannot be written to KALTSTART: {error}"), error=error.strerror),
+                hint=N_("make room there, or read the stick on another machine"),
             ) from error
     return folder
 

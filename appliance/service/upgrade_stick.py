@@ -100,7 +100,7 @@ def upgrade_stick(host: Host, stick: Stick, file_name: str, *, tell: Progress) -
     reached: list[str] = []
     try:
         names = [Path(stick.drive.path).name]
-        with side_work(host, "the stick", tell=tell, names=names) as hand:
+        with side_work(host, N_("the stick"), tell=tell, names=names) as hand:
             hand.do(
                 partial(_upgrade, stick, file_name, tell=hand.tell, reached=reached),
                 N_("the image is checked"),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from appliance.errors import StepFailedError
 from appliance.flush import replace_file
+from appliance.phrases import N_, Phrase
 from appliance.run import run
 
 SEED = Path("/usr/share/kaltstart/fat")
@@ -32,23 +33,32 @@ def repair_fat(path: str) -> tuple[str, ...]:
     if kind == "vfat":
         return _repair(path)
     if kind:
-        note = (
-            f"KALTSTART has the file system {kind}: plans on it are read as far as the kernel can, "
-            "but a BIOS machine needs FAT32 for boot tests; format it as FAT32 on another computer"
+        note: str = Phrase(
+            N_(
+                "KALTSTART has the file system {kind}: plans on it are read as far as "
+                "the kernel can, but a BIOS machine needs FAT32 for boot tests; format "
+                "it as FAT32 on another computer"
+            ),
+            kind=kind,
         )
         return (note,)
     try:
         if _restore_boot_sector(Path(path)):
-            return ("KALTSTART had lost its boot sector, which was put back", *_repair(path))
+            return (N_("KALTSTART had lost its boot sector, which was put back"), *_repair(path))
     except OSError as error:
-        return (f"KALTSTART cannot be read: {error.strerror}",)
+        return (Phrase(N_("KALTSTART cannot be read: {error}"), error=error.strerror),)
     try:
         # Sectors and clusters as in the image: see Environment= in mkosi.conf.
         layout = ["-F", "32", "-S", "512", "-s", "2"]
         run(["mkfs.vfat", *layout, "-n", _LABEL, path], timeout_s=300)
     except StepFailedError as error:
-        return (f"KALTSTART holds no file system and none can be made: {error.message}",)
-    note = (
+        return (
+            Phrase(
+                N_("KALTSTART holds no file system and none can be made: {what}"),
+                what=error.message,
+            ),
+        )
+    note = N_(
         "KALTSTART held no file system and was formatted again; all results are on "
         "kaltstart-data, and their reports can be written again"
     )

@@ -19,7 +19,7 @@ from pathlib import Path
 from appliance.drives.model import Drive
 from appliance.errors import RefusedError, StepFailedError, StickError
 from appliance.flush import flush, sync_path
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.run import run
 from appliance.stick.root_device import ROOT
 
@@ -37,9 +37,9 @@ DISK_UUID = "182e6314-744f-40ec-a3ff-af5d1fadfd67"
 Follows from Seed= in mkosi.conf and is the same on every stick.
 """
 
-SAVE_FIRST = (
-    "copy the folder reports of KALTSTART and kaltstart.sqlite of kaltstart-data to another "
-    "machine before you write the stick again, which erases them"
+SAVE_FIRST = N_(
+    "copy the folder reports of KALTSTART and kaltstart.sqlite of kaltstart-data to "
+    "another machine before you write the stick again, which erases them"
 )
 """What to do with a stick that can still be read."""
 
@@ -108,20 +108,33 @@ def find_stick(drives: Sequence[Drive]) -> Stick:
     """
     sticks = [drive for drive in drives if drive.disk_uuid == DISK_UUID]
     if not sticks:
-        raise StickError("the Kaltstart stick was not found", hint="plug it in again, then restart")
+        raise StickError(
+            N_("the Kaltstart stick was not found"), hint=N_("plug it in again, then restart")
+        )
     if len(sticks) > 1:
         raise StickError(
-            f"there are {len(sticks)} Kaltstart sticks "
-            f"({', '.join(drive.path for drive in sticks)}), "
-            "and which one started this machine cannot be told",
-            hint="switch off, leave one stick plugged in, switch on again",
+            Phrase(
+                N_(
+                    "there are {count} Kaltstart sticks ({paths}), and which one started this "
+                    "machine cannot be told"
+                ),
+                count=len(sticks),
+                paths=", ".join(drive.path for drive in sticks),
+            ),
+            hint=N_("switch off, leave one stick plugged in, switch on again"),
         )
     disks = find_root_disks()
     if disks and disks != {sticks[0].name} and not _is_back(sticks[0], disks):
         raise StickError(
-            f"the Kaltstart stick {sticks[0].path} is not the one that this machine was started "
-            f"from, which was {', '.join(f'/dev/{name}' for name in sorted(disks))}",
-            hint="switch off, leave one stick plugged in, switch on again",
+            Phrase(
+                N_(
+                    "the Kaltstart stick {path} is not the one that this machine was started from, "
+                    "which was {disks}"
+                ),
+                path=sticks[0].path,
+                disks=", ".join(f"/dev/{name}" for name in sorted(disks)),
+            ),
+            hint=N_("switch off, leave one stick plugged in, switch on again"),
         )
     partitions = _find_partitions(sticks[0])
     (fat, _), (data, data_uuid), (esp, _) = (
@@ -140,7 +153,7 @@ def check_not_upgraded() -> None:
     if _UPGRADED.exists():
         raise RefusedError(
             N_("the stick was upgraded since this machine was started"),
-            hint="switch the machine off and on",
+            hint=N_("switch the machine off and on"),
         )
 
 
@@ -189,8 +202,8 @@ def make_data_partition(stick: Stick) -> None:
     """Fill the rest of the stick with kaltstart-data. Raises StickError."""
     if stick.drive.read_only:
         raise StickError(
-            "the stick is write-protected",
-            hint=("move its write-protection switch, or use another stick"),
+            N_("the stick is write-protected"),
+            hint=N_("move its write-protection switch, or use another stick"),
         )
     try:
         run(
@@ -207,8 +220,11 @@ def make_data_partition(stick: Stick) -> None:
         )
     except StepFailedError as error:
         raise StickError(
-            f"the partition kaltstart-data cannot be made on the stick: {error.message}",
-            hint="the stick must be 384 MiB larger than the image; use a larger one",
+            Phrase(
+                N_("the partition kaltstart-data cannot be made on the stick: {what}"),
+                what=error.message,
+            ),
+            hint=N_("the stick must be 384 MiB larger than the image; use a larger one"),
         ) from error
 
 
@@ -222,13 +238,13 @@ def mount_data(stick: Stick, *, min_free_bytes: int = MIN_FREE_BYTES) -> str:
     repaired = ""
     if not stick.data_path:
         raise StickError(
-            "the stick has no partition kaltstart-data",
-            hint="start a machine from it once, without a plan",
+            N_("the stick has no partition kaltstart-data"),
+            hint=N_("start a machine from it once, without a plan"),
         )
     if stick.drive.read_only:
         raise StickError(
-            "the stick is write-protected",
-            hint=("move its write-protection switch, or use another stick"),
+            N_("the stick is write-protected"),
+            hint=N_("move its write-protection switch, or use another stick"),
         )
     with suppress(OSError):  # /run may be full
         _NOTE.parent.mkdir(parents=True, exist_ok=True)
@@ -246,17 +262,26 @@ def mount_data(stick: Stick, *, min_free_bytes: int = MIN_FREE_BYTES) -> str:
             run(["mount", "-t", "ext4", "-o", options, stick.data_path, str(DATA)])
         except StepFailedError as error:
             raise StickError(
-                f"the stick's data partition {stick.data_path} cannot be used: {error.message}",
-                hint="copy its content on another machine, then write the stick again",
+                Phrase(
+                    N_("the stick's data partition {path} cannot be used: {what}"),
+                    path=stick.data_path,
+                    what=error.message,
+                ),
+                hint=N_("copy its content on another machine, then write the stick again"),
             ) from error
         if is_damaged:
             raise StickError(
-                f"the stick's data partition {stick.data_path} is damaged, and fsck.ext4 cannot "
-                f"repair it automatically (code {checked.returncode}): it is mounted read-only",
-                hint=(
-                    "`kaltstart rescue` copies the database to KALTSTART; then "
-                    "repair the partition on another machine with fsck.ext4, or write the "
-                    "stick again"
+                Phrase(
+                    N_(
+                        "the stick's data partition {path} is damaged, and fsck.ext4 cannot repair "
+                        "it automatically (code {code}): it is mounted read-only"
+                    ),
+                    path=stick.data_path,
+                    code=checked.returncode,
+                ),
+                hint=N_(
+                    "`kaltstart rescue` copies the database to KALTSTART; then repair the "
+                    "partition on another machine with fsck.ext4, or write the stick again"
                 ),
             )
         if checked.returncode & _FSCK_REPAIRED:
@@ -303,8 +328,8 @@ def rescue_database() -> tuple[Path, int]:
         except OSError as error:
             shutil.rmtree(made, ignore_errors=True)  # it takes the room of the next one
             raise StickError(
-                f"the database cannot be copied to KALTSTART: {error}",
-                hint="make room there, or read the stick on another machine",
+                Phrase(N_("the database cannot be copied to KALTSTART: {error}"), error=error),
+                hint=N_("make room there, or read the stick on another machine"),
             ) from error
     return folder, unreadable
 
@@ -340,17 +365,20 @@ def _copy_readable(source: Path, folder: Path) -> int:
 def _check_usable(min_free_bytes: int) -> None:
     if os.statvfs(DATA).f_flag & os.ST_RDONLY:
         raise StickError(
-            "the stick's data partition is read-only",
-            hint=(
+            N_("the stick's data partition is read-only"),
+            hint=N_(
                 "the stick is worn out, write-protected or damaged, so nothing can be stored on it"
             ),
         )
     free = os.statvfs(DATA).f_bavail * os.statvfs(DATA).f_frsize
     if free < min_free_bytes:
         raise StickError(
-            f"the stick's data partition is full: {free >> 10} KiB left, "
-            f"{min_free_bytes >> 20} MiB needed",
-            hint="copy old results to a computer and delete them from kaltstart-data",
+            Phrase(
+                N_("the stick's data partition is full: {free} KiB left, {least} MiB needed"),
+                free=free >> 10,
+                least=min_free_bytes >> 20,
+            ),
+            hint=N_("copy old results to a computer and delete them from kaltstart-data"),
         )
 
 
@@ -385,8 +413,10 @@ def mount_fat(stick: Stick) -> None:
             return
     if trouble is not None:
         raise StickError(
-            f"the stick's partition KALTSTART cannot be read: {trouble.message}",
-            hint=f"repair it on another machine, or {SAVE_FIRST}",
+            Phrase(
+                N_("the stick's partition KALTSTART cannot be read: {what}"), what=trouble.message
+            ),
+            hint=Phrase(N_("repair it on another machine, or {hint}"), hint=SAVE_FIRST),
         ) from trouble
 
 
@@ -406,8 +436,8 @@ def is_on_fat(path: Path) -> bool:
         return path.exists()
     except OSError as error:
         raise StickError(
-            f"KALTSTART cannot be read: {error.strerror}",
-            hint=f"repair it on another machine, or {SAVE_FIRST}",
+            Phrase(N_("KALTSTART cannot be read: {error}"), error=error.strerror),
+            hint=Phrase(N_("repair it on another machine, or {hint}"), hint=SAVE_FIRST),
         ) from error
 
 
@@ -451,8 +481,8 @@ def _share(descriptor: int) -> None:
         except BlockingIOError as error:
             if time.monotonic() >= give_up_s:
                 raise StickError(
-                    "KALTSTART cannot be written: another command keeps it busy",
-                    hint="end what was started in a shell, and try again",
+                    N_("KALTSTART cannot be written: another command keeps it busy"),
+                    hint=N_("end what was started in a shell, and try again"),
                 ) from error
             time.sleep(_POLL_S)
         else:
@@ -461,8 +491,8 @@ def _share(descriptor: int) -> None:
 
 def _make_unwritable(why: str | None) -> StickError:
     return StickError(
-        f"KALTSTART cannot be written: {why}",
-        hint=f"repair it on another machine, or {SAVE_FIRST}",
+        Phrase(N_("KALTSTART cannot be written: {error}"), error=why),
+        hint=Phrase(N_("repair it on another machine, or {hint}"), hint=SAVE_FIRST),
     )
 
 
@@ -497,8 +527,10 @@ def unmount_dead() -> None:
         run(["umount", "--lazy", str(folder)], check=False)
     if mounts := find_dead_mounts():
         raise StickError(
-            f"{mounts[0]} of the stick that was pulled out cannot be unmounted",
-            hint="switch off and on: what was stored is kept",
+            Phrase(
+                N_("{path} of the stick that was pulled out cannot be unmounted"), path=mounts[0]
+            ),
+            hint=N_("switch off and on: what was stored is kept"),
         )
 
 

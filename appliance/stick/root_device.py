@@ -18,6 +18,7 @@ from pathlib import Path
 
 from appliance import sysfs
 from appliance.errors import StickError
+from appliance.phrases import N_, Phrase
 
 ROOT = "root"
 """What systemd calls the verified root of the appliance (systemd-veritysetup-generator(8))."""
@@ -89,8 +90,11 @@ def give_back(table: VerityTable, *, data: str, hashes: str) -> None:
         with suppress(OSError):
             _ask(_TABLE_CLEAR, flags=0)
         raise StickError(
-            f"the kernel does not take the stick that is back for its programs: {error.strerror}",
-            hint="switch off and on with the power key: what was stored is kept",
+            Phrase(
+                N_("the kernel does not take the stick that is back for its programs: {error}"),
+                error=error.strerror,
+            ),
+            hint=N_("switch off and on with the power key: what was stored is kept"),
         ) from error
 
 

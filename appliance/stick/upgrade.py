@@ -164,8 +164,8 @@ def write_beside(stick: Stick, image: Image, placement: Placement, *, tell: Prog
     stick.forget()
     if _sum_up(stick, replaced, tell=tell) != written.digest():
         raise StepFailedError(
-            "the stick gives back something else than was written to it",
-            hint="nothing was changed; it is failing, or smaller than it says: replace it",
+            N_("the stick gives back something else than was written to it"),
+            hint=N_("nothing was changed; it is failing, or smaller than it says: replace it"),
             blame="other",
         )
 
@@ -226,8 +226,8 @@ def switch(stick: Stick, placement: Placement) -> None:
     stick.forget()
     if stick.read(0, len(start)) != start:
         raise StepFailedError(
-            "the stick does not keep its new partition table",
-            hint="it may not start any more; its data is kept: copy it with another computer",
+            N_("the stick does not keep its new partition table"),
+            hint=N_("it may not start any more; its data is kept: copy it with another computer"),
             blame="other",
         )
 

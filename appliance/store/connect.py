@@ -17,6 +17,7 @@ from typing import Any, Self, cast, override
 
 from appliance.change_watch import ChangeWatch
 from appliance.errors import LOCKED_HINT, StickError, WrongFileError
+from appliance.phrases import N_, Phrase
 from appliance.store.schema import APPLICATION_ID, VERSIONS, find_changed, find_exact_version
 
 SCHEMA_VERSION = len(VERSIONS)
@@ -32,15 +33,15 @@ _REPEATABLE = ("SELECT", "WITH", "PRAGMA", "BEGIN", "COMMIT")
 """Statements that have done nothing when they find the database locked."""
 _CHANGES = ("INSERT", "UPDATE", "DELETE")
 _PATIENCE = "PRAGMA busy_timeout"
-RESTORE_HINT = (
-    "in the shell of the page Machine, `kaltstart rescue` copies it to KALTSTART "
-    "as it is, and `kaltstart restore` replaces it with its newest copy"
+RESTORE_HINT = N_(
+    "in the shell of the page Machine, `kaltstart rescue` copies it to KALTSTART as "
+    "it is, and `kaltstart restore` replaces it with its newest copy"
 )
 """What a person can do with a damaged database."""
 DAMAGED_FILE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 """SQLite's codes for a file that is not what was written; all others may be true of a sound one."""
-_UNLOCK_HINT = "stop what was started in a shell (sqlite3, a copy)"
-_PLUG_IN = "check that the stick is plugged in firmly and not full, and restart the machine"
+_UNLOCK_HINT = N_("stop what was started in a shell (sqlite3, a copy)")
+_PLUG_IN = N_("check that the stick is plugged in firmly and not full, and restart the machine")
 _OF_SEVERAL = bytes.fromhex("d9d505f920a163d7")
 """The end of a journal of several databases (sqlite.org/fileformat.html, "The Super-Journal"). None
 is ours, and SQLite would remove the file that it names."""
@@ -197,7 +198,8 @@ def open_database(
         if connection is not None:
             connection.close()
         raise StickError(
-            f"the database {path} cannot be used: {error}", hint=_advise(error)
+            Phrase(N_("the database {path} cannot be used: {error}"), path=path, error=error),
+            hint=_advise(error),
         ) from error
     return connection
 
@@ -212,14 +214,16 @@ def open_read_only(path: Path, *, hint: str = "") -> sqlite3.Connection:
         version = _check_version(connection, name=str(path))
     except sqlite3.DatabaseError as error:
         raise StickError(
-            f"the database {path} cannot be read: {error}",
+            Phrase(N_("the database {path} cannot be read: {error}"), path=path, error=error),
             hint=LOCKED_HINT if is_busy(error) else hint,
         ) from error
     if not version:
         connection.close()
         raise WrongFileError(
-            f"the database {path} is empty: no campaign was ever stored in it",
-            hint="copy it from the stick again, or name another one",
+            Phrase(
+                N_("the database {path} is empty: no campaign was ever stored in it"), path=path
+            ),
+            hint=N_("copy it from the stick again, or name another one"),
         )
     return connection
 
@@ -263,9 +267,9 @@ def _advise(error: sqlite3.Error) -> str:
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return _UNLOCK_HINT
     if code == sqlite3.SQLITE_FULL:
-        return "copy old results to a computer and delete them from kaltstart-data"
+        return N_("copy old results to a computer and delete them from kaltstart-data")
     if code == sqlite3.SQLITE_IOERR:
-        return f"{_PLUG_IN}; if it stays so, {RESTORE_HINT}"
+        return Phrase(N_("{what}; if it stays so, {hint}"), what=_PLUG_IN, hint=RESTORE_HINT)
     return _PLUG_IN
 
 
@@ -325,25 +329,36 @@ def _check_version(connection: sqlite3.Connection, *, name: str) -> int:
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     if tables and application_id != APPLICATION_ID:
         raise WrongFileError(
-            f"{name} is not a database of Kaltstart",
-            hint=f"move it away; if it is a damaged one, {RESTORE_HINT}",
-            hint_if_named="give another one; if this was one, it is damaged: copy it from the "
-            "stick again",
+            Phrase(N_("{name} is not a database of Kaltstart"), name=name),
+            hint=Phrase(N_("move it away; if it is a damaged one, {hint}"), hint=RESTORE_HINT),
+            hint_if_named=N_(
+                "give another one; if this was one, it is damaged: copy it from the stick again"
+            ),
         )
     if version < 0:
         raise StickError(
-            f"{name} has schema version {version}, which no version writes: it is damaged",
-            hint="move it to another folder; a new one will be made",
+            Phrase(
+                N_("{name} has schema version {version}, which no version writes: it is damaged"),
+                name=name,
+                version=version,
+            ),
+            hint=N_("move it to another folder; a new one will be made"),
         )
     if version > SCHEMA_VERSION:
         raise WrongFileError(
-            f"{name} has schema version {version}; "
-            f"this program knows versions up to {SCHEMA_VERSION}",
-            hint=(
-                "use the Kaltstart that wrote it, or move it to another folder and a new "
-                "one will be made; nothing was changed"
+            Phrase(
+                N_(
+                    "{name} has schema version {version}; this program knows versions up to {known}"
+                ),
+                name=name,
+                version=version,
+                known=SCHEMA_VERSION,
             ),
-            hint_if_named="use the Kaltstart that wrote it; nothing was changed",
+            hint=N_(
+                "use the Kaltstart that wrote it, or move it to another folder and a new one "
+                "will be made; nothing was changed"
+            ),
+            hint_if_named=N_("use the Kaltstart that wrote it; nothing was changed"),
         )
     return version
 
@@ -360,7 +375,10 @@ def check_schema(connection: sqlite3.Connection, *, hint: str = RESTORE_HINT) ->
     changed = find_changed(connection, version)
     if changed:
         raise StickError(
-            f"the database is damaged: {changed[0]} differs from its definition", hint=hint
+            Phrase(
+                N_("the database is damaged: {table} differs from its definition"), table=changed[0]
+            ),
+            hint=hint,
         )
 
 
@@ -472,16 +490,23 @@ def find_stick_trouble(error: sqlite3.Error) -> StickError | None:
     """What `error` says of the stick, whichever statement or row it came with; None: a bug."""
     if is_busy(error):
         return StickError(
-            "nothing can be stored: another program keeps the database locked",
-            hint=f"{_UNLOCK_HINT}; what was stored is kept, and the campaign can go on from there "
-            "after a restart",
+            N_("nothing can be stored: another program keeps the database locked"),
+            hint=Phrase(
+                N_(
+                    "{hint}; what was stored is kept, and the campaign can go on from there after "
+                    "a restart"
+                ),
+                hint=_UNLOCK_HINT,
+            ),
         )
     if not _is_of_the_stick(error):
         return None
     return StickError(
-        f"nothing can be stored any more: {error}",
-        hint="switch the machine off, check that the stick is plugged in firmly and not full, and "
-        "switch it on: what was stored is kept, and the campaign can continue from there",
+        Phrase(N_("nothing can be stored any more: {error}"), error=error),
+        hint=N_(
+            "switch the machine off, check that the stick is plugged in firmly and not full, and "
+            "switch it on: what was stored is kept, and the campaign can continue from there"
+        ),
     )
 
 

@@ -16,6 +16,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, NoReturn
 
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.problem import KeyPath, Problem
 from appliance.toml.values import show_value
 from appliance.units import parse_size, show_size
@@ -24,6 +25,11 @@ type Shape = Literal["text", "size", "number", "choice", "list", "table"]
 type Schema = Mapping[str, Any]
 type Parse = Callable[[object, KeyPath, "Walk"], Any]
 """The value as the program holds it; raises ValueError, or reports what is wrong inside it."""
+
+DID_YOU_MEAN = N_("{what}; did you mean {name}?")
+BELONGS = N_("{what}; it belongs under {place}")
+KNOWN = N_("{what}; known are {keys}")
+"""What may help with a key that its table does not know."""
 
 _MARK = "key"
 # A field's name has them, its key has not; others, such as _us, are part of the key.
@@ -70,7 +76,10 @@ class Allowed:
         try:
             return self.parse(value, path, walk)
         except ValueError:
-            walk.report(path, f"must be {self.words}, not {show_value(value)}")
+            walk.report(
+                path,
+                Phrase(N_("must be {what}, not {given}"), what=self.words, given=show_value(value)),
+            )
             return None
 
 
@@ -80,8 +89,21 @@ def _refuse() -> NoReturn:
 
 def whole(least: int, most: int, *, of: str = "", words: str = "") -> Allowed:
     """A whole number, of seconds for instance."""
-    what = f"a whole number of {of}" if of else "a whole number"
-    base = number(least, most, words=words or f"{what} from {least} to {most}")
+    base = number(
+        least,
+        most,
+        words=words
+        or (
+            Phrase(
+                N_("a whole number of {what} from {least} to {most}"),
+                what=of,
+                least=least,
+                most=most,
+            )
+            if of
+            else Phrase(N_("a whole number from {least} to {most}"), least=least, most=most)
+        ),
+    )
 
     def parse(value: object, path: KeyPath, walk: Walk) -> int:
         base.parse(value, path, walk)
@@ -92,7 +114,11 @@ def whole(least: int, most: int, *, of: str = "", words: str = "") -> Allowed:
 
 def number(least: float, most: float, *, of: str = "", words: str = "") -> Allowed:
     """Any number in that range."""
-    what = f"a number of {of}" if of else "a number"
+    in_range = (
+        Phrase(N_("a number of {what} from {least} to {most}"), what=of, least=least, most=most)
+        if of
+        else Phrase(N_("a number from {least} to {most}"), least=least, most=most)
+    )
 
     def parse(value: object, _path: KeyPath, _walk: Walk) -> float:
         if not isinstance(value, int | float) or isinstance(value, bool):
@@ -100,7 +126,7 @@ def number(least: float, most: float, *, of: str = "", words: str = "") -> Allow
         return float(value) if least <= value <= most else _refuse()
 
     return Allowed(
-        words=words or f"{what} from {least} to {most}",
+        words=words or in_range,
         parse=parse,
         schema={"type": "number", "minimum": least, "maximum": most},
         shape="number",
@@ -128,15 +154,20 @@ def size(
         return _refuse() if is_odd or is_out else size_bytes
 
     ends = [f'"{end}"' if isinstance(end, str) else str(end) for end in (least, most)]
-    steps = f" in steps of {step}" if unit > 1 else ""
-    phrase = f'from {ends[0]} to {ends[1]}{steps} such as "{example}"'
-    phrase = (
-        f"a power of two {phrase}" if power_of_two else f"a size {phrase}, or a number of bytes"
-    )
+    if power_of_two:
+        text = N_('a power of two from {least} to {most} such as "{example}"')
+    elif unit > 1:
+        text = N_(
+            'a size from {least} to {most} in steps of {step} such as "{example}", or a number of '
+            "bytes"
+        )
+    else:
+        text = N_('a size from {least} to {most} such as "{example}", or a number of bytes')
+    in_range = Phrase(text, least=ends[0], most=ends[1], step=step, example=example)
     bounds = {"minimum": lowest} if highest is None else {"minimum": lowest, "maximum": highest}
     steps_of = {"multipleOf": unit} if unit > 1 else {}
     return Allowed(
-        words=words or phrase,
+        words=words or in_range,
         parse=parse,
         schema={"anyOf": [_SIZE_TEXT, {"type": "integer", **bounds, **steps_of}]},
         shape="size",
@@ -146,7 +177,7 @@ def size(
 
 def join_words(words: Iterable[str]) -> str:
     """`"a" or "b"`."""
-    return " or ".join(f'"{word}"' for word in words)
+    return join_phrases((f'"{word}"' for word in words), N_("{first} or {rest}"))
 
 
 def one_of(*choices: str, meanings: Mapping[str, object] = MappingProxyType({})) -> Allowed:
@@ -170,7 +201,7 @@ def one_of(*choices: str, meanings: Mapping[str, object] = MappingProxyType({}))
 def flag() -> Allowed:
     """True or false."""
     return Allowed(
-        words="true or false",
+        words=N_("true or false"),
         parse=lambda value, _path, _walk: value if isinstance(value, bool) else _refuse(),
         schema={"type": "boolean"},
         shape="choice",
@@ -203,7 +234,7 @@ def scalar() -> Allowed:
 
     kinds = ("string", "integer", "number", "boolean")
     return Allowed(
-        words="a text, a number, true or false",
+        words=N_("a text, a number, true or false"),
         parse=parse,
         schema={"anyOf": [{"type": kind} for kind in kinds]},
     )
@@ -214,7 +245,7 @@ def either(word: str, meaning: object, other: Allowed, *, words: str = "") -> Al
     alternatives = other.schema.get("anyOf", [other.schema])
     return replace(
         other,
-        words=words or f'"{word}" or {other.words}',
+        words=words or Phrase(N_("{first} or {rest}"), first=f'"{word}"', rest=other.words),
         parse=lambda value, path, walk: (
             meaning if value == word else other.parse(value, path, walk)
         ),
@@ -256,7 +287,7 @@ def each_once(element: Allowed, words: str, *, most: int = 0, or_one: bool = Fal
         if again and len(walk.problems) == before:
             is_size = element.shape == "size"
             name = f'"{show_size(again[0])}"' if is_size else show_value(again[0])
-            walk.report(path, f"names {name} twice")
+            walk.report(path, Phrase(N_("names {value} twice"), value=name))
         return elements
 
     schema = {**alike.schema, "uniqueItems": True}
@@ -283,7 +314,7 @@ def pairs(
         try:
             allowed.parse(name, path, walk)
         except ValueError:
-            walk.report(path, f"must be {allowed.words}")
+            walk.report(path, Phrase(N_("must be {what}"), what=allowed.words))
             return False
         return True
 
@@ -436,6 +467,11 @@ def _name_of(declared: "Field[Any]") -> str:
     return declared.metadata[_MARK].name or _UNITS.sub("", declared.name)
 
 
+def _lack(key: str, other: str) -> str:
+    words = N_("has neither {key} nor {other}; must have one of them")
+    return Phrase(words, key=key, other=other)
+
+
 @cache
 def table_of[T](kind: type[T]) -> Table[T]:
     """The table that a dataclass declares.
@@ -463,8 +499,7 @@ def table_of[T](kind: type[T]) -> Table[T]:
         says=" ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split()),
         called=getattr(kind, "called", ""),
         needs_one=needed,
-        lacking=getattr(kind, "LACKING", "")
-        or f"has neither {' nor '.join(needed)}; must have one of them",
+        lacking=getattr(kind, "LACKING", "") or (_lack(*needed) if needed else ""),
     )
 
 
@@ -495,7 +530,9 @@ def read_table[T](
             value = entry.allowed.read(data[name], (*path, name), walk)
             values[name] = entry.held if len(walk.problems) > before else value
         elif entry.is_required:
-            walk.report((*path, name), f"is missing; must be {entry.allowed.words}")
+            walk.report(
+                (*path, name), Phrase(N_("is missing; must be {what}"), what=entry.allowed.words)
+            )
         if len(walk.problems) > before:
             broken.add(name)
     if table.needs_one and not data.keys() & set(table.needs_one):
@@ -516,9 +553,8 @@ def read_alone[T](table: Table[T], data: Mapping[str, Any]) -> Reading[T] | None
 
 
 def find_close(name: str, names: Iterable[str]) -> str:
-    """`; did you mean "…"?`, or nothing where none is like it."""
-    close = difflib.get_close_matches(name.lower(), names, n=1)
-    return f'; did you mean "{close[0]}"?' if close else ""
+    """The one that may have been meant; empty where none is like it."""
+    return next(iter(difflib.get_close_matches(name.lower(), names, n=1)), "")
 
 
 def one_table(table: Table[Any], words: str) -> Allowed:
@@ -540,7 +576,7 @@ def table_by(by: str, tables: Mapping[str, Table[Any]], words: str) -> Allowed:
         if not isinstance(value, dict):
             _refuse()
         if by not in value:
-            walk.report((*path, by), f"is missing; must be {kinds.words}")
+            walk.report((*path, by), Phrase(N_("is missing; must be {what}"), what=kinds.words))
         elif kind := kinds.read(value[by], (*path, by), walk):
             return read_table(tables[kind], value, path=path, walk=walk).value
         return None

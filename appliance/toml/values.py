@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values of a plan as messages show them. Pure."""
 
+from appliance.phrases import N_, Phrase
 from appliance.units import printable
 
 _LONGEST_SHOWN = 60
@@ -14,14 +15,17 @@ def show_value(value: object) -> str:
             return "true" if value else "false"
         case int() | float():
             is_huge = isinstance(value, int) and value.bit_length() > _HUGE_BITS
-            return "a huge number" if is_huge else str(value)
+            return N_("a huge number") if is_huge else str(value)
         case str():
             end = "…" if len(value) > _LONGEST_SHOWN else ""
             return f'"{printable(value[:_LONGEST_SHOWN])}{end}"'
         case list() | dict():
-            kind = "array" if isinstance(value, list) else "table"
-            if not value:
-                return f"an empty {kind}"
-            return f"an array of {len(value)}" if isinstance(value, list) else "a table"
+            return _show_group(value)
         case _:
-            return f"the date or time {value}"
+            return Phrase(N_("the date or time {value}"), value=f"{value}")
+
+
+def _show_group(value: list[object] | dict[str, object]) -> str:
+    if isinstance(value, dict):
+        return N_("a table") if value else N_("an empty table")
+    return Phrase(N_("an array of {count}"), count=len(value)) if value else N_("an empty array")

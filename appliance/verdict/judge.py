@@ -7,7 +7,7 @@ Never calls good what was not measured, and never judges a figure that is in dou
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from appliance.phrases import N_, Phrase, join_phrases
+from appliance.phrases import N_, Phrase, add_count, join_phrases
 from appliance.store.tables.verdicts import LimitRow, Outcome, Verdict
 from appliance.units import printable
 from appliance.verdict.evidence import Bound, Doubt, Evidence, Figure
@@ -27,8 +27,22 @@ _NO_CLASS = "class"
 _CAPACITY = "tested_capacity"
 _COMPARED = "worse_than_model_percent"
 _EVIDENCE = "evidence"
-_WANTED = "the whole surface read, or written and read back, and its health read"
+_WANTED = N_("the whole surface read, or written and read back, and its health read")
 _SURFACE, _HEALTH = "surface_unreadable_bytes", "self_assessment"
+_REMARKS = {
+    "most": N_("remark above {limit}"),
+    "least": N_("remark below {limit}"),
+    "check": N_("remark if failed"),
+}
+_REJECTIONS = {
+    "most": N_("reject above {limit}"),
+    "least": N_("reject below {limit}"),
+    "check": N_("reject if failed"),
+}
+_UNMEASURED = {
+    "remark": N_("remark if not measured"),
+    "reject": N_("reject if not measured"),
+}
 _GRAVITY: tuple[Outcome, ...] = ("not measured", "kept", "remark", "reject")
 
 
@@ -58,8 +72,9 @@ def _judge_drive(policy: Policy, drive: Evidence, compared: Sequence[Figure]) ->
         hybrid=drive.hybrid,
     )
     if drive.damaged:
-        more = f" and {len(drive.damaged) - 1} more" if len(drive.damaged) > 1 else ""
-        reason = f"stored figures are damaged on the stick: {drive.damaged[0]}{more}"
+        reason = Phrase(
+            N_("stored figures are damaged on the stick: {what}"), what=add_count(drive.damaged)
+        )
         return Judged(drive, drive_class, None, (), reason)
     limits = policy.limits_of(drive_class)
     measured, held = _hold_all(limits, drive, compared)
@@ -200,17 +215,14 @@ def _is_beyond(kind: LimitKind, value: float, limit: float | None) -> bool:
 
 def show_limit(kind: LimitKind, limit: Limit) -> str:
     """`remark above 0, reject above 10`, or what else follows."""
-    side = "above" if kind.direction == "most" else "below"
-    parts = []
-    for name, value in (("remark", limit.remark), ("reject", limit.reject)):
+    parts: list[str] = []
+    for value, texts in ((limit.remark, _REMARKS), (limit.reject, _REJECTIONS)):
         if value is not None:
-            text = (
-                "if failed" if kind.unit == "check" else f"{side} {show_figure(value, kind.unit)}"
-            )
-            parts.append(f"{name} {text}")
+            words = texts["check" if kind.unit == "check" else kind.direction]
+            parts.append(Phrase(words, limit=show_figure(value, kind.unit)))
     if limit.unmeasured:
-        parts.append(f"{limit.unmeasured} if not measured")
-    return ", ".join(parts)
+        parts.append(_UNMEASURED[limit.unmeasured])
+    return join_phrases(parts, "{first}, {rest}")
 
 
 def _say_class(drive: Evidence, drive_class: DriveClass | None) -> list[LimitRow]:
@@ -222,7 +234,7 @@ def _say_class(drive: Evidence, drive_class: DriveClass | None) -> list[LimitRow
         rows.append(_note_nearest(drive, drive_class))
     if drive.hidden_capacity:
         hidden = drive.hidden_capacity
-        rows.append(LimitRow(_CAPACITY, "remark", N_("in part"), "all of it tested", hidden))
+        rows.append(LimitRow(_CAPACITY, "remark", N_("in part"), N_("all of it tested"), hidden))
     return rows
 
 
@@ -245,7 +257,7 @@ def _remark_class(drive: Evidence) -> LimitRow:
         _NO_CLASS,
         "remark",
         N_("not known"),
-        "one of the policy's classes",
+        N_("one of the policy's classes"),
         Phrase(
             N_(
                 "a drive behind {name}, {what}, may be anything: only the limits of all classes "
@@ -262,9 +274,14 @@ def _note_nearest(drive: Evidence, nearest: DriveClass) -> LimitRow:
         _NO_CLASS,
         "kept",
         nearest,
-        "one of the policy's classes",
-        f"flash memory behind {printable(drive.transport)} has no class of its own: "
-        "held against the limits of the nearest",
+        N_("one of the policy's classes"),
+        Phrase(
+            N_(
+                "flash memory behind {transport} has no class of its own: held against the "
+                "limits of the nearest"
+            ),
+            transport=printable(drive.transport),
+        ),
     )
 
 
@@ -273,7 +290,7 @@ def _remark_doubt(doubt: Doubt) -> LimitRow:
         doubt.counter,
         "remark",
         show_figure(doubt.value, doubt.unit),
-        "not judged: in doubt",
+        N_("not judged: in doubt"),
         doubt.sentence,
     )
 

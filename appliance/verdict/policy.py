@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
+from appliance.phrases import N_, Phrase
 from appliance.problem import Problem
 from appliance.toml.fields import (
+    DID_YOU_MEAN,
+    KNOWN,
     Key,
     Table,
     Walk,
     find_close,
+    join_words,
     key,
     number,
     one_of,
@@ -60,11 +64,11 @@ class PolicyTables:
 class _Head:
     """What the policy is called and which models are hybrids."""
 
-    name: str = key(text("a text of 1 to 80 characters", most=80, pattern=r"\S"), absent="")
+    name: str = key(text(N_("a text of 1 to 80 characters"), most=80, pattern=r"\S"), absent="")
     hybrid_models: tuple[str, ...] | None = key(
         several(
-            text('a pattern of 1 to 80 characters such as "*SSHD*"', most=80),
-            f'up to {_MAX_PATTERNS} patterns of models such as "*SSHD*"',
+            text(N_('a pattern of 1 to 80 characters such as "*SSHD*"'), most=80),
+            Phrase(N_('up to {most} patterns of models such as "*SSHD*"'), most=_MAX_PATTERNS),
             least=0,
             most=_MAX_PATTERNS,
         ),
@@ -74,10 +78,10 @@ class _Head:
 
 _CONSEQUENCE = one_of("remark", "reject")
 _AMOUNTS = {
-    "B": size(0, None, words='a number of bytes from 0, or a text such as "64K"'),
-    "%": number(0, 1000, of="percent"),
+    "B": size(0, None, words=N_('a number of bytes from 0, or a text such as "64K"')),
+    "%": number(0, 1000, of=N_("percent")),
 }
-_AMOUNT = number(0, 1e18, words="a number from 0")
+_AMOUNT = number(0, 1e18, words=N_("a number from 0"))
 
 
 def _table(name: str, *keys: Key, build: Any) -> Table[Any]:  # noqa: ANN401 - a function
@@ -107,7 +111,9 @@ def _limit_key(kind: LimitKind) -> Key:
     example = "{ remark = 1, reject = 10 }" if kind.direction == "most" else "{ reject = 10 }"
     if kind.unit == "check":
         example = '{ failed = "reject", unmeasured = "remark" }'
-    allowed = one_table(_limit_table(kind.unit), f"a table such as {example}")
+    allowed = one_table(
+        _limit_table(kind.unit), Phrase(N_("a table such as {example}"), example=example)
+    )
     return Key(name=kind.name, allowed=allowed)
 
 
@@ -120,12 +126,16 @@ _POLICY = _table(
     "",
     Key(
         name="version",
-        allowed=whole(1, 1, words="1, the only version this program knows"),
+        allowed=whole(1, 1, words=N_("1, the only version this program knows")),
         is_required=True,
     ),
-    Key(name="policy", allowed=one_table(table_of(_Head), "one [policy] table"), held=_Head()),
+    Key(name="policy", allowed=one_table(table_of(_Head), N_("one [policy] table")), held=_Head()),
     *(
-        Key(name=table, allowed=one_table(_LIMITS, f"one [{table}] table"), held={})
+        Key(
+            name=table,
+            allowed=one_table(_LIMITS, Phrase(N_("one [{table}] table"), table=table)),
+            held={},
+        )
         for table in (_ALL, *CLASSES)
     ),
     build=lambda values: PolicyTables(
@@ -153,21 +163,27 @@ def _find_contradictions(data: Mapping[str, Any], walk: Walk) -> Iterator[Proble
         if remark is None or reject is None:
             continue
         if (remark > reject) if kind.direction == "most" else (remark < reject):
-            side = "at most" if kind.direction == "most" else "at least"
+            words = N_("remark = {remark} is never reached: must be at least reject = {reject}")
+            if kind.direction == "most":
+                words = N_("remark = {remark} is never reached: must be at most reject = {reject}")
             entry = data[table][name]
             yield Problem(
                 path,
-                f"remark = {show_value(entry['remark'])} is never reached: must be {side} "
-                f"reject = {show_value(entry['reject'])}",
+                Phrase(
+                    words,
+                    remark=show_value(entry["remark"]),
+                    reject=show_value(entry["reject"]),
+                ),
             )
 
 
 def _explain_unknown(table: Table[Any], name: str) -> str:
-    here = "is not a known key here"
+    here = N_("is not a known key here")
     if close := find_close(name, table.keys):
-        return f"{here}{close}"
+        return Phrase(DID_YOU_MEAN, what=here, name=join_words([close]))
     if table is _POLICY and name in LIMITS:
-        return f"{here}; it belongs under [{_ALL}] or a class such as [hdd]"
-    is_short = len(table.keys) <= _MANY
-    names = ", ".join(table.keys) if is_short else "those in policy.example.toml"
-    return f"{here}; known are {names}"
+        text = N_("{what}; it belongs under {place} or a class such as [hdd]")
+        return Phrase(text, what=here, place=f"[{_ALL}]")
+    if len(table.keys) > _MANY:
+        return Phrase(N_("{what}; known are those in policy.example.toml"), what=here)
+    return Phrase(KNOWN, what=here, keys=", ".join(table.keys))

@@ -14,8 +14,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from appliance.errors import PlanError
+from appliance.phrases import N_, Phrase
 from appliance.plan.read import find_misnamed
-from appliance.toml.write import MAX_BYTES, decode, locate, make_error, parse, tell_problems
+from appliance.toml.write import EMPTY, MAX_BYTES, decode, locate, make_error, parse, tell_problems
 from appliance.verdict.policy import CLASSES, DriveClass, Limit, PolicyTables, read_tables
 
 # "scsi" is what does not say how it is connected: a controller that hides it, or a virtual one.
@@ -84,15 +85,17 @@ def read_policy(path: Path) -> str:
     except FileNotFoundError:
         # Its limits are wanted: a drive must not be accepted by others.
         if misnamed := find_misnamed(path):
-            problem = f"its name must be {path.name}; it was not read"
+            problem = Phrase(N_("its name must be {file}; it was not read"), file=path.name)
             raise make_error(misnamed, problem) from None
         return ""
     except OSError as error:
-        raise make_error(path.name, f"cannot be read: {error.strerror}") from error
+        raise make_error(
+            path.name, Phrase(N_("cannot be read: {error}"), error=error.strerror)
+        ) from error
     text = decode(raw, name=path.name, kind="policy")
     if not text.strip():
         # No file and an empty one are different things: an empty one was put there on purpose.
-        raise make_error(path.name, "is empty; a policy starts with version = 1")
+        raise make_error(path.name, EMPTY["policy"])
     return text
 
 

@@ -13,7 +13,7 @@ from typing import override
 from appliance.drives.clear import Place, list_places
 from appliance.drives.own_uuid import is_own
 from appliance.errors import RefusedError, StepFailedError
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.run import run
 from appliance.units import printable
 from appliance.workloads.drive_ends import DriveEnds, read_ends
@@ -94,7 +94,9 @@ def parse_signatures(
             if row["type"] not in _GPT
         ]
     except (KeyError, TypeError, ValueError) as error:
-        raise StepFailedError(f"wipefs gave no usable list of signatures: {error!r}") from error
+        raise StepFailedError(
+            Phrase(N_("wipefs gave no usable list of signatures: {error}"), error=f"{error!r}")
+        ) from error
     return tuple(sorted(set(signatures)))
 
 

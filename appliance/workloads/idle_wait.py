@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import override
 
 from appliance.flush import flush
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.progress import in_seconds
 from appliance.workloads.base import Bench
 
@@ -29,7 +29,9 @@ class Rest:
 
     @override
     def __str__(self) -> str:
-        return "idle" if self.idle else f"not idle after {self.waited_s:.0f} s"
+        if self.idle:
+            return N_("idle")
+        return Phrase(N_("not idle after {seconds} s"), seconds=f"{self.waited_s:.0f}")
 
 
 def rest_array(bench: Bench) -> tuple[Bench, tuple[str, ...]]:
@@ -42,7 +44,7 @@ def rest_array(bench: Bench) -> tuple[Bench, tuple[str, ...]]:
     if bench.array is None:
         return bench, ()
     remark = bench.array.come_to_rest()
-    words = f"array {remark or 'clean'}"
+    words = Phrase(N_("array {what}"), what=remark or N_("clean"))
     rested = replace(bench, drive_state=f"{bench.drive_state}; {words}")
     return rested, (words,) if remark else ()
 

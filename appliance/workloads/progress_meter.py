@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from appliance.errors import StepFailedError, blame_of
+from appliance.phrases import N_, Phrase
 from appliance.progress import Progress
 
 _POLL_S = 0.2
@@ -56,7 +57,7 @@ class ProgressMeter:
                 raise
             if full is not None and error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise full from None
-            message = f"{what} failed: {error.strerror}"
+            message = Phrase(N_("{what} failed: {error}"), what=what, error=error.strerror)
             raise StepFailedError(message, blame=blame_of(error)) from error
 
     def handle(self) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 from appliance.errors import StickError
 from appliance.flush import replace_file, sync_path
+from appliance.phrases import N_, Phrase
 
 
 @contextmanager
@@ -19,8 +20,10 @@ def stick_trouble(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StickError(
-            f"{path} cannot be written: {error.strerror or error}",
-            hint="the stick is full or failing",
+            Phrase(
+                N_("{path} cannot be written: {error}"), path=path, error=error.strerror or error
+            ),
+            hint=N_("the stick is full or failing"),
         ) from error
 
 

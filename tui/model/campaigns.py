@@ -147,4 +147,5 @@ class Campaign(CampaignRow):
     is_judged: bool = False
     """Whether it was there to judge its drives, or one was rejected all the same."""
     judging_problem: str = ""
-    """Why it could not be judged when that was tried last; verdicts there are are older then."""
+    """Why it could not be judged when that was tried last, a line each; verdicts there are are
+    older then."""

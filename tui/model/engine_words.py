@@ -2,7 +2,7 @@
 """The engine's words and sentences in the current language.
 
 In the database, in the report and at the console it is English. What a drive, a tool or the kernel
-says is not translated, nor is what the engine reports of a mistake in a plan.
+says is not translated, nor are the keys and values of a plan.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,12 +28,12 @@ _LONGEST = 20_000
 """Characters of a text, of its words and of a field: far above what the engine says."""
 _SAID = {
     *("what", "before", "after", "first", "rest", "name", "hint", "title", "detail"),
-    *("proof", "verdict", "depth", "policy", "origin"),
+    *("proof", "verdict", "depth", "policy", "origin", "state", "given"),
 }
 """What is put in that may be words of the engine's again."""
 _RATES = {
     *("rate", "low", "high", "seconds", "took_s", "size"),
-    *("share", "measured", "limit", "wanted", "margin"),
+    *("share", "measured", "limit", "wanted", "margin", "total", "free", "needed"),
 }
 """What is put in that are numbers with a decimal point, or words in their place."""
 

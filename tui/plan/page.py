@@ -310,7 +310,7 @@ def describe_plan(snapshot: Snapshot, width: int) -> str:
         head = _("The plan on the stick has mistakes and cannot be started.")
         what = _("{count} to correct in plan.toml:").format(count=count)
         return f"{head}\n{what}\n\n" + "\n".join(
-            f"{number:2}. {text}" for number, text in enumerate(plan.problems, 1)
+            f"{number:2}. {say(text)}" for number, text in enumerate(plan.problems, 1)
         )
     autostart = _("yes, after a countdown") if plan.autostart else _("no, start it with s")
     if plan.autostart and plan.is_known:
@@ -321,9 +321,13 @@ def describe_plan(snapshot: Snapshot, width: int) -> str:
         _("Starts automatically: {when}").format(when=autostart),
     ]
     if plan.problems:
-        lines += ["", _("It cannot run as things are:"), *(f"  {text}" for text in plan.problems)]
+        lines += [
+            "",
+            _("It cannot run as things are:"),
+            *(f"  {say(text)}" for text in plan.problems),
+        ]
     if plan.warnings:
-        lines += ["", _("Before it starts:"), *(f"  {text}" for text in plan.warnings)]
+        lines += ["", _("Before it starts:"), *(f"  {say(text)}" for text in plan.warnings)]
     lines += ["", _("Its drives:")]
     for drive in plan.drives:
         lines += _describe_planned(drive, snapshot.drives, width)

@@ -34,7 +34,7 @@ from tui.port.drives import parse_drives
 from tui.port.run_files import READY, find_run_folder, find_terminal, name_alive, name_starting
 from tui.port.session import PageState, PageStateFile, read_manual
 from tui.port.status import parse_status
-from tui.port.watch import Watched, read_stamp
+from tui.port.watch import Watched, read_stamp, tell
 
 if TYPE_CHECKING:
     from tui.figures.contention import ContentionSentence
@@ -200,7 +200,7 @@ class Port:
                 self._stored = StoredReader(self.database, fat=self.run / "fat", clock=self._clock)
             self._stored.read(at_work=_find_campaign_at_work(snapshot))
         except (KaltstartError, OSError, sqlite3.Error, ImportError) as error:
-            trouble = str(error)
+            trouble = tell(str(error))
         if self._stored is None:  # its code could not be read from the stick
             return replace(snapshot, is_read=True, is_unreadable=True), trouble
         stored, status = self._stored.value, snapshot.status

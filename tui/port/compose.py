@@ -6,6 +6,7 @@ import os
 from appliance.campaign.stick_room import check_room
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError
+from appliance.phrases import Phrase
 from appliance.plan.compose import compose_plan
 from appliance.plan.machine_rules import find_conflicts
 from appliance.plan.read import parse_plan
@@ -14,6 +15,7 @@ from tui.charset import one_line
 from tui.model.draft import DraftCampaign, Mistake
 from tui.model.drives import DriveRow
 from tui.port.releases import find_released, starts_installed
+from tui.port.watch import tell
 
 
 def compose_text(draft: DraftCampaign, *, released: bool = True) -> str:
@@ -61,8 +63,10 @@ def find_mistake(problem: Problem) -> Mistake:
     table = str(path[0]) if path else ""
     index = path[1] if len(path) > 1 and isinstance(path[1], int) else 0
     key = next((part for part in path[1:] if isinstance(part, str)), "")
-    text = f"{key}: {problem.text}" if key and problem.file else problem.text
-    return Mistake(table, index, one_line(key), one_line(text))
+    text = problem.text
+    if key and problem.file:
+        text = Phrase("{key}: {what}", key=key, what=text)
+    return Mistake(table, index, one_line(key), tell(text))
 
 
 def _to_drive(row: DriveRow) -> Drive:

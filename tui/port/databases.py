@@ -13,6 +13,7 @@ from appliance.store.maintenance.merge_source import count_campaigns, find_offer
 from tui.charset import one_line
 from tui.language import N_, _
 from tui.port.stored import opened
+from tui.port.watch import tell
 
 _SUFFIX = ".sqlite"
 _SQLITE_SAYS = (
@@ -76,7 +77,7 @@ def _look_at(folder: Path, name: str, size_bytes: int) -> FoundDatabase:
     try:
         count = count_campaigns(folder / name)
     except UnusableDatabaseError as error:
-        return FoundDatabase(name, label, size_bytes, problem=one_line(_(error.why)))
+        return FoundDatabase(name, label, size_bytes, problem=tell(error.why))
     return FoundDatabase(name, label, size_bytes, campaigns=count)
 
 
@@ -89,8 +90,8 @@ def read_offer(folder: Path, name: str, *, own: Path) -> Offered:
     except UnusableDatabaseError as error:
         text = _("KALTSTART: {name} cannot be used: {reason}")
         raise StickError(
-            text.format(name=one_line(name), reason=one_line(_(error.why))),
-            hint=_(error.what_to_do),
+            text.format(name=one_line(name), reason=tell(error.why)),
+            hint=tell(error.what_to_do),
         ) from error
     return Offered(
         tuple((one_line(campaign.created_at), one_line(campaign.name)) for campaign in offer.new),

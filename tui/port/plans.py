@@ -21,7 +21,7 @@ from tui.language import _
 from tui.model.drives import DriveRow
 from tui.port.databases import find_files
 from tui.port.stored import opened
-from tui.port.watch import learn_phrases
+from tui.port.watch import learn_phrases, tell
 from tui.times.durations import make_durations
 from tui.times.step_times import Basis, StepTime, find_step_times
 
@@ -146,11 +146,11 @@ def _find_identities(toml: str, *, key: str = "") -> tuple[str, ...]:
 
 
 def _reasons(error: Exception) -> tuple[str, ...]:
-    return _show(getattr(error, "problems", ())) or (one_line(str(error)),)
+    return _show(getattr(error, "problems", ())) or (tell(str(error)),)
 
 
 def _show(problems: Iterable[Problem]) -> tuple[str, ...]:
-    return tuple(one_line(str(problem)) for problem in problems)
+    return tuple(tell(str(problem)) for problem in problems)
 
 
 def estimate_plan(database: Path, toml: str, drives: Sequence[DriveRow]) -> tuple[StepTime, ...]:

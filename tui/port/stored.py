@@ -218,7 +218,9 @@ class StoredReader:
             verdicts=tuple(map(_draw, verdicts_on_it)),
             is_judged=any(step.kind in JUDGING_KINDS for step in steps)
             or any(verdict.verdict == "reject" for verdict in verdicts_on_it),
-            judging_problem=one_line(judging.problem) if judging else "",
+            judging_problem="\n".join(map(one_line, judging.problem.split("\n")))
+            if judging
+            else "",
             report=self._find_report(connection, row, folders),
         )
 

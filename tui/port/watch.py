@@ -10,10 +10,11 @@ from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
+from appliance.phrases import list_phrases
 from tui import language
 from tui.charset import one_line
 from tui.language import _
-from tui.model.engine_words import learn
+from tui.model.engine_words import learn, say
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -74,6 +75,12 @@ def learn_phrases(phrases: Iterable[Sequence[str]]) -> None:
         # Spoilt by the stick, or nested as nothing of the engine's is.
         with suppress(ValueError, RecursionError):
             learn(text, words, json.loads(values))
+
+
+def tell(text: str) -> str:
+    """A text of the engine's code that was made here, in the language that holds now."""
+    learn_phrases(list_phrases(text))
+    return say(one_line(text))
 
 
 def read_stamp(path: Path) -> tuple[int, ...]:

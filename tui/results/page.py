@@ -375,9 +375,8 @@ def describe_verdicts(campaign: Campaign, width: int) -> str:
         _("Verdicts") if is_plain else _("Verdicts, although no step that judges drives was run")
     ]
     if campaign.judging_problem:
-        lines += _wrap(
-            "! " + _("Not judged: {reason}").format(reason=campaign.judging_problem), width
-        )
+        problems = say(campaign.judging_problem).splitlines()
+        lines += _wrap("! " + _("Not judged: {reason}").format(reason="; ".join(problems)), width)
     for row in sorted(campaign.verdicts, key=_rank):
         verdict = row.verdict.upper() if row.verdict == "reject" else row.verdict
         line = f"{find_sign(row)} {shorten_name(row.name, name):{name}}  {_(verdict)}, "

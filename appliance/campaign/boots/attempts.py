@@ -15,7 +15,7 @@ from appliance.campaign.drives.booted_array import compare_settings, select_boot
 from appliance.campaign.log import record
 from appliance.campaign.states import armed_cycle
 from appliance.errors import Blame, KaltstartError, RefusedError, StepFailedError
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.plan.read import parse_plan
 from appliance.store.connect import transaction
 from appliance.store.tables.boots import (
@@ -65,21 +65,25 @@ def settle_armed(context: CampaignContext, campaign_id: int) -> None:
             _import_sample(context, campaign, cycle, pending, pending.sample)
             return
     if doubt:
-        reason = f"its sample was kept on KALTSTART and is not used: {doubt}"
+        words = N_("its sample was kept on KALTSTART and is not used: {what}")
+        reason: str = Phrase(words, what=doubt)
     elif pending is not None and is_of_it:
-        reason = f"its sample could not be stored: {pending.reason}"
+        reason = Phrase(N_("its sample could not be stored: {what}"), what=pending.reason)
     elif context.host.power.entry_is_armed(context.this_boot):
-        reason = "the boot loader did not take the one-shot entry"
+        reason = N_("the boot loader did not take the one-shot entry")
         context.host.power.disarm_entry(context.this_boot)
     else:
-        reason = (
+        reason = N_(
             "the measured boot did not come back: power cut, crash or hang, or its entry was lost"
         )
     # There is no evidence of what happened: a hung machine looks the same as a hung drive.
     selected = context.host.power.read_selected_entry()
-    detail = f"{cycle.entry}: {reason}" + (f"; the loader started {selected}" if selected else "")
+    detail = Phrase("{entry}: {what}", entry=cycle.entry, what=reason)
+    if selected:
+        words = N_("{what}; the loader started {entry}")
+        detail = Phrase(words, what=detail, entry=selected)
     fail_attempt(context, campaign, cycle, reason=reason, detail=detail, blame="other")
-    discard_pending(context, campaign_id, doubt or "no boot that was due left it")
+    discard_pending(context, campaign_id, doubt or N_("no boot that was due left it"))
 
 
 def discard_pending(context: CampaignContext, campaign_id: int | None, why: str) -> None:
@@ -94,7 +98,11 @@ def discard_pending(context: CampaignContext, campaign_id: int | None, why: str)
     if pending is None or (
         pending.sample and not knows_sample(context.connection, pending.boot_id)
     ):
-        text = pending.describe() if pending else f"its content is no sample: {read_pending_text()}"
+        text = (
+            pending.describe()
+            if pending
+            else Phrase(N_("its content is no sample: {content}"), content=read_pending_text())
+        )
         record(
             context, "sample-unused", why=why, sample=text, campaign_id=campaign_id, level="warning"
         )
@@ -161,7 +169,7 @@ def check_source_drive(source: SourceDrive, row: CampaignDriveRow) -> None:
     is_same_wwn = not row.wwn or source.wwn == row.wwn
     is_model = row.released_model in {source.model, source.bare_model or source.model}
     if not (is_named and is_same_wwn and is_model and source.size_bytes == row.released_size_bytes):
-        raise RefusedError(f"it was not started from drive {row.name}")
+        raise RefusedError(Phrase(N_("it was not started from drive {drive}"), drive=row.name))
 
 
 def _import_sample(
@@ -175,14 +183,16 @@ def _import_sample(
 
     Whether the drive lost its power in between was never asked.
     """
-    why = f"the sample was kept on KALTSTART ({pending.reason})"
+    why = Phrase(N_("the sample was kept on KALTSTART ({what})"), what=pending.reason)
     with transaction(context.connection):
         insert_sample(
             context.connection,
             cycle.id,
             sample,
             cold_proof="unproven",
-            cold_reason=f"{why}, and the drive's power-cycle count was not read",
+            cold_reason=Phrase(
+                N_("{what}, and the drive's power-cycle count was not read"), what=why
+            ),
         )
         record(
             context,

@@ -12,7 +12,7 @@ from appliance.campaign.drives.work import drive_work
 from appliance.campaign.log import record
 from appliance.campaign.steps.attempt import hold_if_asked
 from appliance.errors import KaltstartError, RefusedError, StickError
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.plan.model import ArrayPlan
 from appliance.plan.read import parse_plan
 from appliance.progress import Progress
@@ -107,10 +107,10 @@ def _install(
     progress: Progress,
 ) -> None:
     if not row.released:
-        raise RefusedError(f"drive {row.name} is not released for writing")
+        raise RefusedError(Phrase(N_("drive {drive} is not released for writing"), drive=row.name))
 
     def tell(label: str, done_bytes: int, total_bytes: int) -> None:
-        progress(f"{row.name}: {label}", done_bytes, total_bytes)
+        progress(Phrase("{drive}: {what}", drive=row.name, what=label), done_bytes, total_bytes)
 
     if has_esp and not stick.esp_path:
         raise StickError(

@@ -17,6 +17,7 @@ from appliance.campaign.drives.array import open_array
 from appliance.campaign.log import record
 from appliance.drive_thread import DriveThread
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.plan.model import ArrayPlan
 from appliance.reference_os.install import make_install_uuid, write_reference_os
 from appliance.stick.partitions import Stick
@@ -56,8 +57,8 @@ def install_on_array(
             root_name=settings_name(plan),
         )
         with hand.entered(_locked(array.path), "locking the array"):
-            hand.do(write, "the reference OS")
-        hand.do(partial(set_cache_mode, array, plan.cache_mode), "the array's settings")
+            hand.do(write, N_("the reference OS"))
+        hand.do(partial(set_cache_mode, array, plan.cache_mode), N_("the array's settings"))
     return install_uuid
 
 
@@ -71,7 +72,9 @@ def _locked(path: str) -> Iterator[None]:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        raise StepFailedError(f"{path} cannot be opened: {error.strerror}") from error
+        raise StepFailedError(
+            Phrase(N_("{path} cannot be opened: {error}"), path=path, error=error.strerror)
+        ) from error
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
         yield

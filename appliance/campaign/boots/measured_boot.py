@@ -51,6 +51,7 @@ from appliance.errors import (
     StickError,
     UnreadableProgramError,
 )
+from appliance.phrases import N_, Phrase
 from appliance.plan.model import ArrayPlan
 from appliance.plan.read import parse_plan
 from appliance.progress import ignore_progress
@@ -90,8 +91,8 @@ def measure_boot(host: Host) -> None:
     this_boot = host.this_boot
     if this_boot.slot is None:
         raise RefusedError(
-            "this is not a measured boot",
-            hint="the appliance starts measured boots automatically",
+            N_("this is not a measured boot"),
+            hint=N_("the appliance starts measured boots automatically"),
         )
     sample = _try_sample(host, this_boot.slot)
     if this_boot.charted:
@@ -178,8 +179,11 @@ def _check_own(slot: int, drives: Sequence[Drive], stick: Stick) -> None:
         return  # there is no sample then, and whose boot it was is not known
     if table_uuid and not is_installed_from(table_uuid, stick.mark):
         raise StickError(
-            f"the Kaltstart stick {stick.drive.path} is not the one that this boot belongs to",
-            hint="plug in the stick of this campaign, and take this one out",
+            Phrase(
+                N_("the Kaltstart stick {path} is not the one that this boot belongs to"),
+                path=stick.drive.path,
+            ),
+            hint=N_("plug in the stick of this campaign, and take this one out"),
         )
 
 
@@ -201,7 +205,7 @@ def _store(
     try:
         if cycle.left_at is None:
             raise StepFailedError(
-                "the machine restarted before the power-off was requested", blame="other"
+                N_("the machine restarted before the power-off was requested"), blame="other"
             )
         if isinstance(sample, KaltstartError):
             raise sample
@@ -276,9 +280,9 @@ def _find_root(host: Host, slot: int, drives: Sequence[Drive]) -> BootSource | N
         drive, cache, set_uuid = members
         if cache is None:
             return BootSource(drive.disk_uuid, SourceDrive.of(drive))
-        with side_work(host, "the array", tell=ignore_progress) as hand:
+        with side_work(host, N_("the array"), tell=ignore_progress) as hand:
             reading = partial(read_settings, drive, set_uuid=set_uuid)
-            settings = hand.do(reading, "reading how it runs")
+            settings = hand.do(reading, N_("reading how it runs"))
         return BootSource(
             read_table_uuid(disk), SourceDrive.of(drive), SourceDrive.of(cache), set_uuid, settings
         )
@@ -354,7 +358,7 @@ def _find_booted(
         members = [(row, find_released_drive(drives, row))]
         with drive_work(context, campaign.id, members, tell=ignore_progress) as hand:
             look = partial(_look_at_booted, context.host, row, drives, array=array, plan=plan)
-            return hand.do(look, "looking at what this system was started from")
+            return hand.do(look, N_("looking at what this system was started from"))
     except DriveAbsentError as error:
         error.blame = "drive"  # this very system was started from it
         raise
@@ -374,11 +378,13 @@ def _look_at_booted(
     if array is not None:
         if read_table_uuid(disk) != row.install_uuid:
             raise RefusedError(
-                f"the array of drive {row.name} carries another reference OS",
+                Phrase(
+                    N_("the array of drive {drive} carries another reference OS"), drive=row.name
+                ),
                 blame="drive",
             )
         if plan is None:
-            raise RefusedError("the plan of this campaign has no [array]")
+            raise RefusedError(N_("the plan of this campaign has no [array]"))
         check_settings(booted.drive, set_uuid=array.set_uuid, plan=plan)
     return booted
 

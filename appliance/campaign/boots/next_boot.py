@@ -292,12 +292,12 @@ def _look(
         counts = [
             hand.do(
                 partial(context.host.drives.read_power_cycles, drive),
-                "reading its power-cycle count",
+                N_("reading its power-cycle count"),
             )
             for drive in booted.all
         ]
         celsius = hand.do(
-            partial(context.host.drives.read_celsius, booted.all[0]), "reading its temperature"
+            partial(context.host.drives.read_celsius, booted.all[0]), N_("reading its temperature")
         )
     cache_count = counts[1].count if len(counts) > 1 else None
     return _Departure(booted, counts[0], cache_count, celsius, loader)
@@ -312,7 +312,7 @@ def _check_bystanders(context: CampaignContext, campaign: CampaignRow) -> None:
 
     def check(found: Sequence[Drive]) -> None:
         if others := (*find_bystanders(plan, found), *context.host.drives.describe_hidden()):
-            raise StepFailedError("; ".join(map(str, others)), blame="other")
+            raise StepFailedError(join_phrases(map(str, others)), blame="other")
 
     await_drive(context.host, check, tell=context.tell)
 

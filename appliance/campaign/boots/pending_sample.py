@@ -17,6 +17,7 @@ from appliance.drives.facts.power_cycles import PowerCycles
 from appliance.drives.model import Drive
 from appliance.errors import StickError
 from appliance.flush import sync_path
+from appliance.phrases import N_, Phrase
 from appliance.record_boot import MAX_READS
 from appliance.stick.partitions import FAT, is_on_fat, writable_fat
 from appliance.store.tables.boots import BootSample
@@ -118,7 +119,9 @@ def save_pending(pending: PendingSample) -> None:
             path.parent.mkdir(exist_ok=True)
             write_durably(path, seal(asdict(pending)))
     except OSError as error:
-        raise StickError(f"KALTSTART does not accept the sample either: {error}") from error
+        raise StickError(
+            Phrase(N_("KALTSTART does not accept the sample either: {what}"), what=str(error))
+        ) from error
 
 
 def read_pending() -> PendingSample | None:
@@ -161,7 +164,9 @@ def remove_pending() -> None:
             with suppress(OSError):
                 sync_path((fat / _NAME).parent)
     except OSError as error:
-        raise StickError(f"{_NAME} cannot be removed from KALTSTART: {error}") from error
+        raise StickError(
+            Phrase(N_("{file} cannot be removed from KALTSTART: {error}"), file=_NAME, error=error)
+        ) from error
 
 
 def _parse(found: dict[str, object]) -> PendingSample:

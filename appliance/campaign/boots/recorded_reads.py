@@ -12,6 +12,7 @@ from appliance import sysfs
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, StepFailedError
 from appliance.flush import sync_path
+from appliance.phrases import N_, Phrase
 from appliance.record_boot import (
     TRACEFS,
     RecordError,
@@ -47,7 +48,9 @@ def keep_reads(cycle_id: int, drive: Drive) -> int:
         text, lost = read_trace(TRACEFS)
         device = (_BLOCKS / drive.name / "dev").read_text().strip()
         if lost:
-            raise StepFailedError(f"{lost} block events found no room", blame="other")
+            raise StepFailedError(
+                Phrase(N_("{count} block events found no room"), count=lost), blame="other"
+            )
         reads = merge_reads(parse_events(text, device=device))
         about = f"{printable(drive.identity)}, {drive.size_bytes} bytes, the reference OS"
         content = format_list(reads, about=about)

@@ -234,14 +234,14 @@ def _ask_counts(context: CampaignContext, drives: Iterable[Drive]) -> Iterator[t
             suppress(KaltstartError),
             side_work(
                 context.host,
-                f"drive {drive.identity}",
+                Phrase(N_("drive {drive}"), drive=drive.identity),
                 tell=context.tell,
                 names=[drive.name],
                 limit_s=SHORT_S,
             ) as hand,
         ):
             asking = partial(context.host.drives.read_power_cycles, drive)
-            reading = hand.do(asking, "reading its power-cycle count")
+            reading = hand.do(asking, N_("reading its power-cycle count"))
             if reading.count is not None and reading.is_of_power:
                 # Two drives may have the same serial number, and be in another order then.
                 yield f"{drive.serial} {drive.wwn}".strip(), reading.count

@@ -29,7 +29,7 @@ from appliance.drive_thread import DriveThread
 from appliance.drives.identity_query import AskedIdentity, check_asked
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, StepFailedError, StickError
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.samples.diskstats import DiskStats, parse_stat
 from appliance.samples.read_list import ReadList
 from appliance.stick.partitions import RAW
@@ -159,7 +159,7 @@ def _add_conditions(
     )
     reading = partial(context.host.drives.read_celsius, drive)
     with suppress(StepFailedError):
-        return replace(sample, drive_celsius=hand.do(reading, "reading its temperature"))
+        return replace(sample, drive_celsius=hand.do(reading, N_("reading its temperature")))
     return sample
 
 
@@ -215,8 +215,14 @@ def read_extents(
         for extent in reads.extents:
             if extent.offset_bytes % block_bytes or extent.length_bytes % block_bytes:
                 raise StepFailedError(
-                    f"the read at byte {extent.offset_bytes} is not aligned to the drive's blocks "
-                    f"of {block_bytes} bytes",
+                    Phrase(
+                        N_(
+                            "the read at byte {byte} is not aligned to the drive's blocks of "
+                            "{block} bytes"
+                        ),
+                        byte=extent.offset_bytes,
+                        block=block_bytes,
+                    ),
                     blame="other",
                 )
         for extent in reads.extents:
@@ -228,11 +234,22 @@ def read_extents(
                     count = os.preadv(file.fileno(), [piece], extent.offset_bytes)
                 except OSError as error:
                     raise StepFailedError(
-                        f"{path} cannot be read at byte {extent.offset_bytes}: {error.strerror}"
+                        Phrase(
+                            N_("{path} cannot be read at byte {byte}: {error}"),
+                            path=path,
+                            byte=extent.offset_bytes,
+                            error=error.strerror,
+                        )
                     ) from error
                 times_ns.append(now_ns() - begun_ns)
             if count != extent.length_bytes:
-                raise StepFailedError(f"{path} ended at byte {extent.offset_bytes + count}")
+                raise StepFailedError(
+                    Phrase(
+                        N_("{path} ended at byte {byte}"),
+                        path=path,
+                        byte=extent.offset_bytes + count,
+                    )
+                )
     after = read_stat(path)
     sample = ReplaySample(
         reads.sha256, started_s, before.read_ios, before.read_bytes, tuple(times_ns)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from appliance.campaign.host import Clock, Host
 from appliance.errors import KaltstartError, StepFailedError, blame_of, blaming
+from appliance.phrases import N_, Phrase
 from appliance.reference_os.install import esp_partuuid, mount_session_set, root_partuuid
 from appliance.reference_os.session_set import read_session_set
 from appliance.run import run
@@ -48,7 +49,9 @@ def take_sample(host: Host, slot: int) -> BootSample:
         io_quiet_s = _wait_for_quiet(disk, clock)
     except (OSError, ValueError) as error:
         raise StepFailedError(
-            f"the session set on /dev/{disk} cannot be read: {error}",
+            Phrase(
+                N_("the session set on /dev/{disk} cannot be read: {error}"), disk=disk, error=error
+            ),
             blame=blame_of(error) if isinstance(error, OSError) else "drive",
         ) from error
     blocks = _list_blocks(disk)
@@ -100,15 +103,22 @@ def find_root_disk(slot: int) -> str:
         mounted = (_DEVICES / _MOUNTED_ROOT.readlink().name).resolve(strict=True)
     except OSError as error:
         raise StepFailedError(
-            f"what this boot's root was mounted from is not known: {error.filename}: "
-            f"{error.strerror}",
+            Phrase(
+                N_("what this boot's root was mounted from is not known: {file}: {error}"),
+                file=error.filename,
+                error=error.strerror,
+            ),
             blame="other",
         ) from error
     named = (_BY_PARTUUID / root_partuuid(slot)).resolve()
     if mounted.name != named.name:
         raise StepFailedError(
-            f"this boot's root was mounted from {mounted.name}, and its UUID leads to {named}",
-            hint="unplug the drive that must not be booted",
+            Phrase(
+                N_("this boot's root was mounted from {device}, and its UUID leads to {other}"),
+                device=mounted.name,
+                other=named,
+            ),
+            hint=N_("unplug the drive that must not be booted"),
             blame="other",
         )
     return mounted.parent.name
@@ -122,7 +132,7 @@ def _wait_for_startup() -> Startup:
         answer = run(["systemctl", "show", *(f"--property={name}" for name in PROPERTIES)])
     startup = parse_startup(answer.stdout)
     if startup is None:
-        raise StepFailedError("systemd does not report when start-up finished", blame="other")
+        raise StepFailedError(N_("systemd does not report when start-up finished"), blame="other")
     return startup
 
 
@@ -141,7 +151,7 @@ def read_unit_times(*, finish_s: float) -> tuple[UnitTime, ...]:
     )
     units = parse_unit_times(answer.stdout, finish_s=finish_s)
     if not units:
-        raise StepFailedError("systemd reports no unit of this start-up", blame="other")
+        raise StepFailedError(N_("systemd reports no unit of this start-up"), blame="other")
     return units
 
 

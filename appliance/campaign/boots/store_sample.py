@@ -19,7 +19,7 @@ from appliance.drives.facts.power_cycles import ColdProof, PowerCycles, join_pro
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, StepFailedError
 from appliance.flush import sync_path
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.run import run
 from appliance.samples.unit_times import UNITS_PLOT
 from appliance.stick.partitions import RAW
@@ -176,12 +176,12 @@ def store_proof(
     proof = join_proofs(proofs)
     valid = not (cycle.power == "warm" and lost_power)
     # Of a drive's own system the count is read one restart later.
-    or_then = ", or on the way back" if cycle.starts_installed else ""
-    reason = (
-        proof.reason
-        if valid
-        else f"drive {', '.join(lost_power)} lost power before a boot that was to be warm{or_then}"
-    )
+    words = N_("drive {drives} lost power before a boot that was to be warm")
+    if cycle.starts_installed:
+        words = N_(
+            "drive {drives} lost power before a boot that was to be warm, or on the way back"
+        )
+    reason = proof.reason if valid else Phrase(words, drives=", ".join(lost_power))
     update_cold_proof(
         connection,
         cycle.id,
@@ -261,7 +261,7 @@ def _stop_bootchart() -> bytes:
     run(["systemctl", "stop", "kaltstart-bootchart.service"], timeout_s=_CHART_TIMEOUT_S)
     charts = sorted(_CHARTS.glob("bootchart-*.svg"))
     if not charts or not charts[-1].stat().st_size:
-        raise StepFailedError("systemd-bootchart left no chart")
+        raise StepFailedError(N_("systemd-bootchart left no chart"))
     return charts[-1].read_bytes()
 
 
@@ -269,7 +269,7 @@ def _plot_units() -> bytes:
     """Raises StepFailedError."""
     plot = run(["systemd-analyze", "plot"], timeout_s=_PLOT_TIMEOUT_S).stdout
     if not plot.rstrip().endswith("</svg>"):
-        raise StepFailedError("systemd-analyze drew no chart")
+        raise StepFailedError(N_("systemd-analyze drew no chart"))
     return plot.encode()
 
 

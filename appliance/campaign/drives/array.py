@@ -27,7 +27,7 @@ from appliance.drives.model import Drive
 from appliance.drives.own_uuid import make_table_uuid
 from appliance.drives.unlock import Unlocked
 from appliance.errors import KaltstartError, RefusedError, StepFailedError, blaming
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.plan.model import ArrayPlan
 from appliance.progress import Progress
 from appliance.stick.partitions import Stick
@@ -71,7 +71,7 @@ def select_members(context: CampaignContext, campaign_id: int) -> MemberRows:
 def find_member(context: CampaignContext, row: CampaignDriveRow, *, tell: Progress) -> Drive:
     """The live drive. Raises RefusedError when it is not here or not released."""
     if not row.released:
-        raise RefusedError(f"drive {row.name} is not released for writing")
+        raise RefusedError(Phrase(N_("drive {drive} is not released for writing"), drive=row.name))
     return await_drive(context.host, partial(find_released_drive, row=row), tell=tell)
 
 
@@ -108,7 +108,7 @@ def open_array(
     row = select_array(context.connection, campaign_id)
     if row is None or row.state != "made":
         if not may_make:
-            raise RefusedError("the array this step began on is no longer there")
+            raise RefusedError(N_("the array this step began on is no longer there"))
         if row is not None:
             dismantle_array(context, row, stick=stick, hand=hand)
             members = select_members(context, campaign_id)  # with what was left on them
@@ -126,8 +126,8 @@ def open_array(
 
 def release(hand: DriveThread) -> None:
     """Have the kernel release any array that still runs. Raises StillMountedError."""
-    hand.do(partial(release_mounts, "bcache*"), "unmounting what was left mounted")
-    hand.do(partial(release_arrays, tell=hand.tell), "releasing an array")
+    hand.do(partial(release_mounts, "bcache*"), N_("unmounting what was left mounted"))
+    hand.do(partial(release_arrays, tell=hand.tell), N_("releasing an array"))
 
 
 def _unlock(
@@ -145,7 +145,9 @@ def _unlock(
         released_identity=row.identity,
         noted=noted_identity(row),
     )
-    return stack.enter_context(hand.entered(released, f"unlocking drive {row.name}"))
+    return stack.enter_context(
+        hand.entered(released, Phrase(N_("unlocking drive {drive}"), drive=row.name))
+    )
 
 
 def _make(
@@ -176,7 +178,7 @@ def _make(
             _note(context, campaign_id, "array-making", members, set_uuid)
         context.host.announce("array", id=campaign_id, set=set_uuid, state="making")
         make = partial(make_array, *targets, plan=plan, set_uuid=set_uuid, tell=hand.tell)
-        hand.do(make, "making the array")
+        hand.do(make, N_("making the array"))
     with transaction(context.connection):
         update_array(context.connection, set_uuid, "made")
         # From here on they are known by the set's UUID.
@@ -310,18 +312,21 @@ def _is_part(
     drive that carries nothing is one that was cleared, or emptied.
     """
     superblock = hand.do(
-        partial(context.host.drives.read_superblock, drive.path), "looking at its superblock"
+        partial(context.host.drives.read_superblock, drive.path), N_("looking at its superblock")
     )
     if superblock is not None and superblock.belongs_to(array.set_uuid):
         return True
-    if not hand.do(partial(has_signature, drive.path), "looking at what it carries"):
+    if not hand.do(partial(has_signature, drive.path), N_("looking at what it carries")):
         return False
     # Cleared, and used alone while the other could not be; or the making was cut before.
     if check_drive_marks(context, array.campaign_id, row, drive, hand=hand):
         return False
     if array.state == "making":
         return False  # a version that noted less began to make it
-    raise RefusedError(f"drive {row.name} no longer carries its part of the array", blame="drive")
+    raise RefusedError(
+        Phrase(N_("drive {drive} no longer carries its part of the array"), drive=row.name),
+        blame="drive",
+    )
 
 
 def _marks_of(

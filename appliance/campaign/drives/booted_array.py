@@ -14,6 +14,7 @@ from appliance.arrays.state import format_amount, parse_choice
 from appliance.campaign.host import ReadSuperblock
 from appliance.drives.model import Drive
 from appliance.errors import RefusedError, StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.plan.model import ArrayPlan
 from appliance.run import run
 from appliance.store.tables.arrays import select_array
@@ -61,7 +62,9 @@ def select_booted_array(
         return None
     array = select_array(connection, campaign_id)
     if array is None or array.state != "made":
-        raise RefusedError(f"drive {row.name} is no longer part of the array it boots from")
+        raise RefusedError(
+            Phrase(N_("drive {drive} is no longer part of the array it boots from"), drive=row.name)
+        )
     drives = select_campaign_drives(connection, campaign_id)
     cache = next(drive for drive in drives if drive.drive_id == array.cache_drive_id)
     return BootedArray(array.set_uuid, cache)
@@ -101,8 +104,15 @@ def check_sets(
     for drive in drives:
         if members and sets.get(drive.path) != members.set_uuid:
             raise RefusedError(
-                f"drive {row.name} cannot be booted from: {drive.path} "
-                f"({drive.identity}) no longer carries its array",
+                Phrase(
+                    N_(
+                        "drive {drive} cannot be booted from: {path} ({identity}) no longer "
+                        "carries its array"
+                    ),
+                    drive=row.name,
+                    path=drive.path,
+                    identity=drive.identity,
+                ),
                 # The row that fails is the backing drive's.
                 blame="drive" if drive is members.backing else "other",
             )
@@ -113,8 +123,12 @@ def check_sets(
     ]
     if others:
         raise RefusedError(
-            f"a boot of drive {row.name} would also start the array on {', '.join(others)}",
-            hint="dismantle that array, or unplug its drives",
+            Phrase(
+                N_("a boot of drive {drive} would also start the array on {drives}"),
+                drive=row.name,
+                drives=", ".join(others),
+            ),
+            hint=N_("dismantle that array, or unplug its drives"),
         )
 
 
@@ -126,7 +140,13 @@ def check_root(disk: str, booted: BootedDrives, row: CampaignDriveRow) -> None:
     drive, cache = booted.drive.name, booted.cache
     if booted.array is None or cache is None:
         if disk != drive:
-            raise RefusedError(f"this boot's root is on /dev/{disk} and not on drive {row.name}")
+            raise RefusedError(
+                Phrase(
+                    N_("this boot's root is on /dev/{disk} and not on drive {drive}"),
+                    disk=disk,
+                    drive=row.name,
+                )
+            )
         return
     set_uuid = booted.array.set_uuid.lower()
     links = {
@@ -137,8 +157,17 @@ def check_root(disk: str, booted: BootedDrives, row: CampaignDriveRow) -> None:
     for link, target in links.items():
         if linked(link) != target:
             raise RefusedError(
-                f"this boot's root is on /dev/{disk} and not on the array of drive "
-                f"{row.name}: {link} leads to {linked(link)!r} and not to {target!r}"
+                Phrase(
+                    N_(
+                        "this boot's root is on /dev/{disk} and not on the array of drive {drive}: "
+                        "{link} leads to {now} and not to {wanted}"
+                    ),
+                    disk=disk,
+                    drive=row.name,
+                    link=link,
+                    now=f"{linked(link)!r}",
+                    wanted=f"{target!r}",
+                )
             )
 
 
@@ -191,8 +220,15 @@ def compare_settings(now: Mapping[str, str], plan: ArrayPlan) -> None:
     for name, text in settings.items():
         if now.get(name) != text:
             raise StepFailedError(
-                f"the array did not boot with the plan's settings: {name} is {now.get(name)!r} and "
-                f"not {text!r}",
+                Phrase(
+                    N_(
+                        "the array did not boot with the plan's settings: {setting} is {now} and "
+                        "not {wanted}"
+                    ),
+                    setting=name,
+                    now=f"{now.get(name)!r}",
+                    wanted=f"{text!r}",
+                ),
                 blame="other",
             )
 

@@ -23,6 +23,7 @@ from appliance.drives.model import Drive
 from appliance.errors import RefusedError
 from appliance.machine import memory_errors
 from appliance.machine.facts import FixedFacts
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.store.connect import transaction
 from appliance.store.read.evidence import select_health_texts
 from appliance.store.tables.campaigns import CampaignDriveRow, select_campaign_drives
@@ -34,7 +35,7 @@ from appliance.store.tables.conditions import (
 )
 
 _SYS, _PROC = Path("/sys"), Path("/proc")
-_SETTINGS = "reading its settings"
+_SETTINGS = N_("reading its settings")
 
 
 def store_conditions(
@@ -52,7 +53,7 @@ def store_conditions(
     """
     connection = context.connection
     readings: list[tuple[str, int | None, dict[str, str]]] = [
-        ("the machine", None, _read_machine(fixed, sys=sys, proc=proc))
+        (N_("the machine"), None, _read_machine(fixed, sys=sys, proc=proc))
     ]
     readings += [
         (row.name, row.drive_id, _read_drive(context, campaign_id, row, drives=drives, sys=sys))
@@ -105,8 +106,12 @@ def _is_restart(change: Change) -> bool:
 
 def describe_changes(subject: str, changes: Sequence[Change]) -> str:
     """`LAB-1: link was 6.0 Gb/s and is 3.0 Gb/s now`."""
-    texts = [f"{change.name} was {change.before} and is {change.value} now" for change in changes]
-    return f"{subject}: {'; '.join(texts)}"
+    words = N_("{setting} was {before} and is {after} now")
+    texts = [
+        Phrase(words, setting=change.name, before=change.before, after=change.value)
+        for change in changes
+    ]
+    return Phrase("{name}: {what}", name=subject, what=join_phrases(texts))
 
 
 def _read_machine(fixed: FixedFacts, *, sys: Path, proc: Path) -> dict[str, str]:

@@ -21,7 +21,7 @@ from appliance.drives.identity import find_by_identity, is_model
 from appliance.drives.identity_query import AskedIdentity
 from appliance.drives.model import Drive
 from appliance.errors import RefusedError, StepFailedError
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.progress import Progress, ignore_progress
 from appliance.reference_os.install import esp_partuuid, root_partuuid
 from appliance.store.tables.campaigns import CampaignDriveRow
@@ -42,11 +42,21 @@ def find_released_drive(found: Sequence[Drive], row: CampaignDriveRow) -> Drive:
     is_same_size = drive.size_bytes == row.released_size_bytes
     if not (is_same_size and is_model(drive, row.released_model)):
         raise RefusedError(
-            f"drive {row.name} is not the one that was released: it was "
-            f"{printable(row.released_model)} of {row.released_size_bytes} bytes and is "
-            f"{printable(drive.model)} of {drive.size_bytes} bytes",
-            hint="connect the released drive; if this is it, with another capacity than then, "
-            "release it again in a new campaign",
+            Phrase(
+                N_(
+                    "drive {drive} is not the one that was released: it was {before} of {bytes} "
+                    "bytes and is {after} of {now_bytes} bytes"
+                ),
+                drive=row.name,
+                before=printable(row.released_model),
+                bytes=row.released_size_bytes,
+                after=printable(drive.model),
+                now_bytes=drive.size_bytes,
+            ),
+            hint=N_(
+                "connect the released drive; if this is it, with another capacity than then, "
+                "release it again in a new campaign"
+            ),
         )
     return drive
 
@@ -79,7 +89,7 @@ def find_booted_drives(
         needed = {partuuid, *([esp_partuuid(row.slot)] if has_esp else [])}
         if not known or needed - set(drive.partition_uuids):
             raise RefusedError(
-                f"drive {row.name} no longer carries its reference OS",
+                Phrase(N_("drive {drive} no longer carries its reference OS"), drive=row.name),
                 blame="other" if drive.serial_doubt else "drive",
             )
         booted = BootedDrives(drive)
@@ -88,7 +98,11 @@ def find_booted_drives(
             cache = find_released_drive(found, array.cache)
         except RefusedError as error:
             raise RefusedError(
-                f"drive {row.name} is not booted without its cache: {error.message}"
+                Phrase(
+                    N_("drive {drive} is not booted without its cache: {what}"),
+                    drive=row.name,
+                    what=error.message,
+                )
             ) from error
         members = LiveMembers(array.set_uuid, drive, cache)
         check_sets(
@@ -101,9 +115,12 @@ def find_booted_drives(
     ]
     if others:
         raise RefusedError(
-            f"the reference OS of drive {row.name} is also on "
-            + ", ".join(other.path for other in others),
-            hint="unplug the drives that must not be booted",
+            Phrase(
+                N_("the reference OS of drive {drive} is also on {paths}"),
+                drive=row.name,
+                paths=", ".join(other.path for other in others),
+            ),
+            hint=N_("unplug the drives that must not be booted"),
         )
     return booted
 
@@ -123,7 +140,7 @@ def await_drive[T](
     where `find` asks drives. Raises RefusedError, StepFailedError, and what `tell` raises.
     """
     if hand is None:
-        with side_work(host, "what udev knows", tell=tell) as side_hand:
+        with side_work(host, N_("what udev knows"), tell=tell) as side_hand:
             return await_drive(host, find, hand=side_hand)
     begun_s = host.clock.monotonic_s()
     while True:

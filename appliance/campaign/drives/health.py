@@ -21,7 +21,7 @@ from appliance.drives.facts.hidden_capacity import ask_native_size
 from appliance.drives.identity_query import check_asked, parse_identity
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.run import run
 from appliance.samples.health import Health
 from appliance.store.clock import parse_timestamp, timestamp
@@ -36,6 +36,8 @@ DEADLINE_S = 60
 _AT_ONCE = 8
 _DOES_NOT_ANSWER = N_("the drive does not answer, and is no longer queried")
 _SECONDS_PER_HOUR = 3600
+
+_MOMENTS: Mapping[Moment, str] = {"before": N_("before"), "after": N_("after")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +61,10 @@ def store_health(context: CampaignContext, campaign_id: int, moment: Moment) -> 
     if not rows:
         return
     silent = {row.drive_id: _DOES_NOT_ANSWER for row in rows if context.silent.knows(row)}
-    with side_work(context.host, "the drives' health", tell=context.tell) as hand:
+    with side_work(context.host, N_("the drives' health"), tell=context.tell) as hand:
         readings = hand.do(
-            partial(_ask, context.host, rows, silent), f"reading the drives' health, {moment}"
+            partial(_ask, context.host, rows, silent),
+            Phrase(N_("reading the drives' health, {what}"), what=_MOMENTS[moment]),
         )
     with transaction(context.connection):
         for row, reading in zip(rows, readings, strict=True):
@@ -154,7 +157,11 @@ def add_hours_doubt(health: Health, before: HealthRow | None, up_hours: float) -
     # Both ends are cut off to full hours.
     if old is None or new is None or new.doubt or new.value - old.value >= int(up_hours) - 1:
         return health
-    rise = f"it rose by {new.value - old.value:.0f}"
-    doubt = f"{rise} while the machine was running for {up_hours:.0f} hours"
+    rise = Phrase(N_("it rose by {count}"), count=f"{new.value - old.value:.0f}")
+    doubt = Phrase(
+        N_("{what} while the machine was running for {hours} hours"),
+        what=rise,
+        hours=f"{up_hours:.0f}",
+    )
     counters["power_on_hours"] = replace(new, doubt=doubt)
     return replace(health, counters=tuple(counters.values()))

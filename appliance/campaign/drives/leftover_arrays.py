@@ -158,7 +158,7 @@ def _carries(host: Host, drive: Drive, row: ArrayRow) -> bool:
         with side_work(
             host, drive.path, tell=ignore_progress, names=[drive.name], limit_s=SHORT_S
         ) as hand:
-            return hand.do(partial(_shows, host, drive, row), "looking at its superblock")
+            return hand.do(partial(_shows, host, drive, row), N_("looking at its superblock"))
     except StepFailedError:
         return True
 

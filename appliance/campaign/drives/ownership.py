@@ -103,7 +103,7 @@ class DriveMarks:
         """Write a mark, whose UUID is stored already; whether the drive took it."""
         # With `must`: a stop that comes right before is heard once the drive can be known again.
         leave = partial(leave_mark, self.path, mark_uuid)
-        return self.hand.do(leave, "leaving a mark", must=True)
+        return self.hand.do(leave, N_("leaving a mark"), must=True)
 
     def store_left(self, mark_uuid: str) -> None:
         """Writing has ended; empty where the drive takes no mark."""
@@ -144,7 +144,7 @@ class DriveMarks:
         """
         read = partial(self.context.host.drives.read_ends, self.path)
         try:
-            ends = self.hand.do(read, "looking at what it carries", must=True)
+            ends = self.hand.do(read, N_("looking at what it carries"), must=True)
         except DriveSilentError:
             raise
         except StepFailedError:
@@ -155,7 +155,7 @@ class DriveMarks:
         """Nothing where it cannot be read. Raises DriveSilentError."""
         read = partial(self.context.host.drives.read_content, self.path)
         try:
-            return self.hand.do(read, "looking at what it carries", must=True)
+            return self.hand.do(read, N_("looking at what it carries"), must=True)
         except DriveSilentError:
             raise
         except StepFailedError:
@@ -172,7 +172,7 @@ def note_content(host: Host, drive: Drive) -> str:
             host, drive.path, tell=ignore_progress, names=[drive.name], limit_s=SHORT_S
         ) as hand:
             return format_content(
-                hand.do(partial(host.drives.read_content, drive.path), "looking at it")
+                hand.do(partial(host.drives.read_content, drive.path), N_("looking at it"))
             )
     except (StepFailedError, StillRunningError):
         return f"{drive.disk_uuid}/{drive.file_system}"
@@ -238,7 +238,7 @@ def _check_marks(
 
 def _read_content(context: CampaignContext, drive: Drive, hand: DriveThread) -> DriveContent:
     read = partial(context.host.drives.read_content, drive.path)
-    return hand.do(read, "looking at what it carries")
+    return hand.do(read, N_("looking at what it carries"))
 
 
 def _check_nothing_else(
@@ -259,7 +259,10 @@ def _check_left(
 ) -> None:
     """Pure. Raises RefusedError."""
     if row.install_uuid and row.install_uuid not in found.tables:
-        raise RefusedError(f"drive {row.name} no longer carries its reference OS", blame="drive")
+        raise RefusedError(
+            Phrase(N_("drive {drive} no longer carries its reference OS"), drive=row.name),
+            blame="drive",
+        )
     if not row.mark_uuid and not row.mark_sha256 and not row.written_over:
         if noted and noted.sha256 and noted.sha256 != found.sha256:
             _check_foreign(row, "its partition table is another one than the installation left")
@@ -268,14 +271,22 @@ def _check_left(
     is_known = row.mark_uuid in found.tables or row.mark_sha256 == found.sha256
     if not is_known and not row.written_over:
         raise RefusedError(
-            f"drive {row.name} no longer carries what the last step left on it", blame=blame
+            Phrase(
+                N_("drive {drive} no longer carries what the last step left on it"), drive=row.name
+            ),
+            blame=blame,
         )
     if not is_known and has_doubt and not found.has_pattern and not uuids & found.tables:
         raise RefusedError(
-            f"drive {row.name} cannot be told from another one: the power went while it "
-            "was being written, nothing that was left on it is still there, and its serial "
-            "number may be another drive's too",
-            hint="start a new campaign, in which you release it again",
+            Phrase(
+                N_(
+                    "drive {drive} cannot be told from another one: the power went while it was "
+                    "being written, nothing that was left on it is still there, and its serial "
+                    "number may be another drive's too"
+                ),
+                drive=row.name,
+            ),
+            hint=N_("start a new campaign, in which you release it again"),
         )
     if noted is None:
         # A version that knew less has stored it: all that is named as ours may be of that step.
@@ -353,8 +364,11 @@ def check_file_system(
     if made is None:
         return False
     read = partial(context.host.drives.read_file_system_uuid, path)
-    if hand.do(read, "looking at its file system") != made.uuid:
-        raise RefusedError(f"{name} no longer carries the file system made on it", blame="drive")
+    if hand.do(read, N_("looking at its file system")) != made.uuid:
+        raise RefusedError(
+            Phrase(N_("{drive} no longer carries the file system made on it"), drive=name),
+            blame="drive",
+        )
     return True
 
 

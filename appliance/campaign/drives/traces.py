@@ -66,9 +66,11 @@ def _carries_unknown(connection: sqlite3.Connection, host: Host, drive: Drive) -
             host, drive.path, tell=ignore_progress, names=[drive.name], limit_s=SHORT_S
         ) as hand:
             if drive.file_system == "bcache":
-                set_uuid = hand.do(partial(_read_own_set, host, drive), "looking at its superblock")
+                set_uuid = hand.do(
+                    partial(_read_own_set, host, drive), N_("looking at its superblock")
+                )
                 return bool(set_uuid) and not knows_set(connection, set_uuid)
-            traces = hand.do(partial(_read_left, host, drive), "looking at both its ends")
+            traces = hand.do(partial(_read_left, host, drive), N_("looking at both its ends"))
     except (StepFailedError, StillRunningError):
         return False  # what it is asked next, before it is written to, finds that out
     if traces.has_pattern and not knows_cut(connection, serial=drive.serial, wwn=drive.wwn):

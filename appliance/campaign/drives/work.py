@@ -52,13 +52,15 @@ def drive_work(
         with (
             suppress(KaltstartError),
             side_work(
-                context.host, "what is mounted of it", tell=ignore_progress, limit_s=_DETACH_S
+                context.host, N_("what is mounted of it"), tell=ignore_progress, limit_s=_DETACH_S
             ) as hand,
         ):
             hand.do(
-                partial(context.host.drives.detach_mounts, _find_devices(names)), "detaching it"
+                partial(context.host.drives.detach_mounts, _find_devices(names)), N_("detaching it")
             )
-        identities = " and ".join(printable(row.name) for row, _ in members)
+        identities = join_phrases(
+            (printable(row.name) for row, _ in members), N_("{first} and {rest}")
+        )
         with suppress(sqlite3.ProgrammingError):  # closed: power was about to go
             record(
                 context,

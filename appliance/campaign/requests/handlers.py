@@ -17,7 +17,7 @@ from appliance.campaign.context import CampaignContext, take_back_departure
 from appliance.campaign.host import Host
 from appliance.campaign.log import record, record_step
 from appliance.campaign.requests.saved_plans import delete_plan, save_plan
-from appliance.errors import KaltstartError, PlanError, RefusedError
+from appliance.errors import KaltstartError, PlanError, RefusedError, describe_bug
 from appliance.phrases import N_, Phrase
 from appliance.store.connect import transaction
 from appliance.store.tables.boots import update_to_warm
@@ -192,7 +192,7 @@ def carry_out(context: RequestContext) -> CampaignAction:
         raise
     except Exception as error:
         if context.is_new():
-            context.decline(f"internal error: {type(error).__name__}: {error}", 1)
+            context.decline(describe_bug(error), 1)
         raise
     if answer is not None:
         context.accept(answer)
@@ -200,7 +200,7 @@ def carry_out(context: RequestContext) -> CampaignAction:
 
 
 def _malformed(kind: str, why: object) -> PlanError:
-    return PlanError(f"the request {kind} is malformed: {why}")
+    return PlanError(Phrase(N_("the request {kind} is malformed: {what}"), kind=kind, what=why))
 
 
 def _read_arguments(handler: Handler, request: Request) -> dict[str, Any]:
@@ -302,7 +302,7 @@ def _pause(context: RequestContext, *, campaign_id: int) -> None:
     """
     campaign = select_campaign(context.connection, campaign_id)
     if campaign is None or campaign.state not in {"preparing", "running"}:
-        raise RefusedError(f"campaign {campaign_id} does not run")
+        raise RefusedError(Phrase(N_("campaign {number} does not run"), number=campaign_id))
     with transaction(context.connection):
         update_pause_asked(context.connection, campaign_id)
         record(context, "pause-asked", campaign_id=campaign_id)
@@ -312,7 +312,8 @@ def _pause(context: RequestContext, *, campaign_id: int) -> None:
 def _take_back_pause(context: RequestContext, *, campaign_id: int) -> None:
     if not is_pause_asked(context.connection, campaign_id):
         raise RefusedError(
-            f"campaign {campaign_id} is not about to pause", hint="resume a paused campaign instead"
+            Phrase(N_("campaign {number} is not about to pause"), number=campaign_id),
+            hint=N_("resume a paused campaign instead"),
         )
     with transaction(context.connection):
         clear_pause_asked(context.connection, campaign_id)
@@ -327,14 +328,16 @@ def _pause_drive(
     connection = context.connection
     campaign = select_campaign(connection, campaign_id)
     if campaign is None or campaign.state not in {"preparing", "running"}:
-        raise RefusedError(f"campaign {campaign_id} does not run")
+        raise RefusedError(Phrase(N_("campaign {number} does not run"), number=campaign_id))
     drive = _find_drive(connection, campaign_id, drive_id)
     steps = select_steps(connection, campaign_id)
     if not any(s.drive_id == drive_id and s.state in {"planned", "running"} for s in steps):
-        raise RefusedError(f"{drive.name} has no steps left: nothing was paused")
+        raise RefusedError(
+            Phrase(N_("{drive} has no steps left: nothing was paused"), drive=drive.name)
+        )
     is_running = any(s.drive_id == drive_id and s.state == "running" for s in steps)
     if not is_running and drive_id in select_paused_drives(connection, campaign_id):
-        raise RefusedError(f"{drive.name} is paused already")
+        raise RefusedError(Phrase(N_("{drive} is paused already"), drive=drive.name))
     with transaction(connection):
         when: DrivePause = "at once" if at_once else "after its part"
         update_drive_paused(connection, campaign_id, drive_id, when)
@@ -352,11 +355,11 @@ def _resume_drive(context: RequestContext, *, campaign_id: int, drive_id: int) -
     drive = _find_drive(connection, campaign_id, drive_id)
     if campaign is not None and campaign.state == "paused":
         raise RefusedError(
-            f"campaign {campaign_id} is paused with all its drives",
-            hint="resume the campaign: that resumes each of them",
+            Phrase(N_("campaign {number} is paused with all its drives"), number=campaign_id),
+            hint=N_("resume the campaign: that resumes each of them"),
         )
     if drive_id not in select_paused_drives(connection, campaign_id):
-        raise RefusedError(f"{drive.name} is not paused")
+        raise RefusedError(Phrase(N_("{drive} is not paused"), drive=drive.name))
     with transaction(connection):
         update_drive_paused(connection, campaign_id, drive_id, "")
         record(context, "drive-resumed", drive=drive.name, campaign_id=campaign_id)
@@ -373,12 +376,21 @@ def _skip_step(context: RequestContext, *, campaign_id: int, step_id: int) -> No
     step = _find_step(connection, campaign_id, step_id)
     if step.state not in {"planned", "running"}:
         raise RefusedError(
-            f"{step.kind} on {step.device} is already {step.state}: nothing was skipped"
+            Phrase(
+                N_("{kind} on {device} is already {state}: nothing was skipped"),
+                kind=step.kind,
+                device=step.device,
+                state=step.state,
+            )
         )
     if running is not None and step.id not in running:
         raise RefusedError(
-            f"{step.kind} on {step.device} is not running now: nothing was skipped",
-            hint="pause the campaign; then you can skip the next step",
+            Phrase(
+                N_("{kind} on {device} is not running now: nothing was skipped"),
+                kind=step.kind,
+                device=step.device,
+            ),
+            hint=N_("pause the campaign; then you can skip the next step"),
         )
     stored = len(select_parts(connection, step.id))
     with transaction(connection):
@@ -406,7 +418,9 @@ def _skip_boots(context: RequestContext, *, campaign_id: int, drive_id: int) -> 
     connection = context.connection
     campaign = select_campaign(connection, campaign_id)
     if campaign is None or campaign.state != "paused":
-        raise RefusedError(f"campaign {campaign_id} is not paused: nothing was skipped")
+        raise RefusedError(
+            Phrase(N_("campaign {number} is not paused: nothing was skipped"), number=campaign_id)
+        )
     drive = _find_drive(connection, campaign_id, drive_id)
     # The pause has done so; what it could not cancel is tried again.
     for reason in take_back_departure(context.host):
@@ -414,8 +428,9 @@ def _skip_boots(context: RequestContext, *, campaign_id: int, drive_id: int) -> 
     with transaction(connection):
         boots = update_boots_skipped(connection, campaign_id, drive.drive_id, reason=_BY_PERSON)
         if not boots:
-            raise RefusedError(f"{drive.name} has no boots left: nothing was skipped")
-        text = f"{boots} boot{'s' * (boots > 1)} of {drive.name}"
+            raise RefusedError(
+                Phrase(N_("{drive} has no boots left: nothing was skipped"), drive=drive.name)
+            )
         record(
             context,
             "boots-skipped",
@@ -424,7 +439,10 @@ def _skip_boots(context: RequestContext, *, campaign_id: int, drive_id: int) -> 
             campaign_id=campaign_id,
             level="warning",
         )
-        context.accept(f"{text} skipped")
+        words = N_("{count} boot of {drive} skipped")
+        if boots > 1:
+            words = N_("{count} boots of {drive} skipped")
+        context.accept(Phrase(words, count=boots, drive=drive.name))
     context.host.announce(
         "boots-skipped", id=campaign_id, drive=drive.name, boots=boots, reason=_BY_PERSON
     )
@@ -438,7 +456,9 @@ def _choose_wake(context: RequestContext, *, campaign_id: int, choice: str) -> N
     connection = context.connection
     campaign = select_campaign(connection, campaign_id)
     if campaign is None or campaign.state != "paused":
-        raise RefusedError(f"campaign {campaign_id} is not paused: nothing was chosen")
+        raise RefusedError(
+            Phrase(N_("campaign {number} is not paused: nothing was chosen"), number=campaign_id)
+        )
     with transaction(connection):
         if choice == "warm":
             update_to_warm(connection, campaign_id)
@@ -448,7 +468,7 @@ def _choose_wake(context: RequestContext, *, campaign_id: int, choice: str) -> N
             update_power_on_by(connection, campaign_id, "people")
             text = N_("the machine is switched on by hand, or from another computer, each time")
         else:
-            raise _malformed(Kind.WAKE_CHOICE, f'"{choice}" is no choice')
+            raise _malformed(Kind.WAKE_CHOICE, Phrase(N_('"{choice}" is no choice'), choice=choice))
         record(context, "wake-choice", what=text, campaign_id=campaign_id, level="warning")
         context.accept(Phrase(N_("{choice}; resume the campaign"), choice=text))
 
@@ -470,11 +490,11 @@ def _delete_report(context: RequestContext, *, campaign_id: int) -> str:
 
 
 def _save_plan(_: RequestContext, *, name: str, plan_toml: str, replace: bool) -> str:
-    return f"kept as {save_plan(name, plan_toml, replace=replace)}"
+    return Phrase(N_("kept as {file}"), file=save_plan(name, plan_toml, replace=replace))
 
 
 def _delete_plan(_: RequestContext, *, file_name: str) -> str:
-    return f"{delete_plan(file_name)} is gone"
+    return Phrase(N_("{file} is gone"), file=delete_plan(file_name))
 
 
 def _dismantle(context: RequestContext, *, set_uuid: str) -> None:
@@ -553,7 +573,7 @@ def _find_drive(
     for drive in select_campaign_drives(connection, campaign_id):
         if drive.drive_id == drive_id:
             return drive
-    raise RefusedError(f"campaign {campaign_id} has no such drive")
+    raise RefusedError(Phrase(N_("campaign {number} has no such drive"), number=campaign_id))
 
 
 def _find_step(connection: sqlite3.Connection, campaign_id: int, step_id: int) -> StepRow:
@@ -561,4 +581,4 @@ def _find_step(connection: sqlite3.Connection, campaign_id: int, step_id: int) -
     for step in select_steps(connection, campaign_id):
         if step.id == step_id:
             return step
-    raise RefusedError(f"campaign {campaign_id} has no such step")
+    raise RefusedError(Phrase(N_("campaign {number} has no such step"), number=campaign_id))

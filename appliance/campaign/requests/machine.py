@@ -114,12 +114,24 @@ class Machine:
         try:
             to = parse_time(text)
         except ValueError as error:
-            raise PlanError(f"the request set-time is malformed: {error}") from error
+            raise PlanError(
+                Phrase(
+                    N_("the request {kind} is malformed: {what}"),
+                    kind="set-time",
+                    what=error.args[0],
+                )
+            ) from error
         at_work = select_campaign_at_work(self._site.connection, self._site.this_boot.boot_id)
         if at_work is not None:
             raise RefusedError(
-                f"campaign {at_work} has begun to measure times since this start of the machine",
-                hint=(
+                Phrase(
+                    N_(
+                        "campaign {number} has begun to measure times since this start of the "
+                        "machine"
+                    ),
+                    number=at_work,
+                ),
+                hint=N_(
                     "restart the machine and then set the time, or wait until the campaign is done"
                 ),
             )
@@ -139,7 +151,11 @@ class Machine:
                 N_("the keyboard is {layout}, now and at the next start"), layout=layout
             )
         except OSError as error:
-            answer = f"the keyboard is {layout} until power-off; not kept: {error.strerror}"
+            answer = Phrase(
+                N_("the keyboard is {layout} until power-off; not kept: {error}"),
+                layout=layout,
+                error=error.strerror,
+            )
         return self._note("set-keyboard", answer)
 
     def set_language(self, language: str) -> str:
@@ -152,7 +168,11 @@ class Machine:
                 N_("the language is {language}, now and at the next start"), language=language
             )
         except OSError as error:
-            answer = f"the language is {language} until power-off; not kept: {error.strerror}"
+            answer = Phrase(
+                N_("the language is {language} until power-off; not kept: {error}"),
+                language=language,
+                error=error.strerror,
+            )
         return self._note("set-language", answer)
 
     def open_shell(self, terminal: str) -> str:
@@ -161,9 +181,11 @@ class Machine:
         Raises RefusedError or StepFailedError. Returns the answer.
         """
         if not _TERMINAL.fullmatch(terminal):
-            raise RefusedError(f'"{terminal}" is not a terminal that can run a shell')
+            raise RefusedError(
+                Phrase(N_('"{terminal}" is not a terminal that can run a shell'), terminal=terminal)
+            )
         run(["systemctl", "start", "--no-block", f"kaltstart-shell@{terminal}.service"])
-        return self._note("shell", f"a shell on {terminal}")
+        return self._note("shell", Phrase(N_("a shell on {terminal}"), terminal=terminal))
 
     def _note(self, event: str, said: str) -> str:
         record(self._site, event, what=said)

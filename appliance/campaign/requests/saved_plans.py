@@ -9,6 +9,7 @@ from pathlib import Path
 
 from appliance.errors import RefusedError, StickError
 from appliance.flush import replace_file, sync_path
+from appliance.phrases import N_, Phrase
 from appliance.plan.read import MAX_PLAN_BYTES
 from appliance.stick.partitions import writable_fat
 from appliance.units import printable, slug
@@ -26,7 +27,9 @@ def save_plan(name: str, text: str, *, replace: bool) -> str:
     place = f"{FOLDER}/{slug(name).lower()}.toml"
     raw = text.encode()
     if len(raw) > MAX_PLAN_BYTES:
-        raise RefusedError(f"{place} would be longer than {MAX_PLAN_BYTES} bytes")
+        raise RefusedError(
+            Phrase(N_("{file} would be longer than {most} bytes"), file=place, most=MAX_PLAN_BYTES)
+        )
     with writable_fat() as fat:
         folder = fat / FOLDER
         path = fat / place
@@ -38,15 +41,20 @@ def save_plan(name: str, text: str, *, replace: bool) -> str:
                 place = f"{FOLDER}/{printable(path.name)}"
             if same and not replace:
                 raise RefusedError(
-                    f"{place} is there already", hint="replace it or choose another name"
+                    Phrase(N_("{file} is there already"), file=place),
+                    hint=N_("replace it or choose another name"),
                 )
             replace_file(path, raw)
         except OSError as error:
             raise StickError(
-                f"{place} cannot be written to KALTSTART: {error.strerror}",
-                hint="make room on it on another computer",
+                Phrase(
+                    N_("{file} cannot be written to KALTSTART: {error}"),
+                    file=place,
+                    error=error.strerror,
+                ),
+                hint=N_("make room on it on another computer"),
             ) from error
-        _sync(folder, f"kept as {place}")
+        _sync(folder, Phrase(N_("kept as {file}"), file=place))
     return place
 
 
@@ -57,19 +65,23 @@ def delete_plan(file_name: str) -> str:
     """
     place = f"{FOLDER}/{printable(file_name)}"
     if Path(file_name).name != file_name or not file_name.casefold().endswith(".toml"):
-        raise RefusedError(f"{place} is not a saved plan")
+        raise RefusedError(Phrase(N_("{file} is not a saved plan"), file=place))
     with writable_fat() as fat:
         path = fat / FOLDER / file_name
         try:
             path.unlink()
         except FileNotFoundError as error:
-            raise RefusedError(f"{place} no longer exists") from error
+            raise RefusedError(Phrase(N_("{file} no longer exists"), file=place)) from error
         except OSError as error:
             raise StickError(
-                f"{place} cannot be removed from KALTSTART: {error.strerror}",
-                hint="remove it on another computer",
+                Phrase(
+                    N_("{file} cannot be removed from KALTSTART: {error}"),
+                    file=place,
+                    error=error.strerror,
+                ),
+                hint=N_("remove it on another computer"),
             ) from error
-        _sync(path.parent, f"{place} is gone")
+        _sync(path.parent, Phrase(N_("{file} is gone"), file=place))
     return place
 
 
@@ -79,6 +91,10 @@ def _sync(folder: Path, done: str) -> None:
         sync_path(folder)
     except OSError as error:
         raise StickError(
-            f"{done}, but may not outlast a power cut: {error.strerror}",
-            hint="check the list of saved plans after the next start",
+            Phrase(
+                N_("{what}, but may not outlast a power cut: {error}"),
+                what=done,
+                error=error.strerror,
+            ),
+            hint=N_("check the list of saved plans after the next start"),
         ) from error

@@ -20,6 +20,7 @@ from appliance.campaign.drives.array import OpenArray
 from appliance.campaign.host import Announce
 from appliance.drives.file_system import find_folder
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.plan.model import ArrayPlan
 from appliance.progress import Progress
 from appliance.run import run_watched
@@ -71,7 +72,7 @@ class ArrayWatch:
         """The array's size. Raises StepFailedError when it has gone."""
         text = read_text(_BLOCK / self._array.name / "size")
         if not text:
-            raise StepFailedError(f"{self._array.path} is gone")
+            raise StepFailedError(Phrase(N_("{path} is gone"), path=self._array.path))
         # In units of 512 bytes, whatever the logical block (block/genhd.c).
         return int(text) * 512
 
@@ -115,10 +116,16 @@ class ArrayWatch:
         folder = find_folder(self._array.path)
         what = ["--file-system", str(folder)] if folder.is_mount() else [self._array.path]
         done = run_watched(
-            ["sync", *what], poll=lambda: self._tell("writing back what is in RAM", 0, 0)
+            ["sync", *what], poll=lambda: self._tell(N_("writing back what is in RAM"), 0, 0)
         )
         if done.returncode != 0:
-            raise StepFailedError(f"{shlex.join(done.command)} failed: {done.stderr.strip()}")
+            raise StepFailedError(
+                Phrase(
+                    N_("{command} failed: {error}"),
+                    command=shlex.join(done.command),
+                    error=done.stderr.strip(),
+                )
+            )
 
     def set_cache_mode(self, mode: CacheMode) -> None:
         """From now on."""
@@ -236,5 +243,5 @@ def _read_stat(name: str) -> DiskStats:
     """Raises StepFailedError when the device has gone."""
     text = read_text(_BLOCK / name / "stat")
     if not text:
-        raise StepFailedError(f"/dev/{name} is gone")
+        raise StepFailedError(Phrase(N_("/dev/{device} is gone"), device=name))
     return parse_stat(text, device=name)

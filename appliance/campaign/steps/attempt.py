@@ -36,7 +36,7 @@ from appliance.drive_thread import DriveThread
 from appliance.drives.file_system import release_mounts
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, RefusedError, StepFailedError, StickError, blame_of
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.plan.workloads import WorkloadPlan
 from appliance.samples.activity import peak_bytes
 from appliance.samples.diskstats import DiskStats, parse_stat
@@ -241,7 +241,7 @@ class StepRun:
 
     def find(self) -> None:
         """What it works on. Raises RefusedError when that is not here, and what `show` raises."""
-        self._show_progress("looking for the drive", 0, 0)
+        self._show_progress(N_("looking for the drive"), 0, 0)
         self.subject.find(self._show_progress)
 
     def work(self) -> None:
@@ -255,7 +255,9 @@ class StepRun:
         if step.attempts >= MAX_ATTEMPTS + planned:
             # A power cut or a plug that was pulled, for all that is known.
             raise StepFailedError(
-                f"abandoned after {step.attempts} attempts that did not finish",
+                Phrase(
+                    N_("abandoned after {count} attempts that did not finish"), count=step.attempts
+                ),
                 blame="other",
             )
         working = drive_work(
@@ -277,7 +279,7 @@ class StepRun:
     def _begin(self, hand: DriveThread) -> None:
         connection, step = self.context.connection, self.step
         for _, drive in self.subject.members:
-            hand.do(partial(release_mounts, drive.name), "unmounting what was left mounted")
+            hand.do(partial(release_mounts, drive.name), N_("unmounting what was left mounted"))
         with transaction(connection):
             update_step_running(connection, step.id)
             record_step(self.context, self.step, "step-start", attempt=step.attempts + 1)
@@ -329,7 +331,7 @@ class StepRun:
             with recorders.entered():
                 with opened.open_bench(self._order()) as bench:
                     if self._watch:
-                        self._hand.do(self._watch.begin_step, "looking at the array")
+                        self._hand.do(self._watch.begin_step, N_("looking at the array"))
                     self._do_parts(bench)
                 on_array = self._end_array(is_whole=is_whole)
             self._hand.raise_interrupt()
@@ -366,7 +368,7 @@ class StepRun:
         )
         peak = peak_bytes(moved, window_s=COUNTER_TICK_S)
         end = partial(self._watch.end_step, is_whole=is_whole, peak_bytes=peak)
-        return self._hand.do(end, "looking at the array")
+        return self._hand.do(end, N_("looking at the array"))
 
     def _do_parts(self, bench: Bench) -> None:
         connection, step = self.context.connection, self.step
@@ -411,7 +413,7 @@ class StepRun:
                 self._come_from_power_off(part, workload, bench)
             self._check_before_part()
             if self._watch:
-                hand.do(self._watch.begin_part, "looking at the array")
+                hand.do(self._watch.begin_part, N_("looking at the array"))
             served_before = select_served(connection, self.step.id)
             begun_s = self.context.host.clock.monotonic_s()
             self.company.take(self.step.id)
@@ -443,7 +445,7 @@ class StepRun:
             if self._watch:
                 # A stop that has come meanwhile does not cost the part.
                 end_part = partial(self._watch.end_part, part)
-                on_array = hand.do(end_part, "looking at the array", must=True)
+                on_array = hand.do(end_part, N_("looking at the array"), must=True)
             self._end_part(part, result, on_array, begun_s=begun_s)
             if self._recorders:
                 self._recorders.ask_between_parts()
@@ -467,18 +469,21 @@ class StepRun:
         """Return only in the start after the power-off that `part` wants."""
         if self._power is None:
             raise StepFailedError(
-                f"{part} needs a power-off, which is only possible for single drives"
+                Phrase(
+                    N_("{part} needs a power-off, which is only possible for single drives"),
+                    part=part,
+                )
             )
         if self._power.settle(part):
             look = partial(workload.doubt_power_off, bench)
             with _failing_as_step(part):
-                doubt = self._hand.do(look, "looking at the last write")
+                doubt = self._hand.do(look, N_("looking at the last write"))
             if not doubt:
                 return
             # In this order: if power goes in between, the part is doubted again and not believed.
             self._power.take_back(part)
             believe = partial(workload.believe_next_power_off, bench)
-            self._hand.do(believe, "noting what is known of the last write")
+            self._hand.do(believe, N_("noting what is known of the last write"))
             with transaction(self.context.connection):
                 record_step(self.context, self.step, "step-note", part=part, what=doubt)
         if not self.may_power_off:
@@ -762,4 +767,6 @@ def _failing_as_step(part: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StepFailedError(f"{part}: {error}", blame=blame_of(error)) from error
+        raise StepFailedError(
+            Phrase("{part}: {error}", part=part, error=error), blame=blame_of(error)
+        ) from error

@@ -27,7 +27,7 @@ from appliance.drives.model import Drive
 from appliance.drives.own_uuid import make_file_system_uuid, make_table_uuid
 from appliance.drives.unlock import Unlocked, Writable
 from appliance.errors import Blame, RefusedError, StepFailedError, StickError
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.plan.workloads import FileSystem
 from appliance.run import StillRunningError
 from appliance.samples.diskstats import DiskStats
@@ -83,7 +83,7 @@ def open_drive_bench(order: BenchOrder, *, stick: Stick, drive: Drive) -> Iterat
             yield _make_bench(order, device=drive.path, size_bytes=drive.size_bytes)
         return
     if not row.released:
-        raise RefusedError(f"drive {row.name} is not released for writing")
+        raise RefusedError(Phrase(N_("drive {drive} is not released for writing"), drive=row.name))
     released = order.context.host.drives.unlocked(
         drive,
         stick=stick.drive,
@@ -112,7 +112,7 @@ def open_array_bench(
     )
     bench = _make_bench(order, device=array.path, size_bytes=size_bytes)
     # It makes programs wait that write through the page cache: no figure without it.
-    limit = order.hand.do(partial(describe_limit, array), "looking at the array")
+    limit = order.hand.do(partial(describe_limit, array), N_("looking at the array"))
     known = "; ".join(filter(None, (bench.drive_state, limit)))
     with _on_writable(order, array, replace(bench, array=control, drive_state=known)) as ready:
         yield ready
@@ -148,8 +148,10 @@ def _on_writable(order: BenchOrder, target: Writable, bench: Bench) -> Iterator[
         return
     _provide_file_system(order, target)
     hand, kind = order.hand, order.filesystem
-    with hand.entered(mounted(target.path, kind), f"the file system, {kind}") as folder:
-        room_bytes = hand.do(partial(_room_bytes, folder), "looking at its file system")
+    with hand.entered(
+        mounted(target.path, kind), Phrase(N_("the file system, {kind}"), kind=kind)
+    ) as folder:
+        room_bytes = hand.do(partial(_room_bytes, folder), N_("looking at its file system"))
         yield replace(bench, writable=True, folder=folder, size_bytes=room_bytes)
 
 
@@ -168,7 +170,9 @@ def _make_raw(step: StepRow) -> Path:
     try:
         raw.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StickError(f"{raw} cannot be made: {error.strerror}") from error
+        raise StickError(
+            Phrase(N_("{path} cannot be made: {error}"), path=raw, error=error.strerror)
+        ) from error
     return raw
 
 
@@ -182,7 +186,9 @@ def _held(drive: Drive, noted: AskedIdentity | None, ask: AskIdentity) -> Iterat
     try:
         fd = os.open(drive.path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        raise StepFailedError(f"{drive.path} cannot be opened: {error.strerror}") from error
+        raise StepFailedError(
+            Phrase(N_("{path} cannot be opened: {error}"), path=drive.path, error=error.strerror)
+        ) from error
     try:
         check_identity(drive)
         try:
@@ -190,7 +196,9 @@ def _held(drive: Drive, noted: AskedIdentity | None, ask: AskIdentity) -> Iterat
         except StillRunningError as error:
             # Its own step fails; it was not unlocked, so nothing else must wait for it.
             raise StepFailedError(
-                f"{drive.path} does not report its identity", hint=error.hint, blame="drive"
+                Phrase(N_("{path} does not report its identity"), path=drive.path),
+                hint=error.hint,
+                blame="drive",
             ) from error
         yield
     finally:
@@ -271,8 +279,12 @@ def _provide_file_system(order: BenchOrder, target: Writable) -> None:
     if known and known.kind == kind:
         return
     if select_parts(connection, step.id):
-        raise StepFailedError(f"the file system of this step is no longer on {_name_device(step)}")
-    label = f"making {kind}"
+        raise StepFailedError(
+            Phrase(
+                N_("the file system of this step is no longer on {what}"), what=_name_device(step)
+            )
+        )
+    label = Phrase(N_("making {kind}"), kind=kind)
     uuid = make_file_system_uuid()
     make = partial(
         make_file_system,
@@ -300,5 +312,7 @@ def _room_bytes(folder: Path) -> int:
     try:
         room = os.statvfs(folder)
     except OSError as error:
-        raise StepFailedError(f"the file system does not answer: {error.strerror}") from error
+        raise StepFailedError(
+            Phrase(N_("the file system does not answer: {error}"), error=error.strerror)
+        ) from error
     return room.f_bavail * room.f_frsize

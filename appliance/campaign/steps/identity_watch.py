@@ -18,6 +18,7 @@ from appliance.drives.file_system import shut_down
 from appliance.drives.identity_query import AskedIdentity, AskIdentity, ExchangedError, ask_again
 from appliance.drives.model import Drive
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.run import StillRunningError
 
 EVERY_S = 20.0
@@ -53,7 +54,9 @@ class IdentityWatch:
                 raise
             except StillRunningError as error:
                 raise StepFailedError(
-                    f"{drive.path} does not report its identity", hint=error.hint, blame="drive"
+                    Phrase(N_("{path} does not report its identity"), path=drive.path),
+                    hint=error.hint,
+                    blame="drive",
                 ) from error
         self._asked_s = self.clock.monotonic_s()
 

@@ -12,6 +12,7 @@ from appliance.campaign.log import record_step
 from appliance.drive_thread import DriveSilentError, DriveThread
 from appliance.drives.identity_query import ExchangedError
 from appliance.errors import Blame, RefusedError, StepFailedError, StickError
+from appliance.phrases import N_, Phrase
 from appliance.samples.model import Result
 from appliance.store.connect import transaction
 from appliance.store.tables.pause_and_skip import is_skipped
@@ -49,16 +50,18 @@ def store_partial_results(
         for note in leftover.notes:
             record_step(context, step, "step-note", part=part, what=note, level="warning")
     if skipped and hand.silence is not None:
-        _fail_skipped(context, step, f"the drive does not answer ({hand.silence.what})")
+        _fail_skipped(
+            context, step, Phrase(N_("the drive does not answer ({what})"), what=hand.silence.what)
+        )
     elif skipped and leftover.silent:
-        _fail_skipped(context, step, f"{part}: {leftover.silent}")
+        _fail_skipped(context, step, Phrase("{part}: {what}", part=part, what=leftover.silent))
 
 
 def _find(workload: Workload, bench: Bench, part: str, hand: DriveThread) -> Leftover:
     if hand.silence is None:
         try:
             give_up = partial(workload.give_up_part, bench, part, is_silent=False)
-            return hand.do(give_up, f"{part}: ending it", must=True)
+            return hand.do(give_up, Phrase(N_("{part}: ending it"), part=part), must=True)
         except DriveSilentError:
             pass
     # The drive is not asked, so it need not be the thread that does it: that one is held.
@@ -66,7 +69,12 @@ def _find(workload: Workload, bench: Bench, part: str, hand: DriveThread) -> Lef
 
 
 def _fail_skipped(context: CampaignContext, step: StepRow, why: str) -> None:
-    fail_step(context, step, f"{why}; then it was skipped by a person", blame="drive")
+    fail_step(
+        context,
+        step,
+        Phrase(N_("{what}; then it was skipped by a person"), what=why),
+        blame="drive",
+    )
 
 
 def fail_step(

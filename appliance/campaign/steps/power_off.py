@@ -156,7 +156,7 @@ class StepPower:
 
     def _read_power_cycles(self) -> PowerCycles:
         asking = partial(self.context.host.drives.read_power_cycles, self.drive)
-        return self.hand.do(asking, "reading its power-cycle count")
+        return self.hand.do(asking, N_("reading its power-cycle count"))
 
     def take_back(self, part: str) -> None:
         """It did not happen, or does not count: the next one is the first."""
@@ -176,7 +176,7 @@ class StepPower:
         connection = self.context.connection
         after = self._read_power_cycles()
         # What counts is compared; where the count came from is the same as before.
-        before = PowerCycles(row.power_cycles_before, reason="no count was read before it")
+        before = PowerCycles(row.power_cycles_before, reason=N_("no count was read before it"))
         proof = judge_coldness(
             before,
             after,

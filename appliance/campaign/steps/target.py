@@ -22,6 +22,7 @@ from appliance.campaign.steps.environment import BenchOrder, open_array_bench, o
 from appliance.drive_thread import DriveThread
 from appliance.drives.model import Drive
 from appliance.errors import RefusedError
+from appliance.phrases import N_
 from appliance.plan.model import ArrayPlan
 from appliance.progress import Progress
 from appliance.stick.partitions import Stick
@@ -184,7 +185,7 @@ class ArraySubject:
                     tell=hand.tell,
                     announce=self.context.host.announce,
                 ),
-                "looking at the array",
+                N_("looking at the array"),
             )
             # A drive that calls itself what the array is called, or as the other one, has its WWN:
             # two devices under one name would be taken for each other.

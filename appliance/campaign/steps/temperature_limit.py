@@ -127,7 +127,15 @@ class TemperatureWatch:
             now_s = self._clock.monotonic_s()
             if now_s - fell_s >= _NO_FALL_S or now_s - begun_s >= _REST_TIMEOUT_S:
                 return
-            tell(f"{identity} rests: {celsius:.0f} °C", int(now_s - begun_s), _REST_TIMEOUT_S)
+            tell(
+                Phrase(
+                    N_("{identity} rests: {celsius} °C"),
+                    identity=identity,
+                    celsius=f"{celsius:.0f}",
+                ),
+                int(now_s - begun_s),
+                _REST_TIMEOUT_S,
+            )
             self._clock.sleep(_POLL_S)
             if now_s - looked_s >= _LOOK_EVERY_S:
                 looked_s = now_s

@@ -18,6 +18,7 @@ from appliance.drives.facts.links import find_controller_link, find_link
 from appliance.drives.loops import walk_nodes
 from appliance.drives.model import Drive, DriveDetails
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 
 type Json = dict[str, Any]
 
@@ -41,7 +42,9 @@ def parse_contents(text: str) -> dict[str, Contents]:
         nodes = json.loads(text)["blockdevices"]
         return {node["path"]: _contents(node) for node in nodes}
     except (KeyError, TypeError, ValueError) as error:
-        raise StepFailedError(f"lsblk gave no usable list of drives: {error!r}") from error
+        raise StepFailedError(
+            Phrase(N_("lsblk gave no usable list of drives: {error}"), error=f"{error!r}")
+        ) from error
 
 
 def _contents(node: Json) -> Contents:

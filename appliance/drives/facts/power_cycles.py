@@ -11,7 +11,7 @@ from typing import Literal
 from appliance.drives.facts.health import Json, find_complaint, parse_answer, part, rows
 from appliance.drives.model import Drive
 from appliance.errors import StepFailedError
-from appliance.phrases import N_, Phrase
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.run import run
 
 TIMEOUT_S = 20
@@ -130,7 +130,11 @@ def _doubt_count(before: PowerCycles, after: PowerCycles) -> str:
         return missing.reason or N_("no power-cycle count was read")
     if not after.is_of_power:
         counts = f"{before.count} → {after.count}"
-        return f"{after.source} counts starts of the spindle, not power-ons: {counts}"
+        return Phrase(
+            N_("{source} counts starts of the spindle, not power-ons: {counts}"),
+            source=after.source,
+            counts=counts,
+        )
     if before.count == after.count == 0:
         return N_("a count of 0 is none")  # every drive was switched on at least once
     return ""
@@ -150,15 +154,21 @@ def _judge_warmth(source: str, before: int, after: int) -> ColdProof:
 def _judge_rise(source: str, before: int, after: int, *, power_offs: int) -> ColdProof:
     counts = f"{before} → {after}"
     rise = after - before
-    offs = "one power-off" if power_offs == 1 else f"{power_offs} power-offs"
     if rise == power_offs:
-        amount = "by one" if rise == 1 else f"by {rise} over {offs}"
-        return ColdProof("proven", f"{source} rose {amount}: {counts}")
+        words = N_("{source} rose by {rise} over {power_offs} power-offs: {counts}")
+        if rise == 1:
+            words = N_("{source} rose by one: {counts}")
+        reason = Phrase(words, source=source, rise=rise, power_offs=power_offs, counts=counts)
+        return ColdProof("proven", reason)
     if rise == 0:
-        doubt = "did not rise although the machine was powered off"
+        words = N_("count did not rise although the machine was powered off: {counts}")
+    elif rise < 0:
+        words = N_("count fell: {counts}")
+    elif power_offs == 1:
+        words = N_("count rose by {rise} over one power-off: {counts}")
     else:
-        doubt = f"rose by {rise} over {offs}" if rise > 0 else "fell"
-    return ColdProof("unproven", f"count {doubt}: {counts}")
+        words = N_("count rose by {rise} over {power_offs} power-offs: {counts}")
+    return ColdProof("unproven", Phrase(words, rise=rise, power_offs=power_offs, counts=counts))
 
 
 def join_proofs(proofs: Sequence[tuple[str, ColdProof]]) -> ColdProof:
@@ -170,6 +180,8 @@ def join_proofs(proofs: Sequence[tuple[str, ColdProof]]) -> ColdProof:
     if len(proofs) == 1:
         return proofs[0][1]
     doubts = [(name, proof) for name, proof in proofs if proof.proof == "unproven"]
-    reasons = "; ".join(f"{name}: {proof.reason}" for name, proof in doubts or proofs)
+    reasons = join_phrases(
+        Phrase("{drive}: {what}", drive=name, what=proof.reason) for name, proof in doubts or proofs
+    )
     joined = "unproven" if doubts else proofs[0][1].proof
     return ColdProof(joined, reasons)

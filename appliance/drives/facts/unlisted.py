@@ -105,8 +105,15 @@ def describe_hidden(*, sys: Path = Path("/sys")) -> tuple[str, ...]:
     """
     hides_from_all = tuple(f"({driver})" for driver in VOLUME_CHANNELS)
     return tuple(
-        f"{drive.place}: {drive.what}; a system that is started may write to drives there, which "
-        f"are not released: take them out, or {drive.remedy}"
+        Phrase(
+            N_(
+                "{place}: {what}; a system that is started may write to drives there, which "
+                "are not released: take them out, or {hint}"
+            ),
+            place=drive.place,
+            what=drive.what,
+            hint=drive.remedy,
+        )
         for drive in read_unlisted(sys=sys)
         if not drive.place.endswith(hides_from_all)
     )

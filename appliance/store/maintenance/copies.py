@@ -14,6 +14,7 @@ from pathlib import Path
 
 from appliance.errors import StickError
 from appliance.flush import sync_path
+from appliance.phrases import N_, Phrase
 from appliance.store.checksums import find_damaged
 from appliance.store.connect import (
     DAMAGED_FILE,
@@ -51,7 +52,9 @@ def check_whole(connection: sqlite3.Connection) -> None:
             raise
         answer = str(error)
     if answer != "ok":
-        raise StickError(f"the database is damaged: {answer}", hint=RESTORE_HINT)
+        raise StickError(
+            Phrase(N_("the database is damaged: {error}"), error=answer), hint=RESTORE_HINT
+        )
 
 
 def is_copy_due(connection: sqlite3.Connection) -> bool:
@@ -75,20 +78,24 @@ def make_copy(connection: sqlite3.Connection, *, is_end: bool = False) -> str:
     fresh.unlink(missing_ok=True)  # power was cut: it takes the room of the next one
     size = database.stat().st_size
     if size > _QUICK_BYTES and not is_end:
-        return f"a database of {size >> 20} MiB is copied at the end of a campaign only"
+        return Phrase(
+            N_("a database of {count} MiB is copied at the end of a campaign only"),
+            count=size >> 20,
+        )
     room = os.statvfs(database.parent)
     free = room.f_bavail * room.f_frsize
     if free < size + _ROOM_BYTES:
-        return (
-            f"a copy needs {(size + _ROOM_BYTES) >> 20} MiB, and kaltstart-data has "
-            f"{free >> 20} MiB left"
+        return Phrase(
+            N_("a copy needs {needed} MiB, and kaltstart-data has {free} MiB left"),
+            needed=(size + _ROOM_BYTES) >> 20,
+            free=free >> 20,
         )
     try:
         check_whole(connection)
     except StickError as error:
         return error.message
     if not all(row.is_known for row in find_damaged(connection)):
-        return "rows of the database are damaged"
+        return N_("rows of the database are damaged")
     older, reason = _find_older(connection)
     if reason:
         return reason
@@ -113,16 +120,28 @@ def _find_older(connection: sqlite3.Connection) -> tuple[Path, str]:
     older, newer = sorted(reached, key=reached.__getitem__)
     if reached[newer] > _newest_own(connection):
         return older, (
-            "the copies beside the database hold more than it: `kaltstart restore` puts "
-            f"the newest in its place; if that is not wanted, move {older.name} and {newer.name} "
-            "away"
+            Phrase(
+                N_(
+                    "the copies beside the database hold more than it: `kaltstart restore` "
+                    "puts the newest in its place; if that is not wanted, move {file} and "
+                    "{other} away"
+                ),
+                file=older.name,
+                other=newer.name,
+            )
         )
     if reached[older] < 0 or not is_of_another(connection, older):
         return older, ""
     if is_of_another(connection, newer):
         return older, (
-            f"{older.name} is of another database, which was lost or replaced, and is kept: "
-            f"`kaltstart merge {older}` imports its campaigns; then move it away"
+            Phrase(
+                N_(
+                    "{file} is of another database, which was lost or replaced, and is kept: "
+                    "`kaltstart merge {path}` imports its campaigns; then move it away"
+                ),
+                file=older.name,
+                path=older,
+            )
         )
     return newer, ""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.errors import LOCKED_HINT, ForeignDatabaseError, UnusableDatabaseError
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.store.connect import (
     SCHEMA_VERSION,
     GuardedConnection,
@@ -220,8 +220,12 @@ def _check_room(file: sqlite3.Connection, source: Path, room_bytes: int) -> None
     if needed > room_bytes:
         raise UnusableDatabaseError(
             printable(str(source)),
-            f"importing it needs {needed >> 20} MiB of memory, and {room_bytes >> 20} MiB are free",
-            hint="import it on a machine with more memory",
+            Phrase(
+                N_("importing it needs {needed} MiB of memory, and {free} MiB are free"),
+                needed=needed >> 20,
+                free=room_bytes >> 20,
+            ),
+            hint=N_("import it on a machine with more memory"),
         )
 
 
@@ -230,7 +234,7 @@ def _check_all(memory: sqlite3.Connection, source: Path) -> None:
     if problem != "ok":
         raise _make_unusable(source, problem)
     if memory.execute("PRAGMA foreign_key_check").fetchone() is not None:
-        raise _make_unusable(source, "rows point to rows that are missing")
+        raise _make_unusable(source, N_("rows point to rows that are missing"))
     for table, column in _list_real_columns(memory):
         # Infinite: SQLite has no other REAL that is no number.
         query = f"SELECT 1 FROM {table} WHERE abs({column}) > ?"

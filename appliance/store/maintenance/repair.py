@@ -253,7 +253,9 @@ def _check(connection: sqlite3.Connection, of: str = "") -> list[str]:
 
 
 def _damaged(problem: str) -> StickError:
-    return StickError(f"the database is damaged: {problem}", hint=RESTORE_HINT)
+    return StickError(
+        Phrase(N_("the database is damaged: {error}"), error=problem), hint=RESTORE_HINT
+    )
 
 
 def _find_damaged_rows(connection: sqlite3.Connection) -> list[_DamagedRow]:

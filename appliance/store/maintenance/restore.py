@@ -11,6 +11,7 @@ from pathlib import Path
 
 from appliance.errors import StickError
 from appliance.flush import sync_path
+from appliance.phrases import N_, Phrase
 from appliance.store.connect import DAMAGED_FILE, GuardedConnection, decode_text, find_header
 from appliance.store.maintenance.copies import check_whole, find_better, find_copies, find_newest
 from appliance.store.schema import APPLICATION_ID
@@ -27,12 +28,12 @@ def restore_copy(database: Path) -> tuple[Path, Path]:
     """
     better = _look_at(database)
     if better == ():
-        raise StickError("the database is not damaged; nothing was changed")
+        raise StickError(N_("the database is not damaged; nothing was changed"))
     newest = find_newest(find_copies(database) if better is None else better)
     if newest is None:
         raise StickError(
-            "there is no intact copy of the database; nothing was changed",
-            hint="copy the damaged one to KALTSTART with `kaltstart rescue`",
+            N_("there is no intact copy of the database; nothing was changed"),
+            hint=N_("copy the damaged one to KALTSTART with `kaltstart rescue`"),
         )
     number = 1
     while (target := database.with_name(f"damaged-{number}.sqlite")).exists():
@@ -51,7 +52,9 @@ def restore_copy(database: Path) -> tuple[Path, Path]:
         fresh.replace(database)
         sync_path(database.parent)
     except (OSError, sqlite3.Error) as error:
-        raise StickError(f"the copy cannot be put in place: {error}") from error
+        raise StickError(
+            Phrase(N_("the copy cannot be put in place: {error}"), error=error)
+        ) from error
     finally:
         with suppress(OSError):
             fresh.unlink(missing_ok=True)
@@ -83,8 +86,11 @@ def _look_at(database: Path) -> tuple[Path, ...] | None:
         if code in DAMAGED_FILE or (code == sqlite3.SQLITE_IOERR and not _can_be_read(database)):
             return None
         raise StickError(
-            f"it is unknown whether the database is damaged: {error}; nothing was changed",
-            hint="stop what else uses it, and try again",
+            Phrase(
+                N_("it is unknown whether the database is damaged: {error}; nothing was changed"),
+                error=error,
+            ),
+            hint=N_("stop what else uses it, and try again"),
         ) from error
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from appliance.errors import PlanError
+from appliance.phrases import N_, Phrase
 from appliance.store.checksums import CHECKED, DAMAGED, SEALED, Damaged, find_damaged, list_keys
 from appliance.store.read.workloads import WorkloadRows, select_workloads
 from appliance.store.rows import DRIVE_NAME, Cell, Record, read_records, read_rows
@@ -337,7 +338,9 @@ def select_campaign(
     try:
         campaign = campaigns.select_campaign(connection, campaign_id)
         if campaign is None:
-            raise PlanError(f"there is no campaign {campaign_id} in the database")
+            raise PlanError(
+                Phrase(N_("there is no campaign {number} in the database"), number=campaign_id)
+            )
         tables = SEALED if with_activity else CHECKED
         damaged = find_damaged(connection, campaign_id=campaign_id, tables=tables)
         unsure = list_keys(damaged, "condition")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal, override
 
+from appliance.phrases import N_, Phrase
 from appliance.plan.workloads import ARRAY, Clash, Expected, WorkloadPlan, kind_key
 from appliance.samples.variants import Variant
 from appliance.toml.fields import InRow, key, whole
@@ -31,7 +32,7 @@ class ContentionVariant(Variant):
 class ContentionPlan(WorkloadPlan):
     """Each drive is read alone, then while all the others are read as well; needs no release."""
 
-    called: ClassVar = "a contention test"
+    called: ClassVar = N_("a contention test")
     label: ClassVar = "Contention"
     does: ClassVar = "each drive alone, then all: who slows down whom"
     variant: ClassVar = ContentionVariant
@@ -40,7 +41,7 @@ class ContentionPlan(WorkloadPlan):
     reads_others: ClassVar = True
     kind: Literal["contention"] = kind_key("contention")
     runtime_s: int = key(
-        whole(1, 60, of="seconds"),
+        whole(1, 60, of=N_("seconds")),
         default=3,
         says="How long each reading takes, in seconds.",
         brief="seconds per reading",
@@ -57,7 +58,10 @@ class ContentionPlan(WorkloadPlan):
     @override
     def find_clashes(self, given: frozenset[str]) -> Iterator[Clash]:
         if ARRAY in self.on:
-            message = f"drives are compared with each other; {show_value(ARRAY)} is none of them"
+            message = Phrase(
+                N_("drives are compared with each other; {value} is none of them"),
+                value=show_value(ARRAY),
+            )
             yield Clash(("on",), ("on",), message)
 
     @override

@@ -16,6 +16,7 @@ from typing import override
 from appliance import sysfs
 from appliance.caches.judge import judge_reads
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.samples.model import Result
 from appliance.samples.processor_load import find_busiest, parse_ticks
 from appliance.samples.variants import parse_part
@@ -54,8 +55,8 @@ class ContentionWorkload(Workload):
         """Raises StepFailedError where there is no other drive."""
         if not bench.others:
             raise StepFailedError(
-                "no other drive is there to be read at the same time",
-                hint="give the plan at least two drives that take part",
+                N_("no other drive is there to be read at the same time"),
+                hint=N_("give the plan at least two drives that take part"),
                 blame="other",
             )
 
@@ -95,13 +96,16 @@ class ContentionWorkload(Workload):
         failed = load.failed if load else {}
         return PartResult(
             tuple(Result(part, metric, value, cache) for metric, value in values.items()),
-            notes=tuple(f"{path} was not read to the end: {why}" for path, why in failed.items()),
+            notes=tuple(
+                Phrase(N_("{path} was not read to the end: {what}"), path=path, what=why)
+                for path, why in failed.items()
+            ),
             beside=busy,
         )
 
     def _read(self, bench: Bench, part: str, *, place: float) -> tuple[int, float]:
         """The bytes it gave and how long that took."""
-        watch = ProgressMeter(bench.progress, f"contention: {part}")
+        watch = ProgressMeter(bench.progress, Phrase(N_("contention: {part}"), part=part))
         runtime_s = self._plan.runtime_s
         with DirectDrive(Path(bench.device), poll=watch.repeat) as drive:
             begun_s = time.monotonic()
@@ -114,7 +118,11 @@ class ContentionWorkload(Workload):
             for answer in drive.read_run(pieces):
                 if answer.got_bytes < answer.asked_bytes:
                     raise StepFailedError(
-                        f"{bench.device} could not be read at byte {answer.first_byte}",
+                        Phrase(
+                            N_("{path} could not be read at byte {byte}"),
+                            path=bench.device,
+                            byte=answer.first_byte,
+                        ),
                         blame="drive",
                     )
                 read_bytes += answer.got_bytes

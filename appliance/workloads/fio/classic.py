@@ -18,6 +18,7 @@ from appliance.caches.cachestat import Extent
 from appliance.caches.judge import hit_ratio
 from appliance.caches.page_cache import drop_page_cache, kept_open, warm_page_cache
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.samples.fio_output import find_percentiles, merge_bins
 from appliance.samples.model import CacheState, Result
 from appliance.samples.steady_state import WINDOW, Steadiness, judge_rounds
@@ -84,7 +85,10 @@ class FioWorkload(Workload):
             start, end = span_of(options, size_bytes)
             if start == end:
                 raise StepFailedError(
-                    f"{part} has nothing to work on: its size is less than one block",
+                    Phrase(
+                        N_("{part} has nothing to work on: its size is less than one block"),
+                        part=part,
+                    ),
                     blame="other",
                 )
             ends.append(end)

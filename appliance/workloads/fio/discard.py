@@ -11,6 +11,7 @@ import os
 import struct
 
 from appliance.errors import RefusedError, StepFailedError, blame_of
+from appliance.phrases import N_, Phrase
 from appliance.workloads.base import Bench
 
 _BLKDISCARD = 0x1277
@@ -24,14 +25,16 @@ def discard_all(bench: Bench) -> None:
     With O_EXCL: the kernel refuses while anything holds the drive, as a mounted file system does.
     """
     if not bench.writable or bench.folder is not None:
-        raise RefusedError(f"{bench.device} was not released for discarding all of it")
+        raise RefusedError(
+            Phrase(N_("{device} was not released for discarding all of it"), device=bench.device)
+        )
     try:
         descriptor = os.open(bench.device, os.O_RDWR | os.O_EXCL)
     except OSError as error:
         raise _fail(bench, error) from error
     try:
         for offset in range(0, bench.size_bytes, _CHUNK_BYTES):
-            bench.progress("Discarding the whole drive", offset, bench.size_bytes)
+            bench.progress(N_("Discarding the whole drive"), offset, bench.size_bytes)
             if bench.check_identity is not None:
                 bench.check_identity()
             length = min(_CHUNK_BYTES, bench.size_bytes - offset)
@@ -47,10 +50,15 @@ def _fail(bench: Bench, error: OSError) -> StepFailedError:
     # EREMOTEIO: it offered the command and refused it (BLK_STS_TARGET, drivers/scsi/scsi_lib.c).
     if error.errno in {errno.EOPNOTSUPP, errno.ENOTTY, errno.EREMOTEIO}:
         return StepFailedError(
-            f"{bench.device} cannot discard, so it cannot be made fresh",
-            hint="leave out fresh_first for this drive",
+            Phrase(N_("{device} cannot discard, so it cannot be made fresh"), device=bench.device),
+            hint=N_("leave out fresh_first for this drive"),
             blame="other",
         )
     return StepFailedError(
-        f"{bench.device} could not be discarded: {error.strerror}", blame=blame_of(error)
+        Phrase(
+            N_("{device} could not be discarded: {error}"),
+            device=bench.device,
+            error=error.strerror,
+        ),
+        blame=blame_of(error),
     )

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.units import format_drive_size, show_size
 from appliance.workloads.base import Bench
 from appliance.workloads.fio.job import FioJob, layout_options
@@ -34,13 +35,22 @@ def check_fits(bench: Bench, target: Path, end_bytes: int) -> None:
     room = bench.size_bytes
     where = bench.device
     if bench.folder is not None:
-        where = f"the file system on {bench.device}"
+        where = Phrase(N_("the file system on {device}"), device=bench.device)
         if target.exists():
             room += target.stat().st_blocks * 512  # what the file holds already is its own
     if end_bytes > room:
         raise StepFailedError(
-            f"a test file of {show_size(end_bytes)} ({end_bytes} bytes) does not fit: {where} has "
-            f"room for {room} bytes ({format_drive_size(room)})",
+            Phrase(
+                N_(
+                    "a test file of {size} ({bytes} bytes) does not fit: {device} has room for "
+                    "{room} bytes ({free})"
+                ),
+                size=show_size(end_bytes),
+                bytes=end_bytes,
+                device=where,
+                room=room,
+                free=format_drive_size(room),
+            ),
             blame="other",
         )
 
@@ -75,7 +85,7 @@ def write_whole(bench: Bench, target: Path, size_bytes: int, *, seed: int) -> Fi
         seed=seed,
         creates=bench.folder is not None,
     )
-    done = run_fio(bench, job, label=f"Laying out {show_size(size_bytes)}")
+    done = run_fio(bench, job, label=Phrase(N_("Laying out {size}"), size=show_size(size_bytes)))
     if not done.valid:
         raise StepFailedError(done.problem)
     return done

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import override
 
+from appliance.phrases import N_, Phrase
 from appliance.units import format_drive_size
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.fio.classic import FioWorkload
@@ -61,7 +62,7 @@ class FreshWorkload(Workload):
             rest = wait_idle(bench, timeout_s=_REST_S)
             state = f"all of it discarded, then {rest}"
             if not rest.idle:
-                notes = (f"the drive was {rest}",)
+                notes = (Phrase(N_("the drive was {what}"), what=str(rest)),)
         else:
             sizes = map(format_drive_size, (self._fio.whole_bytes, bench.size_bytes))
             times = "once" if self._plan.precondition == 1 else f"{self._plan.precondition} times"

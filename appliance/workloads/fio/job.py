@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.errors import RefusedError
+from appliance.phrases import N_, Phrase
 from appliance.plan.workloads import FioTest, find_whole_read_block
 from appliance.samples.fio_options import READING_MODES, check_option
 from appliance.units import parse_size, printable
@@ -69,9 +70,18 @@ class FioJob:
         """The job file. Raises RefusedError when an option is not allowed."""
         for key, value in self.options:
             if problem := check_option(key, value):
-                raise RefusedError(f"fio option {printable(key)} = {printable(value)!r} {problem}")
+                raise RefusedError(
+                    Phrase(
+                        N_("fio option {key} = {value} {what}"),
+                        key=printable(key),
+                        value=f"{printable(value)!r}",
+                        what=problem,
+                    )
+                )
         if not _PLAIN_PATH.fullmatch(str(self.target)):
-            raise RefusedError(f"{printable(str(self.target))} cannot be named in a fio job")
+            raise RefusedError(
+                Phrase(N_("{path} cannot be named in a fio job"), path=printable(str(self.target)))
+            )
         lines = [f"{key}={value}" for key, value in self.options]
         if not self.reads_only and not self.direct:
             # Only what the drive has is written; its time is in fio's figures.

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeIs, get_args, override
 
+from appliance.phrases import N_, Phrase
 from appliance.plan.workloads import (
     ARRAY,
     LARGEST,
@@ -48,7 +49,7 @@ SPEED_TESTS = frozenset(get_args(SpeedTest))
 """Reading, with a block size, depth and one thread of their own: the figures that everybody knows.
 """
 TESTS = (*get_args(FioTest), *get_args(SpeedTest))
-_TESTS = each_once(one_of(*TESTS), "an array of at least one test")
+_TESTS = each_once(one_of(*TESTS), N_("an array of at least one test"))
 
 FioPageCache = Literal["cold", "warm", "bypass", "bounded"]
 
@@ -86,7 +87,7 @@ class FioVariant(Variant):
 class FioPlan(WorkloadPlan):
     """The four classic tests, or a job of your own."""
 
-    called: ClassVar = "a fio step"
+    called: ClassVar = N_("a fio step")
     label: ClassVar = "fio"
     does: ClassVar = "sequential and random, read and write"
     variant: ClassVar = FioVariant
@@ -177,7 +178,7 @@ class FioPlan(WorkloadPlan):
     modes: tuple[CacheMode, ...] = key(
         each_once(
             one_of("writethrough", "writeback", "writearound"),
-            "an array of at least one cache mode",
+            N_("an array of at least one cache mode"),
         ),
         absent=(),
         says="The array's cache modes to compare: all tests run in each, with a cache that "
@@ -194,7 +195,7 @@ class FioPlan(WorkloadPlan):
     options: tuple[tuple[str, str], ...] = key(
         pairs(
             scalar(),
-            'a table of 1 to 64 of fio\'s options such as { rw = "randread", bs = "8K" }',
+            N_('a table of 1 to 64 of fio\'s options such as { rw = "randread", bs = "8K" }'),
             most=64,
         ),
         absent=(),
@@ -271,13 +272,16 @@ class FioPlan(WorkloadPlan):
             yield Clash(
                 ("page_cache", "memory_max"),
                 ("page_cache",),
-                'needs memory_max when it is "bounded", such as memory_max = "256M"',
+                N_('needs memory_max when it is "bounded", such as memory_max = "256M"'),
             )
         if self.memory_max_bytes and self.page_cache != "bounded":
             yield Clash(
                 ("page_cache", "memory_max"),
                 ("memory_max",),
-                f'is only for page_cache = "bounded", not {show_value(self.page_cache)}',
+                Phrase(
+                    N_('is only for page_cache = "bounded", not {value}'),
+                    value=show_value(self.page_cache),
+                ),
             )
         yield from _check_rounds(self)
         yield from _check_speed(self)
@@ -289,18 +293,25 @@ class FioPlan(WorkloadPlan):
             yield Clash(
                 ("tests", "size", "numjobs"),
                 ("size",),
-                f"must give each of the {self.numjobs} jobs a block of 1M, not "
-                f'"{show_size(self.size_bytes)}" among them',
+                Phrase(
+                    N_(
+                        'must give each of the {count} jobs a block of 1M, not "{value}" among them'
+                    ),
+                    count=self.numjobs,
+                    value=show_size(self.size_bytes),
+                ),
             )
         for name, value in self.options:
             if wrong := check_option(name, value):
-                suffix = f", not {show_value(value)}" if wrong.startswith("must be") else ""
-                yield Clash(("options",), ("options", name), f"{wrong}{suffix}")
+                if wrong.startswith("must be"):
+                    text = N_("{what}, not {given}")
+                    wrong = Phrase(text, what=wrong, given=show_value(value))
+                yield Clash(("options",), ("options", name), wrong)
             elif name in given:
-                message = f"is in the workload too; leave one {name} out"
-                yield Clash(("options",), ("options", name), message)
+                both = Phrase(N_("is in the workload too; leave one {key} out"), key=name)
+                yield Clash(("options",), ("options", name), both)
         if self.options and "tests" in given:
-            message = "take the place of tests; leave one out"
+            message = N_("take the place of tests; leave one out")
             yield Clash(("options", "tests"), ("options",), message)
 
     @override
@@ -334,12 +345,12 @@ def _check_speed(plan: FioPlan) -> Iterator[Clash]:
         yield Clash(
             ("tests", "page_cache", "numjobs"),
             ("tests",),
-            f'{min(named)} needs page_cache = "bypass" and numjobs = 1',
+            Phrase(N_('{test} needs page_cache = "bypass" and numjobs = 1'), test=min(named)),
         )
 
 
 def _check_rounds(plan: FioPlan) -> Iterator[Clash]:
-    only = "is only for steady_state = true"
+    only = N_("is only for steady_state = true")
     if plan.max_rounds != _DEFAULT_MAX_ROUNDS and not plan.steady_state:
         yield Clash(("max_rounds", "steady_state"), ("max_rounds",), only)
     keys, place = ("same_blocks", "steady_state", "numjobs", "options"), ("same_blocks",)
@@ -347,33 +358,38 @@ def _check_rounds(plan: FioPlan) -> Iterator[Clash]:
         yield Clash(keys, place, only)
     if plan.same_blocks and (plan.numjobs != 1 or plan.options):
         # How far each of several jobs came is not known, nor what a job of one's own draws.
-        yield Clash(keys, place, "needs tests, and numjobs = 1")
+        yield Clash(keys, place, N_("needs tests, and numjobs = 1"))
 
 
 def _check_modes(plan: FioPlan) -> Iterator[Clash]:
     if plan.modes and plan.on != (ARRAY,):
-        yield Clash(("modes", "on"), ("modes",), 'are the array\'s; need on = "array" alone')
+        yield Clash(("modes", "on"), ("modes",), N_('are the array\'s; need on = "array" alone'))
     if plan.modes and plan.options:
         yield Clash(
-            ("modes", "options"), ("modes",), "are compared with tests; leave modes or options out"
+            ("modes", "options"),
+            ("modes",),
+            N_("are compared with tests; leave modes or options out"),
         )
     if plan.warm_up_rounds != _DEFAULT_WARM_UP_ROUNDS and not plan.modes:
-        yield Clash(("warm_up", "modes"), ("warm_up",), "is only for a step with modes")
+        yield Clash(("warm_up", "modes"), ("warm_up",), N_("is only for a step with modes"))
 
 
 def _check_fresh(plan: FioPlan) -> Iterator[Clash]:
     if not plan.fresh_first:
         return
     needs = {
-        ("precondition",): ("needs precondition, which makes the drive used", plan.precondition),
-        ("filesystem",): ('needs filesystem = "none"', not plan.filesystem),
+        ("precondition",): (
+            N_("needs precondition, which makes the drive used"),
+            plan.precondition,
+        ),
+        ("filesystem",): (N_('needs filesystem = "none"'), not plan.filesystem),
         ("tests", "options"): (
-            'needs tests that write: tests = ["seq-write", "rand-write"] or one of them',
+            N_('needs tests that write: tests = ["seq-write", "rand-write"] or one of them'),
             set(plan.tests) and not set(plan.tests) & (READING_TESTS | SPEED_TESTS),
         ),
-        ("steady_state",): ("is only for steady_state = false", not plan.steady_state),
-        ("on",): ("is for drives, not for an array", ARRAY not in plan.on),
-        ("modes",): ("is for drives, not for modes of an array", not plan.modes),
+        ("steady_state",): (N_("is only for steady_state = false"), not plan.steady_state),
+        ("on",): (N_("is for drives, not for an array"), ARRAY not in plan.on),
+        ("modes",): (N_("is for drives, not for modes of an array"), not plan.modes),
     }
     for keys, (text, is_met) in needs.items():
         if not is_met:

@@ -19,6 +19,7 @@ from appliance.caches.judge import Setup, hit_ratio, judge_reads, judge_writes
 from appliance.caches.memory_limit import bounded_command
 from appliance.errors import RefusedError, StepFailedError
 from appliance.flush import sync_path
+from appliance.phrases import N_, Phrase
 from appliance.progress import in_seconds
 from appliance.run import Finished, in_pid_namespace, run, run_watched
 from appliance.samples.diskstats import DiskStats
@@ -78,9 +79,16 @@ def check_buffers(name: str, options: Options) -> None:
     size_bytes, total = buffer_bytes(options), read_memory("MemTotal")
     if size_bytes > total * BUFFER_SHARE:
         raise StepFailedError(
-            f"{name} would take {format_size(size_bytes)} of RAM for its buffers (bs × iodepth × "
-            f"numjobs), more than a quarter of the machine's {format_size(total)}",
-            hint="lower bs, iodepth or numjobs",
+            Phrase(
+                N_(
+                    "{job} would take {size} of RAM for its buffers (bs × iodepth × numjobs), more "
+                    "than a quarter of the machine's {total}"
+                ),
+                job=name,
+                size=format_size(size_bytes),
+                total=format_size(total),
+            ),
+            hint=N_("lower bs, iodepth or numjobs"),
             blame="other",
         )
 
@@ -96,7 +104,13 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
     text = job.text()
     check_buffers(job.name, job.options)
     if not bench.writable and not job.reads_only:
-        raise RefusedError(f"{job.name} writes, and {bench.device} was not released for writing")
+        raise RefusedError(
+            Phrase(
+                N_("{job} writes, and {device} was not released for writing"),
+                job=job.name,
+                device=bench.device,
+            )
+        )
     stem = file_stem(job.name)
     job_file, json_file, stderr_file = (
         bench.raw / f"{stem}{suffix}" for suffix in (".fio", ".json", ".stderr")
@@ -108,7 +122,10 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
         write_durably(job_file, text)
     readonly = ["--readonly"] if job.reads_only else []
     if mistake := find_mistake(job_file, *readonly):
-        raise StepFailedError(f"fio refuses the job {job.name}: {mistake}", blame="other")
+        raise StepFailedError(
+            Phrase(N_("fio refuses the job {job}: {error}"), job=job.name, error=mistake),
+            blame="other",
+        )
     with TemporaryDirectory() as folder:
         # First into RAM: what fio cannot write on the stick would look like a test without figures.
         output_file = Path(folder) / json_file.name
@@ -179,8 +196,15 @@ def _watch(bench: Bench, job: FioJob, *, label: str, before: DiskStats) -> Calla
             read(now_s)
         if now_s - silent_since_s >= _SILENCE_S:
             raise StepFailedError(
-                f"{job.name}: {bench.device} has made no progress for {_SILENCE_S // 60} minutes, "
-                "and fio does not exit"
+                Phrase(
+                    N_(
+                        "{job}: {device} has made no progress for {minutes} minutes, and fio does "
+                        "not exit"
+                    ),
+                    job=job.name,
+                    device=bench.device,
+                    minutes=_SILENCE_S // 60,
+                )
             )
         if job.runtime_s:
             # No figure in the text: a new text is shown at once, which a measurement would feel.
@@ -206,16 +230,25 @@ def find_mistake(job_file: Path, *words: str) -> str:
 def _read_output(job: FioJob, done: Finished, text: str) -> FioOutput:
     if _NO_DIRECT.search(done.stderr):
         raise StepFailedError(
-            f"{job.target} does not support O_DIRECT: the page cache cannot be bypassed there",
-            hint="choose another file system, or page_cache = cold",
+            Phrase(
+                N_("{path} does not support O_DIRECT: the page cache cannot be bypassed there"),
+                path=job.target,
+            ),
+            hint=N_("choose another file system, or page_cache = cold"),
             blame="other",
         )
     try:
         output = parse_fio(text)
     except FioOutputError as error:
-        raise StepFailedError(f"{job.name}: {error}; {_first_words(done)}") from error
+        raise StepFailedError(
+            Phrase("{job}: {error}; {output}", job=job.name, error=error, output=_first_words(done))
+        ) from error
     if not output.io_bytes:
-        raise StepFailedError(f"{job.name}: fio moved no byte: {_first_words(done)}")
+        raise StepFailedError(
+            Phrase(
+                N_("{job}: fio moved no byte: {output}"), job=job.name, output=_first_words(done)
+            )
+        )
     return output
 
 
@@ -223,8 +256,15 @@ def _find_problem(job: FioJob, done: Finished, output: FioOutput) -> str:
     error = output.error
     if done.returncode == 0 and not error and _FSYNC_FAILED not in done.stderr:
         return ""
-    named = f" ({os.strerror(error)})" if error else ""
-    return f"{job.name} ended with an error{named}: {_first_words(done)}"
+    output_words = _first_words(done)
+    if not error:
+        return Phrase(N_("{job} ended with an error: {output}"), job=job.name, output=output_words)
+    return Phrase(
+        N_("{job} ended with an error ({error}): {output}"),
+        job=job.name,
+        error=os.strerror(error),
+        output=output_words,
+    )
 
 
 def _first_words(done: Finished) -> str:

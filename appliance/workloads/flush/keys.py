@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal, override
 
+from appliance.phrases import N_
 from appliance.plan.workloads import (
     STEP,
     Expected,
@@ -19,7 +20,7 @@ from appliance.toml.fields import InRow, key, size, whole
 class FlushPlan(WorkloadPlan):
     """Writes that are flushed one by one, as a database commits; needs release."""
 
-    called: ClassVar = "a flush step"
+    called: ClassVar = N_("a flush step")
     label: ClassVar = "Flush"
     does: ClassVar = "small writes, each made safe before the next"
     kind: Literal["flush"] = kind_key("flush")

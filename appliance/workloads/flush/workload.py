@@ -15,6 +15,7 @@ from typing import override
 
 from appliance.caches.direct import make_buffer
 from appliance.caches.judge import judge_writes
+from appliance.phrases import N_, Phrase
 from appliance.samples.model import Result
 from appliance.statistics.stats import find_quantile
 from appliance.workloads.base import Bench, PartResult, Workload
@@ -88,7 +89,9 @@ class FlushWorkload(Workload):
         watch = ProgressMeter(bench.progress, label)
         latencies_ns = []
         with (
-            watch.on_drive(f"writing to {target} on {bench.device}"),
+            watch.on_drive(
+                Phrase(N_("writing to {path} on {device}"), path=target, device=bench.device)
+            ),
             make_buffer(self._plan.block_bytes) as block,
         ):
             descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_DIRECT, 0o600)

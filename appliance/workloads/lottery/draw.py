@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.caches.cachestat import PAGE_BYTES, Extent, Target
+from appliance.phrases import N_, Phrase
 from appliance.workloads.lottery.keys import LotteryPass, LotteryPlan, LotteryVariant
 
 ALIGNMENT_BYTES = 1 << 20
@@ -106,7 +107,14 @@ def spread_regions(
     length = -(-file_bytes // PAGE_BYTES) * PAGE_BYTES
     room = -(-length // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
     if len(names) * room > device_bytes:
-        raise ValueError(f"{len(names)} regions of {room} bytes in {device_bytes} bytes")
+        raise ValueError(
+            Phrase(
+                N_("{count} regions of {bytes} bytes in {total} bytes"),
+                count=len(names),
+                bytes=room,
+                total=device_bytes,
+            )
+        )
     step = (device_bytes - length) / max(1, len(names) - 1)
     return tuple(
         LotteryFile(

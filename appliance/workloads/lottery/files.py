@@ -13,6 +13,7 @@ from pathlib import Path
 
 from appliance.errors import StepFailedError
 from appliance.flush import sync_path
+from appliance.phrases import N_, Phrase
 from appliance.units import format_size
 from appliance.workloads.base import Bench
 from appliance.workloads.lottery.draw import LotteryFile, spread_regions
@@ -44,17 +45,23 @@ def prepare_files(plan: LotteryPlan, bench: Bench) -> tuple[LotteryFile, ...]:
             )
         except ValueError as error:
             raise StepFailedError(
-                f"the lottery's files do not fit on {bench.device}: {error}",
-                hint="make file_size smaller",
+                Phrase(
+                    N_("the lottery's files do not fit on {device}: {what}"),
+                    device=bench.device,
+                    what=error.args[0],
+                ),
+                hint=N_("make file_size smaller"),
                 blame="other",
             ) from None
     folder = bench.folder / _FOLDER
     files = tuple(LotteryFile(name, folder / name, plan.file_size_bytes) for name in names)
     manifest = _describe(plan, names)
     if not _is_laid_out(folder, files, manifest):
-        watch = ProgressMeter(bench.progress, "laying out the lottery's files")
+        watch = ProgressMeter(bench.progress, N_("laying out the lottery's files"))
         full = _does_not_fit(files, bench.size_bytes)
-        with watch.on_drive(f"laying out the lottery's files on {bench.device}", full=full):
+        with watch.on_drive(
+            Phrase(N_("laying out the lottery's files on {device}"), device=bench.device), full=full
+        ):
             _lay_out(folder, files, manifest, watch, seed=plan.seed, free_bytes=bench.size_bytes)
     return files
 
@@ -128,8 +135,16 @@ def _write_all(fd: int, content: bytes) -> int:
 def _does_not_fit(files: Sequence[LotteryFile], free_bytes: int) -> StepFailedError:
     total = sum(file.length for file in files)
     return StepFailedError(
-        f"the lottery's {len(files)} files of {format_size(files[0].length)} need "
-        f"{format_size(total)}; the file system has {format_size(free_bytes)} free",
-        hint="make file_size smaller",
+        Phrase(
+            N_(
+                "the lottery's {count} files of {size} need {needed}; the file system has {free} "
+                "free"
+            ),
+            count=len(files),
+            size=format_size(files[0].length),
+            needed=format_size(total),
+            free=format_size(free_bytes),
+        ),
+        hint=N_("make file_size smaller"),
         blame="other",
     )

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args, override
 
+from appliance.phrases import N_, Phrase
 from appliance.plan.workloads import (
     ON_THE_BARE_DRIVE,
     STEP,
@@ -54,7 +55,7 @@ class LotteryVariant(Variant):
 class LotteryPlan(WorkloadPlan):
     """Tickets are drawn without replacement; the file that each names is read and timed."""
 
-    called: ClassVar = "a lottery"
+    called: ClassVar = N_("a lottery")
     label: ClassVar = "Lottery"
     does: ClassVar = "files drawn by tickets: who answers, drive or RAM?"
     variant: ClassVar = LotteryVariant
@@ -72,10 +73,10 @@ class LotteryPlan(WorkloadPlan):
     tickets: tuple[tuple[str, int], ...] = key(
         pairs(
             whole(1, _MAX_TICKETS),
-            "a table of at least one file and its tickets such as { a = 4, b = 6 }",
+            N_("a table of at least one file and its tickets such as { a = 4, b = 6 }"),
             # Digits alone are the number of a repetition in the rows' names: "cold/2".
             names=text(
-                "1 to 32 plain letters, digits, - or _, and not digits alone",
+                N_("1 to 32 plain letters, digits, - or _, and not digits alone"),
                 most=32,
                 pattern="^[0-9]*[A-Za-z_-][A-Za-z0-9_-]*$",
             ),
@@ -85,7 +86,7 @@ class LotteryPlan(WorkloadPlan):
         brief="files and their tickets",
     )
     passes: tuple[LotteryPass, ...] = key(
-        each_once(one_of(*get_args(LotteryPass)), "an array of at least one pass"),
+        each_once(one_of(*get_args(LotteryPass)), N_("an array of at least one pass")),
         default=["direct", "cold", "warm", "mmap"],
         says="All tickets are drawn once in each pass, in this order.",
         brief="how all tickets are read",
@@ -118,7 +119,9 @@ class LotteryPlan(WorkloadPlan):
     def find_clashes(self, given: frozenset[str]) -> Iterator[Clash]:
         tickets = sum(count for _, count in self.tickets)
         if tickets > _MAX_TICKETS:
-            message = f"must be at most {_MAX_TICKETS} in all, not {tickets}"
+            message = Phrase(
+                N_("must be at most {most} in all, not {count}"), most=_MAX_TICKETS, count=tickets
+            )
             yield Clash(("tickets",), ("tickets",), message)
 
     @override

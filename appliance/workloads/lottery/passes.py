@@ -15,6 +15,7 @@ from typing import Protocol, override
 
 from appliance.caches.direct import DirectFile, make_buffer
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.progress import Progress
 from appliance.workloads.lottery.draw import LotteryFile
 from appliance.workloads.lottery.keys import LotteryPass
@@ -114,7 +115,11 @@ def _mapped(file: LotteryFile) -> Iterator[int]:
         )
         if address in {None, _MAP_FAILED}:
             raise StepFailedError(
-                f"{file.path} cannot be mapped: {os.strerror(ctypes.get_errno())}"
+                Phrase(
+                    N_("{path} cannot be mapped: {error}"),
+                    path=file.path,
+                    error=os.strerror(ctypes.get_errno()),
+                )
             )
     finally:
         os.close(fd)  # the mapping has a descriptor of its own
@@ -133,8 +138,12 @@ def _touch(address: int, size: int, file: LotteryFile, start: int) -> None:
     """
     if _LIBC.madvise(address, size, _MADV_POPULATE_READ) != 0:
         raise StepFailedError(
-            f"{file.path} cannot be read through its mapping between byte {file.offset + start} "
-            f"and {file.offset + start + size}"
+            Phrase(
+                N_("{path} cannot be read through its mapping between byte {byte} and {end}"),
+                path=file.path,
+                byte=file.offset + start,
+                end=file.offset + start + size,
+            )
         )
 
 
@@ -188,7 +197,9 @@ def _open(file: LotteryFile) -> int:
     try:
         return os.open(file.path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        raise StepFailedError(f"{file.path} cannot be opened: {error.strerror}") from error
+        raise StepFailedError(
+            Phrase(N_("{path} cannot be opened: {error}"), path=file.path, error=error.strerror)
+        ) from error
 
 
 def _read_into(buffer: memoryview, file: LotteryFile, pulse: Pulse) -> None:
@@ -211,7 +222,12 @@ def _read_piece(fd: int, piece: memoryview, file: LotteryFile, at: int) -> int:
         count = os.preadv(fd, [piece], file.offset + at)
     except OSError as error:
         raise StepFailedError(
-            f"{file.path} cannot be read at byte {file.offset + at}: {error.strerror}"
+            Phrase(
+                N_("{path} cannot be read at byte {byte}: {error}"),
+                path=file.path,
+                byte=file.offset + at,
+                error=error.strerror,
+            )
         ) from error
     if not count:
         raise _shorter(file, at)
@@ -219,4 +235,11 @@ def _read_piece(fd: int, piece: memoryview, file: LotteryFile, at: int) -> int:
 
 
 def _shorter(file: LotteryFile, length: int) -> StepFailedError:
-    return StepFailedError(f"{file.path} has {length} bytes instead of {file.length}")
+    return StepFailedError(
+        Phrase(
+            N_("{path} has {bytes} bytes instead of {wanted}"),
+            path=file.path,
+            bytes=length,
+            wanted=file.length,
+        )
+    )

@@ -18,7 +18,7 @@ from appliance.caches.cachestat import Target, page_stats
 from appliance.caches.judge import hit_ratio, judge_reads
 from appliance.caches.page_cache import drop_page_cache, kept_open, warm_page_cache
 from appliance.errors import StepFailedError
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.samples.first_touch import pair_touches
 from appliance.samples.model import CacheState, PageCache, Result, Ticket
 from appliance.workloads.base import Bench, PartResult, Workload
@@ -74,8 +74,14 @@ class LotteryWorkload(Workload):
         notes = [*remarks] if proven else [*remarks, reason]
         if hits:
             notes.append(
-                f"the program's own cache answered {hits} of {len(tickets)} tickets; "
-                "they are called warm, and the kernel was not asked"
+                Phrase(
+                    N_(
+                        "the program's own cache answered {count} of {total} tickets; they "
+                        "are called warm, and the kernel was not asked"
+                    ),
+                    count=hits,
+                    total=len(tickets),
+                )
             )
         rows = _Rows(
             part=this,
@@ -127,7 +133,7 @@ class LotteryWorkload(Workload):
         plan = self._plan
         draws = draw_tickets(plan.tickets, seed=plan.seed, repetition=part.repetition)
         total = sum(self._files[draw.file].length for draw in draws)
-        pulse = Pulse(bench.progress, f"lottery: {part.name}", total)
+        pulse = Pulse(bench.progress, Phrase(N_("lottery: {part}"), part=part.name), total)
         tickets: list[Ticket] = []
         hits = 0
         for draw in draws:
@@ -262,7 +268,7 @@ def _sums(tickets: Sequence[Ticket]) -> tuple[int, int, float]:
     """Bytes the program read, bytes the device served, seconds."""
     seconds = sum(ticket.seconds for ticket in tickets)
     if seconds <= 0:
-        raise StepFailedError("the clock did not advance while files were read", blame="other")
+        raise StepFailedError(N_("the clock did not advance while files were read"), blame="other")
     return (
         sum(ticket.bytes for ticket in tickets),
         sum(ticket.device_read_bytes for ticket in tickets),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args, override
 
+from appliance.phrases import N_, Phrase
 from appliance.plan.workloads import (
     LARGEST,
     STEP,
@@ -50,26 +51,28 @@ class MatrixVariant(Variant):
 class MatrixPlan(WorkloadPlan):
     """File sizes × record sizes × operations, through the page cache."""
 
-    called: ClassVar = "a matrix"
+    called: ClassVar = N_("a matrix")
     label: ClassVar = "Matrix"
     does: ClassVar = "file sizes by record sizes by operations"
     variant: ClassVar = MatrixVariant
     kind: Literal["matrix"] = kind_key("matrix")
     filesystem: FileSystem = filesystem_key("ext4", bare=False)
     file_sizes_bytes: tuple[int, ...] = key(
-        each_once(size("4K", LARGEST, "1G", step=STEP), "an array of 1 to 32 sizes", most=32),
+        each_once(size("4K", LARGEST, "1G", step=STEP), N_("an array of 1 to 32 sizes"), most=32),
         absent=(),
         says="Absent: three sizes up to twice the free RAM.",
         brief="sizes of the files",
     )
     record_sizes_bytes: tuple[int, ...] = key(
-        each_once(size(512, "16M", "64K", power_of_two=True), "an array of 1 to 16 sizes", most=16),
+        each_once(
+            size(512, "16M", "64K", power_of_two=True), N_("an array of 1 to 16 sizes"), most=16
+        ),
         default=["4K", "64K", "1M"],
         says="How much is read or written at a time.",
         brief="read or written at once",
     )
     operations: tuple[Operation, ...] = key(
-        each_once(one_of(*get_args(Operation)), "an array of at least one operation"),
+        each_once(one_of(*get_args(Operation)), N_("an array of at least one operation")),
         default=[*get_args(Operation)],
         says="The operations on each file in records of each size.",
         brief="operations on each file",
@@ -95,8 +98,11 @@ class MatrixPlan(WorkloadPlan):
                 yield Clash(
                     ("file_sizes", "record_sizes"),
                     ("record_sizes", place),
-                    f'"{show_size(size_bytes)}" is larger than every file; '
-                    f'the largest has "{show_size(largest_bytes)}"',
+                    Phrase(
+                        N_('"{value}" is larger than every file; the largest has "{most}"'),
+                        value=show_size(size_bytes),
+                        most=show_size(largest_bytes),
+                    ),
                 )
         # Absent file sizes become three.
         files = len(self.file_sizes_bytes) or 3
@@ -105,8 +111,14 @@ class MatrixPlan(WorkloadPlan):
             yield Clash(
                 ("file_sizes", "record_sizes", "operations"),
                 (),
-                f"file_sizes × record_sizes × operations make {cells} cells; "
-                f"at most {_MAX_CELLS} are allowed",
+                Phrase(
+                    N_(
+                        "file_sizes × record_sizes × operations make {count} cells; at most "
+                        "{most} are allowed"
+                    ),
+                    count=cells,
+                    most=_MAX_CELLS,
+                ),
             )
 
     @override

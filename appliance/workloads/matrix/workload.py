@@ -16,6 +16,7 @@ from appliance.caches.ballast import ballast, read_memory
 from appliance.caches.cachestat import Extent, PagesUnknownError, page_stats
 from appliance.caches.page_cache import drop_page_cache, kept_open, warm_page_cache
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.samples.model import CacheState, PageCache, Result
 from appliance.samples.variants import parse_part
 from appliance.units import format_size, show_size
@@ -134,7 +135,7 @@ class MatrixWorkload(Workload):
         )
         size_bytes = self._memory.sizes[cell.size] // record * record
         if not size_bytes:
-            return PartResult((), notes=("left out: the record is larger than the file",))
+            return PartResult((), notes=(N_("left out: the record is larger than the file"),))
         target = find_target(bench, _FILE)
         notes = self._provide(bench, target, size_bytes, operation)
         if operation not in _WRITING:
@@ -165,7 +166,11 @@ class MatrixWorkload(Workload):
             drive_state="; ".join(filter(None, (bench.drive_state, capped))),
         )
         if cell.size in AUTOMATIC_SIZES:
-            notes += (f"{cell.size} is a file of {format_size(size_bytes)}",)
+            notes += (
+                Phrase(
+                    N_("{set} is a file of {size}"), set=cell.size, size=format_size(size_bytes)
+                ),
+            )
         if capped:
             notes += (capped,)
         notes += tuple(note for note in (run.problem, *run.output.pollution) if note)
@@ -197,7 +202,11 @@ class MatrixWorkload(Workload):
         if size_bytes >= _wanted_bytes(size_word, free_ram_bytes):
             return ""
         times = _TIMES[size_word]
-        return f"file capped at {size_bytes} bytes, less than {times} the free RAM"
+        return Phrase(
+            N_("file capped at {bytes} bytes, less than {times} the free RAM"),
+            bytes=size_bytes,
+            times=times,
+        )
 
     def _remember_written(self, bench: Bench, size_bytes: int) -> None:
         if bench.folder is None and size_bytes > self._memory.written_bytes:
@@ -292,7 +301,12 @@ def _automatic_sizes(bench: Bench, target: Path, free_ram_bytes: int) -> dict[st
     }
     if not min(sizes.values()):
         raise StepFailedError(
-            f"no test file fits: {bench.device} has room for {format_size(room)}", blame="other"
+            Phrase(
+                N_("no test file fits: {device} has room for {size}"),
+                device=bench.device,
+                size=format_size(room),
+            ),
+            blame="other",
         )
     return sizes
 

@@ -4,6 +4,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args, override
 
+from appliance.phrases import N_
 from appliance.plan.workloads import Expected, WorkloadPlan, kind_key
 from appliance.toml.fields import InRow, flag, key, one_of
 
@@ -14,7 +15,7 @@ SelftestKind = Literal["short", "long"]
 class SelftestPlan(WorkloadPlan):
     """The drive's own self-test; needs no release."""
 
-    called: ClassVar = "a self-test"
+    called: ClassVar = N_("a self-test")
     label: ClassVar = "Self-test"
     does: ClassVar = "the drive tests itself and says whether it passed"
     judges: ClassVar = True

@@ -22,7 +22,7 @@ from appliance.drives.facts.selftest import (
     parse_selftest,
 )
 from appliance.errors import KaltstartError, StepFailedError
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.progress import in_percent, in_seconds
 from appliance.run import run
 from appliance.samples.model import CacheState, Result
@@ -109,12 +109,18 @@ class SelftestWorkload(Workload):
         entry = end.entry
         if entry.passed is None:
             marker.unlink(missing_ok=True)
-            raise StepFailedError(f"the self-test was ended early: {printable(entry.status)}")
-        where = "" if entry.lba is None else f", first at LBA {entry.lba}"
+            raise StepFailedError(
+                Phrase(
+                    N_("the self-test was ended early: {answer}"), answer=printable(entry.status)
+                )
+            )
+        status: str = printable(entry.status)
+        if entry.lba is not None:
+            status = Phrase(N_("{what}, first at LBA {lba}"), what=status, lba=entry.lba)
         results = [Result(part, "selftest_passed", float(entry.passed), _STATE)]
-        notes = [f"{printable(entry.status)}{where}"]
+        notes = [status]
         if end.seconds is None:
-            notes.append("it ended while the engine was down: how long it took is not known")
+            notes.append(N_("it ended while the engine was down: how long it took is not known"))
         else:
             results.insert(0, Result(part, "seconds", end.seconds, _STATE))
         return PartResult(tuple(results), notes=tuple(notes))
@@ -123,7 +129,7 @@ class SelftestWorkload(Workload):
         """Start it, or find the one an engine before this one has started."""
         state = _ask(bench)
         if state.supported is False:
-            raise StepFailedError("the drive has no self-test")
+            raise StepFailedError(N_("the drive has no self-test"))
         boot_id = _BOOT_ID.read_text().strip()
         earlier = _read_marker(marker)
         is_open = earlier is not None and state.entries == earlier.entries_before
@@ -136,8 +142,8 @@ class SelftestWorkload(Workload):
             state = _ask(bench)
         if state.running:
             raise StepFailedError(
-                "the drive is already running a self-test",
-                hint="wait until it ends, then start again",
+                N_("the drive is already running a self-test"),
+                hint=N_("wait until it ends, then start again"),
             )
         begun = _Begun(boot_id, time.monotonic(), state.entries)
         # First: an engine that ends right here must not be taken for a stranger by the next one.
@@ -149,7 +155,9 @@ class SelftestWorkload(Workload):
             # smartctl also complains of other things than what it was asked to do.
             state = _ask(bench)
             if not state.running and state.entries == begun.entries_before:
-                raise StepFailedError(f"the self-test did not begin: {printable(refusal)}")
+                raise StepFailedError(
+                    Phrase(N_("the self-test did not begin: {answer}"), answer=printable(refusal))
+                )
         return begun
 
     def _await_end(self, bench: Bench, begun: _Begun) -> _End:
@@ -164,8 +172,14 @@ class SelftestWorkload(Workload):
             now_s = time.monotonic()
             if now_s - begun.at_s > limit_s:
                 raise StepFailedError(
-                    f"the self-test did not end within {limit_s / 60:.0f} minutes; the drive "
-                    f"says that it takes {estimate_s / 60:.0f}"
+                    Phrase(
+                        N_(
+                            "the self-test did not end within {minutes} minutes; the drive says "
+                            "that it takes {expected}"
+                        ),
+                        minutes=f"{limit_s / 60:.0f}",
+                        expected=f"{estimate_s / 60:.0f}",
+                    )
                 )
             if announced_s:
                 self._left_s = find_left_s(announced_s, now_s - begun.at_s, state.percent)
@@ -194,10 +208,15 @@ class SelftestWorkload(Workload):
             now_s = time.monotonic()
             if now_s - begun_s > _SIGN_S:
                 raise StepFailedError(
-                    f"no sign that the self-test ran: for {_SIGN_S:.0f} s the drive neither said"
-                    " that it tests itself nor changed its log"
+                    Phrase(
+                        N_(
+                            "no sign that the self-test ran: for {seconds} s the drive neither "
+                            "said that it tests itself nor changed its log"
+                        ),
+                        seconds=f"{_SIGN_S:.0f}",
+                    )
                 )
-            bench.progress("self-test; percent", 0, 100)
+            bench.progress(N_("self-test; percent"), 0, 100)
             time.sleep(_POLL_S)
             if now_s - asked_s >= _SIGN_EVERY_S:
                 state, asked_s = _ask(bench), now_s
@@ -227,7 +246,7 @@ def find_result(state: SelftestState, before: tuple[Entry, ...], *, was_running:
     # A log that is full of equal lines does not change by one more.
     if was_running and state.entries and state.last is not None:
         return state.last
-    raise StepFailedError("the drive does not report how its self-test ended")
+    raise StepFailedError(N_("the drive does not report how its self-test ended"))
 
 
 def _abort(bench: Bench) -> None:
@@ -239,7 +258,9 @@ def _ask(bench: Bench) -> SelftestState:
     output = run([*SMARTCTL, *name_device(bench.device)], check=False, timeout_s=_ANSWER_S).stdout
     state = parse_selftest(output)
     if state.reason:
-        raise StepFailedError(f"the self-test cannot be queried: {printable(state.reason)}")
+        raise StepFailedError(
+            Phrase(N_("the self-test cannot be queried: {error}"), error=printable(state.reason))
+        )
     return state
 
 

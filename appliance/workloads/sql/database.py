@@ -11,6 +11,7 @@ from itertools import batched
 from pathlib import Path
 
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.workloads.progress_meter import ProgressMeter
 from appliance.workloads.sql.data import (
     INDEXES,
@@ -59,8 +60,8 @@ def open_database(path: Path, watch: ProgressMeter) -> Iterator[sqlite3.Connecti
                 raise watch.raised from None
             full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
             raise StepFailedError(
-                f"the database {path} failed: {error}",
-                hint="choose a smaller data_size" if full else "",
+                Phrase(N_("the database {path} failed: {error}"), path=path, error=error),
+                hint=N_("choose a smaller data_size") if full else "",
                 blame="other" if full else "drive",
             ) from error
 
@@ -78,11 +79,17 @@ def _temporary_files_in(folder: Path) -> Iterator[None]:
             connection.execute(f"PRAGMA temp_store_directory='{quoted}'")
         except sqlite3.Error as error:
             raise StepFailedError(
-                f"SQLite cannot keep temporary files in {folder}: {error}"
+                Phrase(
+                    N_("SQLite cannot keep temporary files in {folder}: {error}"),
+                    folder=folder,
+                    error=error,
+                )
             ) from error
         (now,) = connection.execute("PRAGMA temp_store_directory").fetchone() or ("",)
         if now != str(folder):
-            raise StepFailedError(f"SQLite does not keep its temporary files in {folder}")
+            raise StepFailedError(
+                Phrase(N_("SQLite does not keep its temporary files in {folder}"), folder=folder)
+            )
         try:
             yield
         finally:
@@ -145,7 +152,9 @@ def _recover(connection: sqlite3.Connection, dump: Path, watch: ProgressMeter) -
     except OSError as error:
         if error is watch.raised:
             raise
-        raise StepFailedError(f"the dump {dump} cannot be read: {error.strerror}") from error
+        raise StepFailedError(
+            Phrase(N_("the dump {dump} cannot be read: {error}"), dump=dump, error=error.strerror)
+        ) from error
 
 
 def _update_strings(

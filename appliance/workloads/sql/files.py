@@ -14,6 +14,7 @@ from pathlib import Path
 
 from appliance.errors import StepFailedError, blame_of
 from appliance.flush import sync_path
+from appliance.phrases import N_, Phrase
 from appliance.units import format_size
 from appliance.workloads.base import Bench
 from appliance.workloads.progress_meter import ProgressMeter
@@ -84,7 +85,12 @@ class SqlFolder:
             sync_path(self.path.parent)
         except OSError as error:
             raise StepFailedError(
-                f"{self._manifest} cannot be written: {error.strerror}", blame=blame_of(error)
+                Phrase(
+                    N_("{path} cannot be written: {error}"),
+                    path=self._manifest,
+                    error=error.strerror,
+                ),
+                blame=blame_of(error),
             ) from error
 
 
@@ -92,17 +98,17 @@ def prepare_folder(plan: SqlPlan, bench: Bench) -> SqlFolder:
     """The folder with its dump, found or made. Raises StepFailedError."""
     if bench.folder is None:
         raise StepFailedError(
-            "the SQL test needs a file system on the drive",
-            hint="set filesystem in its workload",
+            N_("the SQL test needs a file system on the drive"),
+            hint=N_("set filesystem in its workload"),
             blame="other",
         )
     folder = SqlFolder(bench.folder / _FOLDER)
     data = data_of_size(plan.data_size_bytes, plan.seed)
     if _is_ready(folder, plan, data):
         return folder
-    watch = ProgressMeter(bench.progress, "writing the dump")
+    watch = ProgressMeter(bench.progress, N_("writing the dump"))
     full = _does_not_fit(plan, bench.size_bytes)
-    with watch.on_drive(f"writing the dump on {bench.device}", full=full):
+    with watch.on_drive(Phrase(N_("writing the dump on {device}"), device=bench.device), full=full):
         _make_dump(folder, plan, data, watch, free_bytes=bench.size_bytes)
     return folder
 
@@ -156,8 +162,15 @@ def _make_dump(
 def _does_not_fit(plan: SqlPlan, free_bytes: int) -> StepFailedError:
     needed = int(plan.data_size_bytes * _ROOM)
     return StepFailedError(
-        f"{format_size(plan.data_size_bytes)} of SQL data need {format_size(needed)} with their "
-        f"dump and journal; the file system has {format_size(free_bytes)} free",
-        hint="choose a smaller data_size",
+        Phrase(
+            N_(
+                "{size} of SQL data need {needed} with their dump and journal; the file system has "
+                "{free} free"
+            ),
+            size=format_size(plan.data_size_bytes),
+            needed=format_size(needed),
+            free=format_size(free_bytes),
+        ),
+        hint=N_("choose a smaller data_size"),
         blame="other",
     )

@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal, override
 
+from appliance.phrases import N_
 from appliance.plan.workloads import (
     Expected,
     FileSystem,
@@ -21,7 +22,7 @@ PHASES = ("recovery", "indexes", "wide_update", "string_updates", "select")
 class SqlPlan(WorkloadPlan):
     """Five timed phases of a database larger than the RAM it is allowed."""
 
-    called: ClassVar = "an sql step"
+    called: ClassVar = N_("an sql step")
     label: ClassVar = "SQL"
     does: ClassVar = "five timed phases of a database"
     keeps_files: ClassVar = True

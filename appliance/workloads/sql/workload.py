@@ -20,7 +20,7 @@ from appliance.caches.ballast import ballast, read_memory
 from appliance.caches.judge import hit_ratio, judge_reads
 from appliance.caches.page_cache import drop_page_cache
 from appliance.errors import StepFailedError
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.samples.model import CacheState, Result
 from appliance.units import format_size
 from appliance.workloads.base import Bench, PartResult, Workload
@@ -79,7 +79,7 @@ class SqlWorkload(Workload):
         """One phase, from a cold page cache. Raises StepFailedError."""
         notes: list[str] = []
         if self._restore(bench, part):
-            notes.append("the database was created again up to this phase, untimed")
+            notes.append(N_("the database was created again up to this phase, untimed"))
         bench, remarks = rest_array(bench)
         notes += remarks
         free_ram = self._free_ram()
@@ -93,9 +93,14 @@ class SqlWorkload(Workload):
             notes.append(dropped.reason)
         if self._plan.data_size_bytes <= free_bytes:
             notes.append(
-                f"the data ({format_size(self._plan.data_size_bytes)}) are not larger than the RAM "
-                f"that was left free ({format_size(free_bytes)}): RAM may answer what is "
-                "asked for again"
+                Phrase(
+                    N_(
+                        "the data ({size}) are not larger than the RAM that was left free "
+                        "({free}): RAM may answer what is asked for again"
+                    ),
+                    size=format_size(self._plan.data_size_bytes),
+                    free=format_size(free_bytes),
+                )
             )
         cache = judge_reads(
             requested="cold",
@@ -123,12 +128,17 @@ class SqlWorkload(Workload):
         before = PHASES.index(part)
         if (
             before
-            and read_phases_done(database, ProgressMeter(bench.progress, f"sql: {part}")) == before
+            and read_phases_done(
+                database, ProgressMeter(bench.progress, Phrase(N_("sql: {part}"), part=part))
+            )
+            == before
         ):
             return False
         self._delete_database()
         for phase in PHASES[:before]:
-            watch = ProgressMeter(bench.progress, f"sql: {phase} again, untimed")
+            watch = ProgressMeter(
+                bench.progress, Phrase(N_("sql: {phase} again, untimed"), phase=phase)
+            )
             with open_database(database, watch) as connection:
                 run_phase(connection, phase, data=self._data, dump=self._folder.dump, watch=watch)
         return before > 0
@@ -137,7 +147,9 @@ class SqlWorkload(Workload):
         try:
             delete_database(self._folder.database)
         except OSError as error:
-            raise StepFailedError(f"the database cannot be deleted: {error.strerror}") from error
+            raise StepFailedError(
+                Phrase(N_("the database cannot be deleted: {error}"), error=error.strerror)
+            ) from error
 
     def _free_ram(self) -> int:
         """How much RAM the ballast is to leave; 0 for no ballast."""
@@ -157,7 +169,7 @@ class SqlWorkload(Workload):
 
     def _do(self, bench: Bench, phase: str) -> _Moved:
         """The timed part: from opening the database to having closed it."""
-        watch = ProgressMeter(bench.progress, f"sql: {phase}")
+        watch = ProgressMeter(bench.progress, Phrase(N_("sql: {phase}"), phase=phase))
         device_before = bench.read_counters()
         read_before, write_before = _read_thread_io()
         start_s = time.perf_counter()
@@ -183,8 +195,14 @@ class SqlWorkload(Workload):
         if checksum == answers:
             return True
         notes.append(
-            f"checksum mismatch: the selects gave {checksum} instead of {answers}: "
-            "the drive did not give back what was written"
+            Phrase(
+                N_(
+                    "checksum mismatch: the selects gave {found} instead of {wanted}: the "
+                    "drive did not give back what was written"
+                ),
+                found=checksum,
+                wanted=answers,
+            )
         )
         return False
 
@@ -194,7 +212,9 @@ class SqlWorkload(Workload):
         """Keep the phase's time on the drive, beside those of this step's finished phases."""
         manifest = self._folder.read_manifest()
         if manifest is None:
-            raise StepFailedError(f"the manifest in {self._folder.path} is no longer readable")
+            raise StepFailedError(
+                Phrase(N_("the manifest in {path} is no longer readable"), path=self._folder.path)
+            )
         earlier = {phase: s for phase, s in manifest.seconds.items() if phase in finished}
         times = {**earlier, **this}
         self._folder.write_manifest(replace(manifest, seconds=times))
@@ -207,7 +227,12 @@ def _total(
     """The sum of all phases' times; left out, with a note, where one is not known."""
     missing = [phase for phase in PHASES if phase not in times]
     if missing:
-        notes.append(f"no total: the time of {', '.join(missing)} is no longer on the drive")
+        notes.append(
+            Phrase(
+                N_("no total: the time of {names} is no longer on the drive"),
+                names=", ".join(missing),
+            )
+        )
         return ()
     mixed = replace(
         cache,
@@ -245,7 +270,10 @@ def _read_thread_io() -> tuple[int, int]:
     read, write = matches["rchar"], matches["wchar"]
     if read is None or write is None:
         raise StepFailedError(
-            f"the kernel does not count a thread's reads and writes in {_THREAD_IO}"
+            Phrase(
+                N_("the kernel does not count a thread's reads and writes in {path}"),
+                path=_THREAD_IO,
+            )
         )
     return int(read[1]), int(write[1])
 

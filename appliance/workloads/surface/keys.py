@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal, override
 
+from appliance.phrases import N_
 from appliance.plan.workloads import LARGEST, Expected, WorkloadPlan, kind_key
 from appliance.samples.variants import Variant
 from appliance.toml.fields import InRow, key, number, size
@@ -34,7 +35,7 @@ class SurfaceVariant(Variant):
 class SurfacePlan(WorkloadPlan):
     """The drive is read from end to end with O_DIRECT; needs no release."""
 
-    called: ClassVar = "a surface scan"
+    called: ClassVar = N_("a surface scan")
     label: ClassVar = "Surface"
     does: ClassVar = "reads the whole drive: speed, slow spots, unreadable"
     variant: ClassVar = SurfaceVariant

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from appliance.caches.direct_queue import Answer
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.samples.model import LbaRange
 from appliance.workloads.surface.keys import ALIGNMENT_BYTES
 from appliance.workloads.surface.slices import Piece, Tally, cut_requests
@@ -254,7 +255,7 @@ class SliceReader:
             if rest.size_bytes > self._grain_bytes:
                 pieces.extend(self._halve(rest))
             elif answer.errno or not answer.got_bytes:
-                detail = os.strerror(answer.errno) if answer.errno else "nothing was read"
+                detail = os.strerror(answer.errno) if answer.errno else N_("nothing was read")
                 reading.unreadable.append(LbaRange("unreadable", *rest, answer.latency_s, detail))
             else:
                 pieces.append(rest)  # what was read does not tell why it ended
@@ -297,16 +298,25 @@ class SliceReader:
         block = self._drive.block_bytes
         if any(self._drive.read_once(Piece(at, block)).got_bytes == block for at in known):
             return
-        why = os.strerror(failed.errno) if failed.errno else "nothing was read"
+        why = os.strerror(failed.errno) if failed.errno else N_("nothing was read")
         before = (
-            "where it could be read before"
+            N_("where it could be read before")
             if self._good
-            else f"at none of {len(known)} places from its first to its last block"
+            else Phrase(
+                N_("at none of {count} places from its first to its last block"), count=len(known)
+            )
         )
         raise StepFailedError(
-            f"the drive stopped answering at byte {failed.first_byte} ({why}): it cannot be read"
-            f" {before}",
-            hint="check its cable and power; stored slices are kept",
+            Phrase(
+                N_(
+                    "the drive stopped answering at byte {byte} ({what}): it cannot be read "
+                    "{before}"
+                ),
+                byte=failed.first_byte,
+                what=why,
+                before=before,
+            ),
+            hint=N_("check its cable and power; stored slices are kept"),
         )
 
     def _spread_places(self) -> list[int]:
@@ -359,12 +369,27 @@ class SliceReader:
             [*ranges[:MAX_SLOW_RANGES], *reading.second_tries], key=lambda each: each.first_byte
         )
         if len(ranges) > MAX_SLOW_RANGES:
-            reading.notes.append(f"{len(ranges)} slow ranges; the slowest {MAX_SLOW_RANGES} stored")
+            reading.notes.append(
+                Phrase(
+                    N_("{count} slow ranges; the slowest {most} stored"),
+                    count=len(ranges),
+                    most=MAX_SLOW_RANGES,
+                )
+            )
         if once:
             (first_byte, _), seconds, again_s = once[0]
             reading.notes.append(
-                f"{len(once)} reads were slow once and not when read again, the slowest at byte"
-                f" {first_byte}: {seconds:.2f} s, then {again_s:.2f} s; they are not called slow"
+                Phrase(
+                    N_(
+                        "{count} reads were slow once and not when read again, the slowest "
+                        "at byte {byte}: {seconds} s, then {again} s; they are not called "
+                        "slow"
+                    ),
+                    count=len(once),
+                    byte=first_byte,
+                    seconds=f"{seconds:.2f}",
+                    again=f"{again_s:.2f}",
+                )
             )
 
 
@@ -394,8 +419,11 @@ def _check_asked(answer: Answer) -> None:
     """Raises StepFailedError if the machine could not ask: not the drive's failure."""
     if answer.errno in _NOT_ASKED:
         raise StepFailedError(
-            f"the machine has too little RAM for the read at byte {answer.first_byte}",
-            hint="stored slices are kept",
+            Phrase(
+                N_("the machine has too little RAM for the read at byte {byte}"),
+                byte=answer.first_byte,
+            ),
+            hint=N_("stored slices are kept"),
             blame="other",
         )
 

@@ -16,6 +16,7 @@ from itertools import accumulate
 from math import ceil
 from typing import NamedTuple
 
+from appliance.phrases import N_, Phrase
 from appliance.statistics.stats import find_median, find_share_shown
 from appliance.workloads.surface.keys import ALIGNMENT_BYTES, SLICES, SurfaceVariant
 
@@ -59,7 +60,13 @@ def part_name(number: int) -> str:
 def make_slices(size_bytes: int) -> tuple[Piece, ...]:
     """SLICES stretches of nearly equal size: the drive. Raises ValueError: too small."""
     if size_bytes < SLICES * ALIGNMENT_BYTES:
-        raise ValueError(f"{size_bytes} bytes are less than {SLICES} slices of one block")
+        raise ValueError(
+            Phrase(
+                N_("{bytes} bytes are less than {count} slices of one block"),
+                bytes=size_bytes,
+                count=SLICES,
+            )
+        )
     bounds = [
         number * size_bytes // SLICES // ALIGNMENT_BYTES * ALIGNMENT_BYTES
         for number in range(SLICES)
@@ -204,9 +211,10 @@ def find_percentile(latencies: Mapping[int, int], share: float) -> float | None:
 def describe_sample(chunks: int, *, read_bytes: int, size_bytes: int) -> str:
     """What a sample says of the whole drive, and what it does not."""
     percent = 100 * find_share_shown(chunks)
-    return (
-        f"a sample: {100 * read_bytes / size_bytes:.1f} % of the drive was read, in {chunks}"
-        f" places; a bad one is met with 95 % probability if {percent:.2g} % of all such places are"
-        " bad (1-(1-p)^n); defects lie together, so a few damaged places are easily missed; rates"
-        " include the ways between the places"
+    words = N_(
+        "a sample: {share} of the drive was read, in {count} places; a bad one is met with 95 % "
+        "probability if {limit} of all such places are bad (1-(1-p)^n); defects lie together, so a "
+        "few damaged places are easily missed; rates include the ways between the places"
     )
+    share = f"{100 * read_bytes / size_bytes:.1f} %"
+    return Phrase(words, share=share, count=chunks, limit=f"{percent:.2g} %")

@@ -69,7 +69,12 @@ class SurfaceWorkload(Workload):
             self._slices = make_slices(bench.size_bytes)
         except ValueError as error:
             raise StepFailedError(
-                f"{bench.device} cannot be scanned: {error}", blame="other"
+                Phrase(
+                    N_("{device} cannot be scanned: {what}"),
+                    device=bench.device,
+                    what=error.args[0],
+                ),
+                blame="other",
             ) from None
 
     @override
@@ -85,8 +90,11 @@ class SurfaceWorkload(Workload):
         slices = {name: record for name, record in self._kept.items() if name in finished}
         if any(record.size_bytes != bench.size_bytes for record in slices.values()):
             raise StepFailedError(
-                f"{bench.device} had a different size when its first slices were read",
-                hint="start a new campaign for it",
+                Phrase(
+                    N_("{device} had a different size when its first slices were read"),
+                    device=bench.device,
+                ),
+                hint=N_("start a new campaign for it"),
             )
         if part == WHOLE:
             return self._add_up(bench, slices)
@@ -108,9 +116,13 @@ class SurfaceWorkload(Workload):
                 Result(part, "unreadable_bytes", reading.unreadable_bytes, _broken(bench))
             )
         ranges = (*reading.unreadable, *reading.slow)
-        note = (
-            f"not read to its end: {format_size(reading.unreadable_bytes)} of it could not be read"
-            f" until then, {format_size(reading.read_bytes)} could; no rate of it is stored"
+        note = Phrase(
+            N_(
+                "not read to its end: {size} of it could not be read until then, {read} "
+                "could; no rate of it is stored"
+            ),
+            size=format_size(reading.unreadable_bytes),
+            read=format_size(reading.read_bytes),
         )
         return Leftover(
             tuple(results),
@@ -233,7 +245,7 @@ class SurfaceWorkload(Workload):
         if not reading.hopeless:
             return ()
         allowed = format_size(self._plan.max_unreadable_bytes)
-        return (f"more than {allowed} cannot be read: the rest is not read",)
+        return (Phrase(N_("more than {size} cannot be read: the rest is not read"), size=allowed),)
 
     def _open(self, bench: Bench, kept: Mapping[str, StoredSlice]) -> SliceReader:
         """The drive stays open from slice to slice."""
@@ -288,11 +300,21 @@ class SurfaceWorkload(Workload):
             )
         if len(kept) < SLICES:
             why = (
-                f"more than {format_size(self._plan.max_unreadable_bytes)} were unreadable by then"
+                Phrase(
+                    N_("more than {size} were unreadable by then"),
+                    size=format_size(self._plan.max_unreadable_bytes),
+                )
                 if any(record.hopeless for record in kept.values())
                 else "what the stick kept of the others is missing"
             )
-            notes.append(f"only {len(kept)} of {SLICES} slices are in these figures: {why}")
+            notes.append(
+                Phrase(
+                    N_("only {count} of {total} slices are in these figures: {what}"),
+                    count=len(kept),
+                    total=SLICES,
+                    what=why,
+                )
+            )
         return PartResult(
             tuple(Result(WHOLE, metric, value, cache) for metric, value in values.items()),
             notes=tuple(notes),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args, override
 
+from appliance.phrases import N_, Phrase
 from appliance.plan.workloads import (
     LARGEST,
     ON_THE_BARE_DRIVE,
@@ -71,7 +72,7 @@ class SweepPlan(WorkloadPlan):
     """fio's tests on working sets from a part of a cache's size to a multiple of it."""
 
     NEEDS_ONE: ClassVar = ("cache_size", "set_sizes")
-    called: ClassVar = "a sweep"
+    called: ClassVar = N_("a sweep")
     label: ClassVar = "Sweep"
     does: ClassVar = "working sets from a quarter to twice a cache"
     variant: ClassVar = SweepVariant
@@ -88,20 +89,20 @@ class SweepPlan(WorkloadPlan):
     )
     """What the sets are meant to be compared with; 0: not said."""
     set_sizes_bytes: tuple[int, ...] = key(
-        each_once(size("1M", LARGEST, "2G", step=STEP), "an array of 1 to 64 sizes", most=64),
+        each_once(size("1M", LARGEST, "2G", step=STEP), N_("an array of 1 to 64 sizes"), most=64),
         absent=(),
         says="The working sets, in this order.",
         brief="working sets in their order",
     )
     tests: tuple[FioTest, ...] = tests_key("The tests on each working set.")
     norandommap: tuple[bool, ...] = key(
-        each_once(flag(), "[false], [true] or [false, true]"),
+        each_once(flag(), N_("[false], [true] or [false, true]")),
         default=[False, True],
         says="false: random tests visit each block once; true: any block, any time.",
         brief="random tests: repeat blocks",
     )
     distribution: tuple[Distribution, ...] = key(
-        each_once(one_of(*get_args(Distribution)), 'an array of "uniform", "zipf" or both'),
+        each_once(one_of(*get_args(Distribution)), N_('an array of "uniform", "zipf" or both')),
         default=["uniform"],
         says="Where random tests go: to all blocks equally, or to some more often.",
         brief="where random tests go",
@@ -121,7 +122,7 @@ class SweepPlan(WorkloadPlan):
         brief="times each set is read before",
     )
     idle_timeout_s: int = key(
-        whole(0, 86_400, of="seconds"),
+        whole(0, 86_400, of=N_("seconds")),
         default=120,
         says="Seconds to wait before each read test for the drive to go idle.",
         brief="wait until the drive idles",
@@ -167,11 +168,11 @@ class SweepPlan(WorkloadPlan):
             ):
                 if value != default:
                     yield Clash(
-                        ("tests", key), (key,), "is only for the tests rand-read and rand-write"
+                        ("tests", key), (key,), N_("is only for the tests rand-read and rand-write")
                     )
         if self.warm_up_reads and not set(self.tests) & READING_TESTS:
             yield Clash(
-                ("warm_up_reads", "tests"), ("warm_up_reads",), "is only for tests that read"
+                ("warm_up_reads", "tests"), ("warm_up_reads",), N_("is only for tests that read")
             )
         yield from check_depth(self.ioengine, self.iodepth)
         sizes, tests = len(self.set_sizes_bytes), len(self.tests)
@@ -180,8 +181,14 @@ class SweepPlan(WorkloadPlan):
             yield Clash(
                 ("set_sizes", "tests", "norandommap", "distribution"),
                 (),
-                f"set_sizes × tests × norandommap × distribution make {parts} parts; "
-                f"at most {_MAX_PARTS} are allowed",
+                Phrase(
+                    N_(
+                        "set_sizes × tests × norandommap × distribution make {count} parts; "
+                        "at most {most} are allowed"
+                    ),
+                    count=parts,
+                    most=_MAX_PARTS,
+                ),
             )
 
     @override

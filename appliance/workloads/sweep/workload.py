@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import override
 
 from appliance.errors import StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.plan.workloads import READING_TESTS, FioTest
 from appliance.samples.model import Result
 from appliance.units import show_size
@@ -105,7 +106,7 @@ class SweepWorkload(Workload):
             rest = wait_idle(bench, timeout_s=self._plan.idle_timeout_s)
             bench = replace(bench, drive_state=f"{bench.drive_state}; {rest}")
             if not rest.idle:
-                notes += (f"the drive was {rest}",)
+                notes += (Phrase(N_("the drive was {what}"), what=str(rest)),)
         # Last: what a file system writes while the drive is awaited would be dirty again.
         bench, remarks = rest_array(bench)
         notes += remarks

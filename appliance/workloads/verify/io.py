@@ -18,6 +18,7 @@ from itertools import chain
 
 from appliance.caches.direct import make_buffer
 from appliance.errors import StepFailedError, blame_of
+from appliance.phrases import N_, Phrase
 from appliance.samples.model import LbaRange
 from appliance.units import format_size
 from appliance.workloads.verify.layout import BLOCK_BYTES
@@ -88,9 +89,10 @@ class StretchResult:
                 self._shorten()
             if self.failed_bytes > HOPELESS_BYTES and not self.hopeless:
                 last = self.ranges[-1]
-                self.hopeless = (
-                    f"more than {format_size(HOPELESS_BYTES)} gave errors, the last one at byte "
-                    f"{last.first_byte}"
+                self.hopeless = Phrase(
+                    N_("more than {size} gave errors, the last one at byte {first_byte}"),
+                    size=format_size(HOPELESS_BYTES),
+                    first_byte=last.first_byte,
                 )
 
     def finish(self) -> None:
@@ -111,7 +113,8 @@ def opened_direct(device: str, flags: int) -> Iterator[int]:
         fd = os.open(device, flags | os.O_DIRECT | os.O_CLOEXEC)
     except OSError as error:
         raise StepFailedError(
-            f"{device} cannot be opened: {error.strerror}", blame=blame_of(error)
+            Phrase(N_("{device} cannot be opened: {error}"), device=device, error=error.strerror),
+            blame=blame_of(error),
         ) from error
     try:
         yield fd
@@ -147,7 +150,11 @@ def write_stretch(
             check_identity()
             checked_s += time.monotonic() - begun_s
     if found.hopeless:
-        raise StepFailedError(f"the drive does not accept what is written to it: {found.hopeless}")
+        raise StepFailedError(
+            Phrase(
+                N_("the drive does not accept what is written to it: {what}"), what=found.hopeless
+            )
+        )
     os.fsync(fd)
     found.seconds = time.monotonic() - start_s - checked_s
     found.finish()
@@ -258,7 +265,7 @@ def _write(fd: int, buffer: mmap.mmap, found: StretchResult, request: Extent) ->
             "unreadable",
             request.first_byte,
             request.size_bytes,
-            detail=f"could not be written: {error.strerror}",
+            detail=Phrase(N_("could not be written: {error}"), error=error.strerror),
         )
         found.add(ranges=(bad,))
     else:
@@ -367,13 +374,20 @@ def _check_is_finding(error: OSError, request: Extent) -> None:
     """Raises StepFailedError if `error` is not about these bytes."""
     if error.errno == errno.ENOMEM:
         raise StepFailedError(
-            f"the machine has too little RAM for the request at byte {request.first_byte}",
-            hint="what was stored is kept",
+            Phrase(
+                N_("the machine has too little RAM for the request at byte {byte}"),
+                byte=request.first_byte,
+            ),
+            hint=N_("what was stored is kept"),
             blame="other",
         ) from error
     if error.errno in _GONE:
         raise StepFailedError(
-            f"the drive disappeared at byte {request.first_byte}: {error.strerror}"
+            Phrase(
+                N_("the drive disappeared at byte {byte}: {error}"),
+                byte=request.first_byte,
+                error=error.strerror,
+            )
         ) from error
 
 

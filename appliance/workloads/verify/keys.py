@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal, override
 
+from appliance.phrases import N_, Phrase
 from appliance.plan.workloads import ARRAY, LARGEST, STEP, Clash, Expected, WorkloadPlan, kind_key
 from appliance.samples.variants import Variant
 from appliance.toml.fields import InRow, either, flag, key, size
@@ -34,7 +35,7 @@ class VerifyVariant(Variant):
 class VerifyPlan(WorkloadPlan):
     """A seeded pattern is written, flushed and read back; needs release."""
 
-    called: ClassVar = "a verify step"
+    called: ClassVar = N_("a verify step")
     label: ClassVar = "Verify"
     does: ClassVar = "ERASES: fills the drive with a pattern, reads it back"
     variant: ClassVar = VerifyVariant
@@ -47,7 +48,7 @@ class VerifyPlan(WorkloadPlan):
             "all",
             0,
             size("1M", LARGEST, step=STEP),
-            words='"all", or a size from "1M" to "16T" in steps of 4K such as "10G"',
+            words=N_('"all", or a size from "1M" to "16T" in steps of 4K such as "10G"'),
         ),
         default="all",
         says="How much is written, in pieces over the whole drive; all: every byte.",
@@ -71,7 +72,10 @@ class VerifyPlan(WorkloadPlan):
     @override
     def find_clashes(self, given: frozenset[str]) -> Iterator[Clash]:
         if self.power_cycle and ARRAY in self.on:
-            message = f"is for single drives; leave it out if on names {show_value(ARRAY)}"
+            message = Phrase(
+                N_("is for single drives; leave it out if on names {value}"),
+                value=show_value(ARRAY),
+            )
             yield Clash(("power_cycle", "on"), ("power_cycle",), message)
 
     @override

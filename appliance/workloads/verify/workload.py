@@ -16,6 +16,7 @@ from typing import override
 
 from appliance.caches.judge import judge_reads, judge_writes
 from appliance.errors import RefusedError, StepFailedError
+from appliance.phrases import N_, Phrase
 from appliance.samples.model import CacheState, LbaRange, Result
 from appliance.samples.variants import parse_part
 from appliance.units import format_size
@@ -127,8 +128,11 @@ class VerifyWorkload(Workload):
     def prepare(self, bench: Bench) -> None:
         if self._plan.size_bytes > bench.size_bytes:
             raise StepFailedError(
-                f"{format_size(self._plan.size_bytes)} are to be written, and the drive has "
-                f"{format_size(self._plan.size_bytes - bench.size_bytes)} less",
+                Phrase(
+                    N_("{size} are to be written, and the drive has {share} less"),
+                    size=format_size(self._plan.size_bytes),
+                    share=format_size(self._plan.size_bytes - bench.size_bytes),
+                ),
                 blame="other",
             )
         # Not from the seed: what an earlier run has left must not pass for this one's.
@@ -152,7 +156,10 @@ class VerifyWorkload(Workload):
         }
         if not writes.keys() <= self._memory.stretches.keys():
             raise StepFailedError(
-                f"{bench.raw / _MEMORY} is gone or damaged: what was written is not known",
+                Phrase(
+                    N_("{path} is gone or damaged: what was written is not known"),
+                    path=bench.raw / _MEMORY,
+                ),
                 blame="other",
             )
         self._under_way = None
@@ -179,8 +186,13 @@ class VerifyWorkload(Workload):
         with opened_direct(bench.device, os.O_RDONLY) as fd:
             if not carries_run(fd, self._pattern, firsts):
                 raise RefusedError(
-                    f"{bench.device} carries nothing that this step has written to it: "
-                    "it is another disk, or it has lost all of it",
+                    Phrase(
+                        N_(
+                            "{device} carries nothing that this step has written to it: it is "
+                            "another disk, or it has lost all of it"
+                        ),
+                        device=bench.device,
+                    ),
                     blame="drive",
                 )
 
@@ -205,10 +217,14 @@ class VerifyWorkload(Workload):
             "mismatch_bytes": tally.wrong_bytes,
             "unsteady_bytes": tally.unsteady_bytes,
         }
-        note = (
-            f"not done to its end: {format_size(tally.failed_bytes)} of it gave errors until then"
-            f" and {format_size(tally.wrong_bytes)} were wrong, {format_size(tally.done_bytes)} did"
-            " not give errors; no rate of it is stored"
+        note = Phrase(
+            N_(
+                "not done to its end: {failed} of it gave errors until then and {wrong} "
+                "were wrong, {done} did not give errors; no rate of it is stored"
+            ),
+            failed=format_size(tally.failed_bytes),
+            wrong=format_size(tally.wrong_bytes),
+            done=format_size(tally.done_bytes),
         )
         return Leftover(
             tuple(Result(part, metric, value, state) for metric, value in results.items() if value),
@@ -295,7 +311,7 @@ class VerifyWorkload(Workload):
         hopeless = self._memory.hopeless.get(phase)
         # The part itself comes again where power went before it was stored.
         if hopeless and hopeless.part != part:
-            notes = (f"left out: {hopeless.reason}",)
+            notes = (Phrase(N_("left out: {what}"), what=hopeless.reason),)
             return PartResult((), notes=notes, keep=self._memory.freeze(bench.raw))
         is_cold = phase == READ_COLD
         before = bench.read_counters().read_bytes
@@ -380,7 +396,11 @@ class VerifyWorkload(Workload):
             drive_state=total.drive_state,
         )
         hopeless = self._memory.hopeless.get(phase)
-        notes = (f"not all of it was read: {hopeless.reason}",) if hopeless else ()
+        notes = (
+            (Phrase(N_("not all of it was read: {what}"), what=hopeless.reason),)
+            if hopeless
+            else ()
+        )
         return PartResult(_figures(phase, total, state), notes=notes)
 
 
@@ -405,9 +425,11 @@ def _figures(variant: str, stretch: _Stretch, state: CacheState) -> tuple[Result
 def _explain(found: StretchResult) -> tuple[str, ...]:
     notes = []
     if found.left_out:
-        notes.append(f"{found.left_out} further ranges are counted, but not listed")
+        notes.append(
+            Phrase(N_("{count} further ranges are counted, but not listed"), count=found.left_out)
+        )
     if found.hopeless:
-        notes.append(f"abandoned: {found.hopeless}")
+        notes.append(Phrase(N_("abandoned: {what}"), what=found.hopeless))
     return tuple(notes)
 
 
