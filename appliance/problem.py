@@ -36,14 +36,11 @@ class Problem:
         """`plan.toml line 12: drive 2: serial: must be …`."""
         if not self.file:
             return self.text
-        words = N_("{file} line {line}: {path}{what}") if self.line else "{file}: {path}{what}"
-        return Phrase(
-            words,
-            file=printable(self.file),
-            path=show_path(self.path),
-            what=self.text,
-            **({"line": self.line} if self.line else {}),
-        )
+        file, path = printable(self.file), show_path(self.path)
+        if not self.line:
+            return Phrase("{file}: {path}{what}", file=file, path=path, what=self.text)
+        words = N_("{file} line {line}: {path}{what}")
+        return Phrase(words, file=file, line=self.line, path=path, what=self.text)
 
 
 def show_path(path: KeyPath) -> str:

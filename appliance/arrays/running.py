@@ -83,7 +83,7 @@ def releasing(drives: tuple[str, ...], *, set_uuid: str) -> Iterator[None]:
         except ArrayStuckError as stuck:
             if not isinstance(error, KaltstartError):
                 raise
-            both = f"{stuck.message}; before that: {error.message}"
+            both = Phrase(N_("{what}; before that: {rest}"), what=stuck.message, rest=error.message)
             raise ArrayStuckError(both, hint=stuck.hint) from error
         raise
     stop_array(drives, set_uuid=set_uuid, tell=ignore_progress)

@@ -250,7 +250,7 @@ def _blank(ranges: Sequence[tuple[int, int]], path: str) -> None:
 
 def _use(mountpoint: str) -> str:
     return (
-        "swap space in use"
+        N_("swap space in use")
         if mountpoint == "[SWAP]"
         else Phrase(N_("mounted at {mountpoint}"), mountpoint=printable(mountpoint))
     )

@@ -33,8 +33,8 @@ class Steadiness:
     @override
     def __str__(self) -> str:
         if self.rounds < WINDOW:
-            words = N_("not steady: {count} of {total} rounds")
-            return Phrase(words, count=self.rounds, total=WINDOW)
+            few = N_("not steady: {count} of {total} rounds")
+            return Phrase(few, count=self.rounds, total=WINDOW)
         words = N_("not steady: range {high}, slope {rate} of the average of {count} rounds")
         if self.steady:
             words = N_("steady: range {high}, slope {rate} of the average of {count} rounds")

@@ -39,8 +39,8 @@ class Throttling:
         ]
         if not phrases:
             return ""
-        words = N_("the drive was hot and slowed itself down meanwhile: {what}")
-        return Phrase(words, what=join_phrases(phrases, N_("{first} and {rest}")))
+        slowed = N_("the drive was hot and slowed itself down meanwhile: {what}")
+        return Phrase(slowed, what=join_phrases(phrases, N_("{first} and {rest}")))
 
 
 def _count(times: float) -> str:

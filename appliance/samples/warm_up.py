@@ -34,8 +34,8 @@ class WarmUp:
         one = self.rounds == 1
         rounds = Phrase(N_("{count} round") if one else N_("{count} rounds"), count=self.rounds)
         if self.rounds < WINDOW:
-            words = N_("not settled after {what}: {count} are needed")
-            return Phrase(words, what=rounds, count=WINDOW)
+            few = N_("not settled after {what}: {count} are needed")
+            return Phrase(few, what=rounds, count=WINDOW)
         words = N_(
             "not settled after {what}: read hit ratio {rate}, {margin} apart in the last {count} "
             "rounds"

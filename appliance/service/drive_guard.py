@@ -29,7 +29,7 @@ from appliance.store.tables.campaigns import insert_drive, select_campaign_drive
 
 _DRIVES_WAIT_S = 30
 _POLL_S = 0.25
-_CLOSING = "making it read-only"
+_CLOSING = N_("making it read-only")
 
 
 def close_guard_without_stick(host: Host) -> None:

@@ -118,7 +118,7 @@ _AUTOSTART_S = 10
 _POLL_S = 0.25
 _HEARTBEAT_S = 5
 _NEVER_BEGAN = N_("its start was interrupted before it began: resume it to let it run")
-_LEFT = "releasing what an earlier engine left behind"
+_LEFT = N_("releasing what an earlier engine left behind")
 _HAVE_ONE = frozenset({"tty1", "ttyS0"})
 """Terminals whose interface systemd starts, in any machine."""
 
@@ -734,7 +734,7 @@ class Appliance:
         self.host.announce(
             "campaign-start", id=campaign_id, name=load_campaign(self.context, campaign_id).name
         )
-        image = f"Kaltstart {VERSION}"
+        image = Phrase("Kaltstart {version}", version=VERSION)
         record(self, "campaign-start", what=image, campaign_id=campaign_id)
         self._warn_of_silence(campaign_id)
 

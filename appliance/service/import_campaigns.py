@@ -55,9 +55,12 @@ def describe_counts(counts: MergeCounts) -> str:
     """What was imported, and what was not and why. Pure."""
     parts: list[str] = [N_("nothing imported")]
     if counts.campaigns:
+        words = N_("{count} campaigns imported with {first} and {rest}")
+        if counts.campaigns == 1:
+            words = N_("{count} campaign imported with {first} and {rest}")
         imported = Phrase(
-            N_("{what} imported with {first} and {rest}"),
-            what=_count_campaigns(counts.campaigns),
+            words,
+            count=counts.campaigns,
             first=_count(counts.boots, N_("{count} boot"), N_("{count} boots")),
             rest=_count(counts.results, N_("{count} result"), N_("{count} results")),
         )
@@ -70,17 +73,14 @@ def describe_counts(counts: MergeCounts) -> str:
         one = N_("{count} row damaged and out of use")
         parts.append(_count(counts.damaged, one, N_("{count} rows damaged and out of use")))
     if counts.already_there:
-        there = _count_campaigns(counts.already_there)
-        parts.append(Phrase(N_("{what} already here"), what=there))
+        one = N_("{count} campaign already here")
+        parts.append(_count(counts.already_there, one, N_("{count} campaigns already here")))
     if counts.unfinished:
-        unfinished = _count_campaigns(counts.unfinished)
-        parts.append(Phrase(N_("{what} not finished, left on its stick"), what=unfinished))
+        one = N_("{count} campaign not finished, left on its stick")
+        many = N_("{count} campaigns not finished, left on its stick")
+        parts.append(_count(counts.unfinished, one, many))
     return join_phrases(parts, "{first}, {rest}")
 
 
 def _count(number: int, one: str, many: str) -> str:
     return Phrase(one if number == 1 else many, count=number)
-
-
-def _count_campaigns(number: int) -> str:
-    return _count(number, N_("{count} campaign"), N_("{count} campaigns"))

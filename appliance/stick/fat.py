@@ -88,7 +88,7 @@ def _find_type(path: str) -> str:
     answer = run(["blkid", "--probe", *tags, path], check=False)
     if answer.returncode == 0:
         return answer.stdout.strip()
-    return "" if answer.returncode == _NOTHING_FOUND else "that cannot be told"
+    return "" if answer.returncode == _NOTHING_FOUND else N_("that cannot be told")
 
 
 def _repair(path: str) -> tuple[str, ...]:
@@ -99,10 +99,10 @@ def _repair(path: str) -> tuple[str, ...]:
     if run(["fsck.vfat", "-a", path], check=False, timeout_s=600).returncode == 0:
         return ()
     if run(["fsck.vfat", "-n", path], check=False, timeout_s=600).returncode == 0:
-        return ("KALTSTART was not taken out properly on another computer, and was repaired",)
-    note = (
-        "KALTSTART is damaged and cannot be repaired here: copy what is on it, and format it as "
-        "FAT32 on another computer"
+        return (N_("KALTSTART was not taken out properly on another computer, and was repaired"),)
+    note = N_(
+        "KALTSTART is damaged and cannot be repaired here: copy what is on it, and "
+        "format it as FAT32 on another computer"
     )
     return (note,)
 

@@ -285,7 +285,7 @@ def mount_data(stick: Stick, *, min_free_bytes: int = MIN_FREE_BYTES) -> str:
                 ),
             )
         if checked.returncode & _FSCK_REPAIRED:
-            repaired = f"fsck.ext4 repaired {stick.data_path}"
+            repaired = Phrase(N_("fsck.ext4 repaired {data_path}"), data_path=stick.data_path)
         with suppress(OSError):
             _remove_unfinished()
     _check_usable(min_free_bytes)

@@ -154,16 +154,32 @@ def size(
         return _refuse() if is_odd or is_out else size_bytes
 
     ends = [f'"{end}"' if isinstance(end, str) else str(end) for end in (least, most)]
+    least_text, most_text = ends
     if power_of_two:
-        text = N_('a power of two from {least} to {most} such as "{example}"')
+        in_range = Phrase(
+            N_('a power of two from {least} to {most} such as "{example}"'),
+            least=least_text,
+            most=most_text,
+            example=example,
+        )
     elif unit > 1:
-        text = N_(
-            'a size from {least} to {most} in steps of {step} such as "{example}", or a number of '
-            "bytes"
+        in_range = Phrase(
+            N_(
+                'a size from {least} to {most} in steps of {step} such as "{example}", or a number '
+                "of bytes"
+            ),
+            least=least_text,
+            most=most_text,
+            step=step,
+            example=example,
         )
     else:
-        text = N_('a size from {least} to {most} such as "{example}", or a number of bytes')
-    in_range = Phrase(text, least=ends[0], most=ends[1], step=step, example=example)
+        in_range = Phrase(
+            N_('a size from {least} to {most} such as "{example}", or a number of bytes'),
+            least=least_text,
+            most=most_text,
+            example=example,
+        )
     bounds = {"minimum": lowest} if highest is None else {"minimum": lowest, "maximum": highest}
     steps_of = {"multipleOf": unit} if unit > 1 else {}
     return Allowed(

@@ -176,7 +176,7 @@ def describe_parting(member: ArrayMember, drives: Sequence[DriveRow]) -> str:
 
 
 def _describe_answer(drive: DriveRow) -> list[str]:
-    reason = f": {drive.answer_reason}" if drive.answer_reason else ""
+    reason = f": {say(drive.answer_reason)}" if drive.answer_reason else ""
     match drive.answer:
         case "answered":
             return []

@@ -80,8 +80,8 @@ def settle_armed(context: CampaignContext, campaign_id: int) -> None:
     selected = context.host.power.read_selected_entry()
     detail = Phrase("{entry}: {what}", entry=cycle.entry, what=reason)
     if selected:
-        words = N_("{what}; the loader started {entry}")
-        detail = Phrase(words, what=detail, entry=selected)
+        started = N_("{what}; the loader started {entry}")
+        detail = Phrase(started, what=detail, entry=selected)
     fail_attempt(context, campaign, cycle, reason=reason, detail=detail, blame="other")
     discard_pending(context, campaign_id, doubt or N_("no boot that was due left it"))
 
@@ -145,17 +145,17 @@ def _find_doubt(
     The same checks as a measured boot makes before it stores its sample.
     """
     if root is None:
-        return "what it was started from is not known"
+        return N_("what it was started from is not known")
     if not row.install_uuid or root.table_uuid != row.install_uuid:
-        return "it was started from another reference OS"
+        return N_("it was started from another reference OS")
     try:
         array = select_booted_array(context.connection, campaign.id, row)
         check_source_drive(root.drive, row)
         if array is None:
-            return "it was started from an array" if root.cache or root.set_uuid else ""
+            return N_("it was started from an array") if root.cache or root.set_uuid else ""
         plan = parse_plan(campaign.plan_toml).array
         if plan is None or root.cache is None or root.set_uuid.lower() != array.set_uuid.lower():
-            return "it was not started from the array"
+            return N_("it was not started from the array")
         check_source_drive(root.cache, array.cache)
         compare_settings(root.settings, plan)
     except KaltstartError as error:

@@ -75,7 +75,7 @@ class Outcome(Enum):
     """What became of the attempt to go on."""
 
     LEAVING = "power is about to go"
-    PAUSED = "a person or a limit stopped the campaign"
+    PAUSED = N_("a person or a limit stopped the campaign")
     FORGOTTEN = "the stick forgets restarts: the campaign is paused, and no restart may follow"
     FINISHED = "no boot is left to make"
 

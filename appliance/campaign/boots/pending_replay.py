@@ -25,6 +25,7 @@ from appliance.campaign.context import CampaignContext
 from appliance.campaign.log import record
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, RefusedError, StickError
+from appliance.phrases import N_
 from appliance.samples.read_list import ReadList
 from appliance.store.connect import transaction
 from appliance.store.tables.boots import (
@@ -97,15 +98,15 @@ def import_pending_replay(context: CampaignContext) -> None:
 def _find_doubt(context: CampaignContext, pending: PendingSample, cycle: CycleRow | None) -> str:
     """Why the sample is not stored for the boot that it names; empty if there is no reason."""
     if pending.replay is None or pending.sample is None or pending.root is None:
-        return "it holds no sample of a replay"
+        return N_("it holds no sample of a replay")
     if knows_sample(context.connection, pending.boot_id):
-        return "it is stored already"  # power was cut before it was removed
+        return N_("it is stored already")  # power was cut before it was removed
     if cycle is None or not _is_due(cycle) or cycle.path != pending.sample.path:
-        return "its boot is not waited for"
+        return N_("its boot is not waited for")
     row = find_drive_row(context, cycle)
     begun = find_replay_begun(context.connection, cycle.campaign_id)
     if begun is None or begun.boot_id != pending.boot_id or not begun.is_of(row.name, cycle.cycle):
-        return "the reads of its boot did not begin in the same start of the machine"
+        return N_("the reads of its boot did not begin in the same start of the machine")
     try:
         check_source_drive(pending.root.drive, row)
     except RefusedError as error:
@@ -123,10 +124,10 @@ def _is_due(cycle: CycleRow) -> bool:
 def _compare_reads(reads: ReadList | None, sample: BootSample, replay: ReplaySample) -> str:
     """Why the times do not belong to the campaign's list; empty if there is no reason. Pure."""
     if reads is None or reads.sha256 != replay.list_sha256:
-        return "its reads are not those of the campaign's list"
+        return N_("its reads are not those of the campaign's list")
     is_whole = len(replay.times_ns) == len(reads.extents)
     if not is_whole or sample.boot_s != sum_times(reads, replay):
-        return "its times do not belong together"
+        return N_("its times do not belong together")
     return ""
 
 

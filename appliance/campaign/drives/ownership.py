@@ -44,9 +44,9 @@ from appliance.workloads.drive_content import (
     parse_content,
 )
 
-_IF_IT_MAY_BE_ERASED = (
-    "nothing was written; examine what is on it, and if it may be erased as it is now, start "
-    "the plan again"
+_IF_IT_MAY_BE_ERASED = N_(
+    "nothing was written; examine what is on it, and if it may be erased as it is "
+    "now, start the plan again"
 )
 
 

@@ -107,7 +107,7 @@ def open_array_bench(
         order.step.campaign_id,
         order.owner.drive_id,
         path=array.path,
-        name="the array",
+        name=N_("the array"),
         hand=order.hand,
     )
     bench = _make_bench(order, device=array.path, size_bytes=size_bytes)
@@ -218,7 +218,9 @@ def _check_marks(order: BenchOrder, drive: Drive) -> None:
 
 def _name_device(step: StepRow) -> str:
     """What a step works on, in a sentence."""
-    return "the array" if step.drive_id is None else f"drive {step.device}"
+    return (
+        N_("the array") if step.drive_id is None else Phrase(N_("drive {drive}"), drive=step.device)
+    )
 
 
 def _forget_marks(order: BenchOrder) -> None:

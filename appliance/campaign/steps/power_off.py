@@ -39,7 +39,7 @@ _WAKE_MARGIN_S = 60
 """From the alarm's arming to the waking, where the plan and a rehearsal say nothing: power goes a
 few seconds after it."""
 
-_SWITCHES = "its power-off switches"
+_SWITCHES = N_("its power-off switches")
 
 
 class TooManyPowerActionsError(KaltstartError):

@@ -11,6 +11,7 @@ from appliance.campaign.steps.target import OpenSubject
 from appliance.campaign.steps.temperature_limit import TemperatureWatch
 from appliance.drive_thread import DriveThread
 from appliance.errors import blaming
+from appliance.phrases import N_
 from appliance.samples.activity import ActivityRecorder
 from appliance.samples.processor_load import LoadRecorder
 from appliance.samples.recorder import DirtyRecorder
@@ -26,8 +27,8 @@ from appliance.store.tables.processor_load import add_load
 from appliance.store.tables.steps import StepRow, insert_activity, select_activity_end_s
 from appliance.store.tables.throttling import add_throttling
 
-_SENSORS = "looking at the sensors"
-_ASKING = "asking how hot it is"
+_SENSORS = N_("looking at the sensors")
+_ASKING = N_("asking how hot it is")
 
 
 class StepRecorders:

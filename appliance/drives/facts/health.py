@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from appliance.drives.facts.implausible import add_doubts
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.samples.health import Counter, Health, is_limit
 
 SMARTCTL = ["smartctl", "--json=cu", "--xall"]
@@ -25,12 +26,12 @@ _NO_DATA = 0b11
 # NVM Express base specification, SMART log: bit 1 of the critical warnings, "temperature".
 _TOO_HOT = 0b10
 _WARNINGS = {
-    0x01: "its spare is below its threshold",
-    _TOO_HOT: "its temperature is beyond its threshold",
-    0x04: "its reliability is degraded",
-    0x08: "its media are read-only",
-    0x10: "the backup of its volatile memory has failed",
-    0x20: "its persistent memory region is read-only or unreliable",
+    0x01: N_("its spare is below its threshold"),
+    _TOO_HOT: N_("its temperature is beyond its threshold"),
+    0x04: N_("its reliability is degraded"),
+    0x08: N_("its media are read-only"),
+    0x10: N_("the backup of its volatile memory has failed"),
+    0x20: N_("its persistent memory region is read-only or unreliable"),
 }
 """The same, by bit."""
 # These need action from the writer: 1 needs a write, 4 and 8 failed to reassign.
@@ -123,7 +124,7 @@ def parse_health(text: str) -> Health:
         counters,
         find_celsius(data),
         _limit(data),
-        "" if counters or known is not None else "the drive says nothing of its health",
+        "" if counters or known is not None else N_("the drive says nothing of its health"),
     )
 
 
@@ -155,10 +156,10 @@ def find_complaint(data: Json) -> str:
     """Why smartctl's answer holds nothing about the drive; empty where it does."""
     about = part(data, "smartctl")
     if not about:
-        return "smartctl gave no answer that can be read"
+        return N_("smartctl gave no answer that can be read")
     status = about.get("exit_status")
     if isinstance(status, int) and status & _NO_DATA:
-        return said(data) or "smartctl could not ask the drive"
+        return said(data) or N_("smartctl could not ask the drive")
     return ""
 
 
@@ -450,7 +451,9 @@ def describe_warnings(value: float) -> str:
     bits = int(value)
     warnings = [words for bit, words in _WARNINGS.items() if bits & bit]
     rest = bits & ~sum(_WARNINGS)
-    return ", ".join([*warnings, *([f"unknown warnings (0x{rest:02x})"] if rest else [])])
+    if rest:
+        warnings.append(Phrase(N_("unknown warnings (0x{bits})"), bits=f"{rest:02x}"))
+    return join_phrases(warnings, "{first}, {rest}")
 
 
 def _scan(data: Json) -> list[Counter]:

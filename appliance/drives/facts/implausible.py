@@ -91,16 +91,16 @@ def _doubt(data: Json, counter: Counter, by_name: ByName) -> str:
     find_doubt = _DOUBTS.get(counter.name)
     doubt = find_doubt(data, counter, by_name) if find_doubt else ""
     if not doubt and counter.name in _FAULTS and counter.value >= _FULL_COUNTS[-1]:
-        return "more than a counter of 32 bits holds: it packs several figures"
+        return N_("more than a counter of 32 bits holds: it packs several figures")
     return doubt
 
 
 def _pending_doubt(data: Json, counter: Counter, by_name: ByName) -> str:
     if counter.value == 1 and _FLIPPING.match(str(data.get("model_name"))):
-        return "drives of this model go from 0 to 1 and back on their own (smartmontools #1227)"
+        return N_("drives of this model go from 0 to 1 and back on their own (smartmontools #1227)")
     below = any(0 < full - counter.value <= _BELOW_ZERO for full in _FULL_COUNTS)
     if below and counter.value != _SATURATED:
-        return "its counter went below zero"
+        return N_("its counter went below zero")
     return _offline_doubt(data, counter, by_name)
 
 
@@ -114,7 +114,7 @@ def _unknown_doubt(data: Json) -> str:
     known = data.get("in_smartctl_database") is not False
     if known or data.get("rotation_rate") != 0:
         return ""
-    return "what this SSD counts by it is not known: it is not in smartmontools' database"
+    return N_("what this SSD counts by it is not known: it is not in smartmontools' database")
 
 
 def _reported_doubt(data: Json, counter: Counter, _by_name: ByName) -> str:
@@ -128,25 +128,25 @@ def _reported_doubt(data: Json, counter: Counter, _by_name: ByName) -> str:
         None,
     )
     if counter.value and not counter.value % _PACKED_ABOVE and counter.value == attribute:
-        return "its lowest 16 bits are empty: it packs several figures"
+        return N_("its lowest 16 bits are empty: it packs several figures")
     if counter.value and _CLOUDSPEED.match(str(data.get("model_name"))):
-        return "drives of this model count in steps of 13 or 163 there, and never say 0"
+        return N_("drives of this model count in steps of 13 or 163 there, and never say 0")
     flash = data.get("rotation_rate") == 0
     if flash and isinstance(attribute, int) and counter.value > _TIMES_APART * attribute:
-        return f"the drive's attribute 187 says {attribute}"
+        return Phrase(N_("the drive's attribute 187 says {count}"), count=attribute)
     return _unknown_doubt(data) if counter.value and counter.value == attribute else ""
 
 
 def _spin_doubt(_data: Json, counter: Counter, _by_name: ByName) -> str:
     # HGST's HUS7240 report 65536 and 327680: no motor was started so many times.
     packed = counter.value >= _PACKED_ABOVE
-    return "more than a counter of 16 bits holds: it packs several figures" if packed else ""
+    return N_("more than a counter of 16 bits holds: it packs several figures") if packed else ""
 
 
 def _endurance_doubt(data: Json, counter: Counter, _by_name: ByName) -> str:
     is_ata = data.get("device", {}).get("protocol") == "ATA"
     if is_ata and counter.value == _FULL_SHARE:
-        return "the most that it can say, and what drives say that count none"
+        return N_("the most that it can say, and what drives say that count none")
     return ""
 
 

@@ -155,20 +155,27 @@ def _judge_rise(source: str, before: int, after: int, *, power_offs: int) -> Col
     counts = f"{before} → {after}"
     rise = after - before
     if rise == power_offs:
-        words = N_("{source} rose by {rise} over {power_offs} power-offs: {counts}")
         if rise == 1:
-            words = N_("{source} rose by one: {counts}")
-        reason = Phrase(words, source=source, rise=rise, power_offs=power_offs, counts=counts)
+            reason = Phrase(N_("{source} rose by one: {counts}"), source=source, counts=counts)
+        else:
+            rose = N_("{source} rose by {rise} over {power_offs} power-offs: {counts}")
+            reason = Phrase(rose, source=source, rise=rise, power_offs=power_offs, counts=counts)
         return ColdProof("proven", reason)
+    return ColdProof("unproven", _doubt_rise(rise, counts, power_offs=power_offs))
+
+
+def _doubt_rise(rise: int, counts: str, *, power_offs: int) -> str:
+    """What is said of one that is no proof."""
     if rise == 0:
-        words = N_("count did not rise although the machine was powered off: {counts}")
-    elif rise < 0:
-        words = N_("count fell: {counts}")
-    elif power_offs == 1:
-        words = N_("count rose by {rise} over one power-off: {counts}")
-    else:
-        words = N_("count rose by {rise} over {power_offs} power-offs: {counts}")
-    return ColdProof("unproven", Phrase(words, rise=rise, power_offs=power_offs, counts=counts))
+        stood = N_("count did not rise although the machine was powered off: {counts}")
+        return Phrase(stood, counts=counts)
+    if rise < 0:
+        return Phrase(N_("count fell: {counts}"), counts=counts)
+    if power_offs == 1:
+        once = N_("count rose by {rise} over one power-off: {counts}")
+        return Phrase(once, rise=rise, counts=counts)
+    rose = N_("count rose by {rise} over {power_offs} power-offs: {counts}")
+    return Phrase(rose, rise=rise, power_offs=power_offs, counts=counts)
 
 
 def join_proofs(proofs: Sequence[tuple[str, ColdProof]]) -> ColdProof:

@@ -18,6 +18,7 @@ from appliance.drives.facts.hidden_capacity import ask_native_size
 from appliance.drives.facts.kernel import KernelTexts, read_kernel_texts
 from appliance.drives.model import Drive, DriveDetails
 from appliance.errors import KaltstartError
+from appliance.phrases import N_, Phrase
 from appliance.run import StillRunningError, run
 from appliance.samples.health import Health
 
@@ -30,7 +31,7 @@ _AGAIN_S = 300
 # The kernel's own patience with a command is up to 5 retries of 30 s (SD_MAX_RETRIES, SD_TIMEOUT).
 _LIMIT_S = 600
 _READ_BYTES = 4096
-_BUG = "internal error during the query; see the journal"
+_BUG = N_("internal error during the query; see the journal")
 
 
 @dataclass(slots=True)
@@ -222,5 +223,5 @@ class _Question:
             # A bridge or a controller that lets no such question through is no fault of the drive.
             return "answered", find_complaint(parse_answer(self.heard.smart))
         if self.is_late(now_s):
-            return "not answering", f"no answer within {DEADLINE_S} s"
+            return "not answering", Phrase(N_("no answer within {seconds} s"), seconds=DEADLINE_S)
         return ("failed", self.heard.trouble) if self.is_done() else ("asking", "")

@@ -9,6 +9,7 @@ from typing import Any
 
 from appliance.drives.facts.health import find_complaint, parse_answer, part, rows, said
 from appliance.errors import Blame
+from appliance.phrases import N_
 
 SMARTCTL = ["smartctl", "--json=c", "--capabilities", "--log=selftest"]
 """`name_device` belongs behind it. Reads only."""
@@ -102,7 +103,7 @@ def find_refusal(text: str) -> str:
     status = part(data, "smartctl").get("exit_status")
     if isinstance(status, int) and not status & _BAD_ANSWER:
         return ""
-    return find_complaint(data) or said(data) or "the drive refused to test itself"
+    return find_complaint(data) or said(data) or N_("the drive refused to test itself")
 
 
 def _ata(data: Json) -> SelftestState:

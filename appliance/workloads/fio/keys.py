@@ -223,7 +223,7 @@ class FioPlan(WorkloadPlan):
         ways = {
             ON_THE_BARE_DRIVE: self.filesystem,
             "precondition = 0": self.precondition,
-            'rw = "read" or "randread"': self.own_modes - READING_MODES,
+            N_('rw = "read" or "randread"'): self.own_modes - READING_MODES,
             READING_ALONE: set(self.tests) - READING_TESTS - SPEED_TESTS,
         }
         return tuple(way for way, is_needed in ways.items() if is_needed)

@@ -272,7 +272,7 @@ def _first_words(done: Finished) -> str:
     for line in (done.stderr + "\n" + done.stdout).splitlines():
         if words := line.strip().removeprefix("fio: "):
             return printable(words)
-    return f"exit code {done.returncode}"
+    return Phrase(N_("exit code {code}"), code=done.returncode)
 
 
 def judge(run: FioRun, **setup: Unpack[Setup]) -> CacheState:

@@ -192,7 +192,7 @@ class MatrixWorkload(Workload):
             target.unlink(missing_ok=True)
         write_whole(bench, target, size_bytes, seed=self._plan.seed)
         self._remember_written(bench, size_bytes)
-        return ("laid out before it, as no write of this size came before",)
+        return (N_("laid out before it, as no write of this size came before"),)
 
     def _explain_cap(self, size_word: str) -> str:
         """Why an automatic size is not what its name says; empty where it is."""

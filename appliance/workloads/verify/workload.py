@@ -45,9 +45,9 @@ _MEMORY = "verify.json"
 _DIRECT = "O_DIRECT"
 _LOOKS = 4
 """Requests of each stretch whose beginning is looked at after an interruption."""
-_DOUBT = (
-    "after the first power-off the last write was not on the drive; whether it had been made "
-    "is not known, so the power was cut again"
+_DOUBT = N_(
+    "after the first power-off the last write was not on the drive; whether it had "
+    "been made is not known, so the power was cut again"
 )
 _LABELS = {WRITE: "writing", READ: "reading back", READ_COLD: "reading back after the power-off"}
 
