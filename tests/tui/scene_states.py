@@ -3,9 +3,13 @@
 
 from dataclasses import replace
 
+import pytest
+
 from appliance.campaign.drives.leftover_arrays import _FOREIGN, _OURS
 from appliance.drives.model import Drive
+from appliance.errors import PlanError
 from appliance.phrases import N_, Phrase
+from appliance.plan.read import parse_plan
 from appliance.store.tables.pause_and_skip import update_pause_asked
 from tests.tui.drive_answers import (
     ANSWERED,
@@ -66,15 +70,18 @@ def show_valid_plan(engine: FakeEngine) -> None:
 
 
 def show_bad_plan(engine: FakeEngine) -> None:
+    text = (
+        'version = 1\n[campaign]\nnmae = "x"\n[[drive]]\nserial = "A"\nerase = "A"\n\n[boot]\n'
+        'cycles = "many…"\n'
+    )
+    with pytest.raises(PlanError) as caught:
+        parse_plan(text)
     engine.say(
         plan=VALID_PLAN
         | {
             "state": "invalid",
             "summary": "",
-            "problems": [
-                'line 3: unknown key "nmae" in [campaign]; did you mean "name"?',
-                'line 9: [boot] cycles must be a number from 1 to 1000, not "many…"',
-            ],
+            "problems": [*map(str, caught.value.problems)],
         }
     )
 

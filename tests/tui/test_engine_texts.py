@@ -19,8 +19,12 @@ from appliance.plan.read import parse_plan, read_plan
 from appliance.toml.fields import Table
 from appliance.verdict.policy import read_tables
 from appliance.verdict.policy_file import parse_policy
+from tests.tui.fake import FakeEngine
+from tests.tui.scene_states import show_bad_plan
+from tests.tui.steps import drawn, press, settle
 from tests.tui.texts import ENGINE, list_messages, read_catalogue
 from tui import language
+from tui.app import KaltstartApp
 from tui.model.engine_words import _SAID, say
 from tui.port.watch import learn_phrases
 
@@ -191,6 +195,20 @@ def test_each_mistake_in_a_plan_is_said_in_german(path: Path) -> None:
     assert english == [str(text) for text in texts]
     language.use("de")
     assert all(say(text) != text for text in texts)
+
+
+async def test_the_mistakes_of_the_plan_on_the_stick_are_shown_in_german(
+    engine: FakeEngine,
+) -> None:
+    show_bad_plan(engine)
+    engine.show_machine(language="de")
+    async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "2")
+        text = " ".join(drawn(pilot).split())
+        assert "1. plan.toml Zeile 3: campaign.nmae: ist hier kein bekannter Schlüssel" in text
+        assert 'gemeint vielleicht "name"?' in text
+        assert "2. plan.toml Zeile 9: boot.cycles: muss eine ganze Zahl von 1 bis 1000" in text
 
 
 def test_what_each_key_accepts_is_said_in_german() -> None:

@@ -130,6 +130,11 @@ async def test_each_drive_has_its_verdict_with_reasons_and_its_field_tests(
         await settle(pilot)
         lines = text_of(pilot, "#results").splitlines()
         assert lines[1] == "    ! Not judged: policy.toml line 3: no such limit"
+        problems = ("policy.toml line 3: no such limit", "policy.toml line 4: must be a number")
+        upsert_judging_problem(engine.connection, campaign_id, problem="\n".join(problems))
+        await settle(pilot)
+        told = " ".join(text_of(pilot, "#results").split())
+        assert f"! Not judged: {'; '.join(problems)}" in told
 
 
 async def test_a_reason_stands_whole_on_lines_of_its_own(engine: FakeEngine) -> None:
