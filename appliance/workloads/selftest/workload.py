@@ -216,7 +216,7 @@ class SelftestWorkload(Workload):
                         seconds=f"{_SIGN_S:.0f}",
                     )
                 )
-            bench.progress(N_("self-test; percent"), 0, 100)
+            bench.progress(in_percent(N_("self-test")), 0, 100)
             time.sleep(_POLL_S)
             if now_s - asked_s >= _SIGN_EVERY_S:
                 state, asked_s = _ask(bench), now_s
