@@ -269,7 +269,7 @@ def arm_alarm(after_s: int) -> float:
             Phrase(
                 N_("the clock did not accept an alarm in {seconds} s: it reports {what}"),
                 seconds=after_s,
-                what=set_to or "nothing",
+                what=set_to or N_("nothing"),
             )
         )
     return float(set_to)

@@ -145,10 +145,10 @@ def check_asked(drive: Drive, noted: AskedIdentity | None, now: AskedIdentity | 
             blame="drive",
         )
     for what, before, after in (
-        ("serial number", noted.serial, now.serial),
+        (N_("serial number"), noted.serial, now.serial),
         ("WWN", noted.wwn, now.wwn),
-        ("model", noted.model, now.model),
-        ("size", f"{noted.size_bytes}", f"{now.size_bytes}"),
+        (N_("model"), noted.model, now.model),
+        (N_("size"), f"{noted.size_bytes}", f"{now.size_bytes}"),
     ):
         if before != after:
             raise _make_refusal(drive, what, before, after)
