@@ -34,7 +34,11 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
         N_("{boot} boot of {drive}: by a person"),
         N_("{boots} boots of {drive}: by a person"),
     ),
-    N_("campaign-done"): (_WHAT,),
+    N_("campaign-done"): (
+        _WHAT,
+        # As earlier versions have stored it.
+        N_("{samples} samples, {steps} steps, {failures} failed"),
+    ),
     N_("campaign-paused"): (_WHAT,),
     N_("campaign-resumed"): ("",),
     N_("campaign-start"): (_WHAT,),

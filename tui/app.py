@@ -261,6 +261,7 @@ class KaltstartApp(App[None]):
 
     def _take(self, snapshot: Snapshot) -> None:
         before, self.snapshot = self.snapshot, snapshot
+        old_message = "" if self._has_asked_to_start else self.message
         self._settle_requests(snapshot)
         if snapshot.countdown is None:
             self._stopping = False
@@ -281,6 +282,8 @@ class KaltstartApp(App[None]):
             self._notice = ""
         if (started or counting or missed) and not goes_on and self.current_mode != _RUN:
             if isinstance(self.screen, Page):
+                if self.message == old_message:  # it is about the page that is left
+                    self.say("")
                 self._go_to(_RUN)
             elif not missed:
                 # What the user types is meant for the dialog.

@@ -162,10 +162,12 @@ def _list_loads(plan: Plan, drives: Sequence[Drive]) -> Iterator[_StepLoad]:
         if drive.role in {"cache", "backing"} and drive.identity in here
     ]
     for workload in plan.workloads:
-        for place in plan.places_of(workload):
+        places = plan.places_of(workload)
+        for place in places:
             if place != ARRAY:
                 step_drives = [here[place]] if place in here else []
-                yield _estimate_step(workload, step_drives, devices=1)
+                devices = len(places) if workload.reads_others else 1
+                yield _estimate_step(workload, step_drives, devices=devices)
             else:
                 # The array, and both drives beside it.
                 yield _estimate_step(workload, members, devices=3)

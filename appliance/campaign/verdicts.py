@@ -4,6 +4,8 @@
 A policy with mistakes judges nothing: the campaign ends as it would, and says why there is none.
 """
 
+from collections.abc import Collection
+
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.log import record
 from appliance.errors import PlanError
@@ -13,8 +15,11 @@ from appliance.store.connect import transaction
 from appliance.store.read.evidence import is_own_campaign
 from appliance.store.tables.campaigns import select_campaign
 from appliance.store.tables.verdicts import (
+    Depth,
+    Verdict,
     delete_verdicts,
     insert_verdict,
+    select_judging,
     select_verdicts,
     upsert_judging,
     upsert_judging_problem,
@@ -32,10 +37,22 @@ def judge_campaign(context: CampaignContext, campaign_id: int) -> None:
     The earlier ones stay in the event log. Never raises on a policy's mistakes: the event log, the
     console and the report show them.
     """
+    _judge(context, campaign_id)
+
+
+def _judge(
+    context: CampaignContext,
+    campaign_id: int,
+    *,
+    told: Collection[dict[str, object]] = (),
+    told_problems: Collection[str] = (),
+) -> None:
+    """The console gets neither the verdicts `told` nor `told_problems` again."""
     try:
         policy = load_policy(POLICY)
     except PlanError as error:
-        tell_no_verdict(context, campaign_id, tuple(map(str, error.problems)))
+        problems = tuple(map(str, error.problems))
+        tell_no_verdict(context, campaign_id, problems, told=told_problems)
         return
     judged = judge(policy, gather_evidence(context.connection, campaign_id))
     with transaction(context.connection):
@@ -55,19 +72,31 @@ def judge_campaign(context: CampaignContext, campaign_id: int) -> None:
             Phrase("{drive}: {what}", drive=judgement.evidence.name, what=judgement.reasons)
             for judgement in damaged
         )
-        tell_no_verdict(context, campaign_id, problems)
+        tell_no_verdict(context, campaign_id, problems, told=told_problems)
     for judgement in judged:
-        if judgement.verdict is not None:
-            is_quick = judgement.evidence.depth == "quick look"
-            read = {"read_percent": round(judgement.evidence.read_percent, 1)} if is_quick else {}
-            context.host.announce(
-                "verdict",
-                id=campaign_id,
-                drive=judgement.evidence.name,
-                verdict=judgement.verdict,
-                depth=judgement.evidence.depth,
-                **read,
-            )
+        if judgement.verdict is None:
+            continue
+        evidence = judgement.evidence
+        fields = _list_fields(
+            campaign_id, evidence.name, judgement.verdict, evidence.depth, evidence.read_percent
+        )
+        if fields not in told:
+            context.host.announce("verdict", **fields)
+
+
+def _list_fields(
+    campaign_id: int, name: str, verdict: Verdict, depth: Depth, read_percent: float
+) -> dict[str, object]:
+    """Of the console line."""
+    fields: dict[str, object] = {
+        "id": campaign_id,
+        "drive": name,
+        "verdict": verdict,
+        "depth": depth,
+    }
+    if depth == "quick look":
+        fields["read_percent"] = round(read_percent, 1)
+    return fields
 
 
 def check_policy(context: CampaignContext) -> str:
@@ -85,25 +114,48 @@ def check_policy(context: CampaignContext) -> str:
 
 
 def judge_again(context: CampaignContext, campaign_id: int) -> None:
-    """The same for a report that is requested again, if this stick may judge at all."""
+    """The same for a report that is requested again, if this stick may judge at all.
+
+    The console has the end of the campaign already: it gets only what is judged differently now.
+    """
     campaign = select_campaign(context.connection, campaign_id)
     if campaign is None or campaign.state != "done":
         return  # the report says that it is not over, or that there is none
     if is_own_campaign(context.connection, campaign_id):
-        judge_campaign(context, campaign_id)
+        rows = select_verdicts(context.connection, campaign_id)
+        judging = select_judging(context.connection, campaign_id)
+        _judge(
+            context,
+            campaign_id,
+            told=[
+                _list_fields(campaign_id, row.name, row.verdict, row.depth, row.read_percent)
+                for row in rows
+            ],
+            told_problems=judging.problem.split("\n") if judging else (),
+        )
         return
     event = "verdict-kept" if select_verdicts(context.connection, campaign_id) else "no-verdict"
     record(context, event, campaign_id=campaign_id)
 
 
-def tell_no_verdict(context: CampaignContext, campaign_id: int, problems: tuple[str, ...]) -> None:
-    """Why there is none: in the event log, for the report, and one console line each."""
+def tell_no_verdict(
+    context: CampaignContext,
+    campaign_id: int,
+    problems: tuple[str, ...],
+    *,
+    told: Collection[str] = (),
+) -> None:
+    """Why there is none: in the event log, for the report, and one console line each.
+
+    Not those that the console was `told` before.
+    """
     with transaction(context.connection):
         upsert_judging_problem(context.connection, campaign_id, problem="\n".join(problems))
         for problem in problems:
             record(context, "no-verdict", what=problem, campaign_id=campaign_id, level="error")
     for problem in problems:
-        context.host.announce("no-verdict", id=campaign_id, reason=problem)
+        if problem not in told:
+            context.host.announce("no-verdict", id=campaign_id, reason=problem)
 
 
 def _keep_old(context: CampaignContext, campaign_id: int) -> None:

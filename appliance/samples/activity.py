@@ -28,6 +28,10 @@ class ActivityRecorder(Recorder[ActivitySample]):
         self._devices = dict(devices)
         self._last: dict[str, DiskStats] = {}
 
+    def add(self, devices: Mapping[str, Path]) -> None:
+        """Sample these as well. Call it before entering."""
+        self._devices.update(devices)
+
     @override
     def begin(self) -> None:
         self._last = {

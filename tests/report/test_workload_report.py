@@ -497,7 +497,7 @@ def test_what_thinning_averaged_is_told(one: sqlite3.Connection, tmp_path: Path)
     step = add_step(one, "fio", "A", position=0)
     add_results(one, step, make_results("seq-read", BYPASS, bw_bytes_s=MB))
     samples = [
-        ActivitySample("sda", float(t), 90_000_000 if t == 500 else 0, 0, 0, 0, 0.0)
+        ActivitySample("A", float(t), 90_000_000 if t == 500 else 0, 0, 0, 0, 0.0)
         for t in range(1, 901)
     ]
     store.insert_activity(one, step, samples)
@@ -513,7 +513,7 @@ def test_a_request_that_ends_in_a_short_interval_is_no_peak(
     step = add_step(one, "fio", "A", position=0)
     add_results(one, step, make_results("seq-read", BYPASS, bw_bytes_s=2 * MB))
     samples = [
-        ActivitySample("sda", t_s, int(read_bytes), 0, 2, 0, 0.5)
+        ActivitySample("A", t_s, int(read_bytes), 0, 2, 0, 0.5)
         for t_s, read_bytes in ((1.0, 2 * MB), (1.002, MB), (2.002, 2 * MB), (2.004, MB))
     ]
     store.insert_activity(one, step, samples)
@@ -530,7 +530,7 @@ def test_a_request_that_ends_in_a_short_interval_is_no_peak(
 def test_an_interval_without_length_has_no_rate(one: sqlite3.Connection, tmp_path: Path) -> None:
     step = add_step(one, "fio", "A", position=0)
     add_results(one, step, make_results("seq-read", BYPASS, bw_bytes_s=2 * MB))
-    samples = [ActivitySample("sda", t_s, int(MB), 0, 2, 0, 0.5) for t_s in (0.0, 1.0)]
+    samples = [ActivitySample("A", t_s, int(MB), 0, 2, 0, 0.5) for t_s in (0.0, 1.0)]
     store.insert_activity(one, step, samples)
     assert "highest single interval 1.00 MB/s" in words_of(export(one, tmp_path))
 
@@ -538,8 +538,25 @@ def test_an_interval_without_length_has_no_rate(one: sqlite3.Connection, tmp_pat
 def test_an_idle_device_can_be_drawn(one: sqlite3.Connection, tmp_path: Path) -> None:
     step = add_step(one, "fio", "A", position=0)
     add_results(one, step, make_results("seq-read", BYPASS, bw_bytes_s=0.0))
-    store.insert_activity(one, step, [ActivitySample("sda", 1.0, 0, 0, 0, 0, 0.0)])
+    store.insert_activity(one, step, [ActivitySample("A", 1.0, 0, 0, 0, 0, 0.0)])
     assert "chart-activity-" in (export(one, tmp_path) / "report.html").read_text()
+
+
+def test_a_chart_of_activity_leaves_out_what_was_read_as_a_load(
+    one: sqlite3.Connection, tmp_path: Path
+) -> None:
+    step = add_step(one, "contention", "A", position=0)
+    add_results(one, step, make_results("together-1", BYPASS, bw_bytes_s=MB))
+    samples = [
+        ActivitySample(device, float(t), int(MB), 0, 2, 0, 0.5)
+        for device in ("0-LOAD", "A")
+        for t in (1, 2)
+    ]
+    store.insert_activity(one, step, samples)
+    folder = export(one, tmp_path)
+    assert "A: every interval as recorded" in words_of(folder)
+    assert "0-LOAD" not in (folder / "report.html").read_text()
+    assert "0-LOAD" in (folder / "activity.csv").read_text()
 
 
 def test_hostile_words_are_shown_not_run(tmp_path: Path) -> None:

@@ -125,12 +125,13 @@ def add_results(connection: sqlite3.Connection, step: int, results: Iterable[Res
 
 
 def add_activity(connection: sqlite3.Connection, step: int, rate: float, *, seconds: int) -> None:
-    """A second of every three is idle."""
+    """Of the step's device. A second of every three is idle."""
+    (device,) = connection.execute("SELECT device FROM step WHERE id = ?", (step,)).fetchone()
     store.insert_activity(
         connection,
         step,
         [
-            ActivitySample("sdb", float(t), int(rate) if t % 3 else 0, 4096 * t, 100, 1, 0.9)
+            ActivitySample(device, float(t), int(rate) if t % 3 else 0, 4096 * t, 100, 1, 0.9)
             for t in range(1, seconds + 1)
         ],
     )

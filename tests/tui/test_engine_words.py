@@ -207,6 +207,10 @@ def test_a_remark_on_a_drive_is_said_in_german(engine: FakeEngine) -> None:
     assert (drive.reason, say(drive.reason)) == ("is part of md0", "ist Teil von md0")
 
 
+def _end_as_stored_earlier(engine: FakeEngine) -> None:
+    engine.add_event("campaign-done", samples=3, steps=2, failures=1)
+
+
 @pytest.mark.parametrize(
     ("prepare", "key", "wanted"),
     [
@@ -219,6 +223,7 @@ def test_a_remark_on_a_drive_is_said_in_german(engine: FakeEngine) -> None:
         (pause, "3", ("Grund: mit einer Taste oder einem Befehl angehalten",)),
         (run_step, "3", ("Schritt begonnen: lottery auf W761CPRN: Versuch 1",)),
         (idle, "1", ("das ist der Kaltstart-Stick selbst",)),
+        (_end_as_stored_earlier, "3", ("fertig: 3 Messwerte, 2 Schritte, 1 Fehler",)),
     ],
 )
 async def test_a_german_page_says_it_in_german(

@@ -183,6 +183,19 @@ async def test_a_user_who_resumes_a_campaign_and_turns_the_page_stays_there(
         assert page(pilot).NAME == "run"
 
 
+async def test_a_page_that_a_start_turns_to_has_no_old_message(engine: FakeEngine) -> None:
+    engine.show_drives(HDD)
+    campaign_id = engine.add_campaign("rack 4", state="running", boots={HDD: [106.2]})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "t")
+        assert "in no array" in text_of(pilot, "#message")
+        engine.say(phase="running", campaign_id=campaign_id)
+        await settle(pilot)
+        assert page(pilot).NAME == "run"
+        assert text_of(pilot, "#message") == ""
+
+
 async def test_a_campaign_that_is_paused_goes_on_before_the_status_says_so(
     engine: FakeEngine,
 ) -> None:

@@ -30,7 +30,7 @@ from appliance.campaign.steps.part_store import PartStore
 from appliance.campaign.steps.partial_results import store_partial_results
 from appliance.campaign.steps.power_off import StepPower, count_planned_starts, describe_power_offs
 from appliance.campaign.steps.recorders import StepRecorders
-from appliance.campaign.steps.target import OpenSubject, Subject
+from appliance.campaign.steps.target import OpenSubject, Subject, find_counters
 from appliance.change_watch import ChangeWatch
 from appliance.drive_thread import DriveThread
 from appliance.drives.file_system import release_mounts
@@ -328,8 +328,11 @@ class StepRun:
         recorders.rest()
         self._recorders = recorders
         try:
+            others = self._find_others() if self.plan.reads_others else {}
+            recorders.record_beside({name: find_counters(drive) for name, drive in others.items()})
             with recorders.entered():
-                with opened.open_bench(self._order()) as bench:
+                order = self._make_order([drive.path for drive in others.values()])
+                with opened.open_bench(order) as bench:
                     if self._watch:
                         self._hand.do(self._watch.begin_step, N_("looking at the array"))
                     self._do_parts(bench)
@@ -585,7 +588,7 @@ class StepRun:
             self._seen = parse_stat(self._stat.read_text(), device=self._stat.parent.name)
         return self._seen
 
-    def _order(self) -> BenchOrder:
+    def _make_order(self, others: Sequence[str]) -> BenchOrder:
         owner = self.subject.owner
         return BenchOrder(
             context=self.context,
@@ -598,34 +601,37 @@ class StepRun:
             record=partial(record_step, self.context, self.step),
             drive_state=self._describe_earlier(),
             mark_blame="other" if owner.mark in self.earlier_marks else "drive",
-            others=self._find_others() if self.plan.reads_others else (),
+            others=tuple(others),
         )
 
-    def _find_others(self) -> tuple[str, ...]:
-        """Where the other drives of the same table are; without those that are not to be read.
+    def _find_others(self) -> dict[str, Drive]:
+        """The other drives of the same table, by what their own steps call them.
+
+        Without those that are not to be read.
 
         One that has failed hangs or resets its bus, and would pass for a narrow one. One that is
         slow to appear is waited for; then the others are read without it.
         """
         connection, step = self.context.connection, self.step
-        drive_ids = {
-            row.drive_id
+        paused = select_paused_drives(connection, step.campaign_id)
+        devices = {
+            row.drive_id: row.device
             for row in select_steps(connection, step.campaign_id)
             if row.workload_index == step.workload_index
             and row.drive_id != step.drive_id
             and row.state not in {"failed", "skipped"}
+            and row.drive_id not in paused
         }
-        drive_ids -= select_paused_drives(connection, step.campaign_id).keys()
         rows = select_campaign_drives(connection, step.campaign_id)
-        other_rows = [row for row in rows if row.drive_id in drive_ids]
-        other_drives: list[Drive] = []
+        other_rows = [row for row in rows if row.drive_id in devices]
+        other_drives: dict[str, Drive] = {}
 
         def find_all(drives: Sequence[Drive]) -> None:
             other_drives.clear()
             missing: RefusedError | None = None
             for row in other_rows:
                 try:
-                    other_drives.append(find_released_drive(drives, row))
+                    other_drives[devices[row.drive_id]] = find_released_drive(drives, row)
                 except RefusedError as error:
                     missing = error
             if missing is not None:
@@ -633,11 +639,11 @@ class StepRun:
 
         with suppress(RefusedError):  # one is not here, or another one by now
             await_drive(self.context.host, find_all, hand=self._hand)
-        return tuple(
-            drive.path
-            for drive in other_drives
+        return {
+            name: drive
+            for name, drive in other_drives.items()
             if not (drive.name in self.context.silent.names or drive.mountpoints or drive.holders)
-        )
+        }
 
     def _describe_earlier(self) -> str:
         """What the drive or array went through in this campaign before the step."""

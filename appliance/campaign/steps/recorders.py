@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from pathlib import Path
 
 from appliance.campaign.context import CampaignContext
 from appliance.campaign.steps.drive_temperature import QueriedTemperatures
@@ -130,6 +131,10 @@ class StepRecorders:
         return QueriedTemperatures(
             paths, watched, context.host.clock, start_s, context.host.drives.query_thermal_state
         )
+
+    def record_beside(self, stats: Mapping[str, Path]) -> None:
+        """Record the activity of these drives as well: they are a load. Call it before entering."""
+        self._activity.add(stats)
 
     def ask_between_parts(self) -> None:
         """Ask the drives that have no sensor, if it is time to. Call it between parts."""

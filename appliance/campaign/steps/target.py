@@ -34,6 +34,11 @@ from appliance.workloads.base import Bench
 _BLOCK = Path("/sys/class/block")
 
 
+def find_counters(drive: Drive) -> Path:
+    """The kernel's file with what the whole drive has served."""
+    return _BLOCK / drive.name / "stat"
+
+
 @dataclass(frozen=True, slots=True)
 class OpenSubject:
     """The subject while a step runs on it."""
@@ -118,7 +123,7 @@ class DriveSubject:
             self.find(hand.tell)
         drive = self._live
         yield OpenSubject(
-            stats={self.step.device: _BLOCK / drive.name / "stat"},
+            stats={self.step.device: find_counters(drive)},
             open_bench=partial(open_drive_bench, stick=self.stick, drive=drive),
             drive=drive,
         )

@@ -104,17 +104,14 @@ def make_activity_fold(workload: Workload) -> FoldView | None:
 
 
 def _draw(step: StepFigures) -> tuple[ChartView, ...]:
-    lines: list[Line] = []
-    notes: list[str] = []
-    longest_s = 0.0
-    for number, device in enumerate(dict.fromkeys(row.device for row in step.activity)):
-        name = device
-        intervals = make_intervals([row for row in step.activity if row.device == device])
-        curve = thin(intervals)
-        color = step.color + number
-        lines += make_lines(name, color, curve)
-        notes.append(explain(name, intervals, curve))
-        longest_s = max([longest_s, *(one.seconds for one in intervals)])
+    # Not of others that it has read as a load.
+    device = step.step.device
+    rows = [row for row in step.activity if row.device == device]
+    intervals = make_intervals(rows)
+    curve = thin(intervals)
+    lines = make_lines(device, step.color, curve)
+    notes = [explain(device, intervals, curve)]
+    longest_s = max((one.seconds for one in intervals), default=0.0)
     tests_s = [seconds for figure in step.figures if (seconds := figure.get("seconds"))]
     if min(tests_s, default=longest_s) < longest_s:
         notes.append(_SHORT)
@@ -125,7 +122,7 @@ def _draw(step: StepFigures) -> tuple[ChartView, ...]:
         x_title="seconds since the step began",
         y_title="MB/s",
         # One interval makes no line.
-        dots=len(step.activity) <= _FEW,
+        dots=len(rows) <= _FEW,
     )
     return make_chart(step.label, svg, lines, note=" ".join(notes))
 

@@ -229,6 +229,17 @@ def test_a_step_on_an_array_records_three_devices() -> None:
     assert found.least_bytes == pytest.approx(3 * 86_400 * 106, rel=0.01)
 
 
+def test_a_contention_test_records_the_drives_that_are_the_load_as_well() -> None:
+    drives = "".join(
+        f'[[drive]]\nserial = "{serial}"\nrole = "{role}"\n'
+        for serial, role in (("LAB-HDD-1", "target"), ("LAB-SSD-1", "control"))
+    )
+    text = _plan(_workload("contention", "runtime = 60\nrounds = 20"), drives=drives)
+    found = estimate_storage(parse_plan(text), [HDD, SSD])
+    step_bytes = 2 * 40 * 60 * 106 + 40 * module._KEPT_BYTES
+    assert found.least_bytes == pytest.approx(2 * step_bytes, rel=0.01)
+
+
 def test_boots_take_little_but_for_their_charts() -> None:
     boot = '[boot]\ncycles = 10\ncharts = "{}"\n'
     without, all_of_them = (

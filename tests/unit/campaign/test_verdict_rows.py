@@ -147,6 +147,35 @@ def test_a_campaign_of_another_stick_keeps_its_verdict(
     assert [row.verdict for row in select_verdicts(rows, 1)] == ["accept with remarks"]
 
 
+def test_a_report_that_is_requested_again_says_only_what_is_new(
+    rows: sqlite3.Connection, policy: Path, said: Lines
+) -> None:
+    """The console lines of a campaign end with `campaign-done`."""
+    add_surface(rows, GOOD, position=0, mean_mb_s=180, share=0.02)
+    add_surface(rows, BAD, position=1, mean_mb_s=90, unreadable_bytes=65536)
+    rows.execute("UPDATE event SET boot_id = 'mine' WHERE event = 'campaign-done'")
+    rows.execute(
+        "INSERT INTO event (at, monotonic_s, boot_id, level, event, detail)"
+        " VALUES ('T', 1, 'mine', 'info', 'ready', '')"
+    )
+    site = make_site(rows, said)
+    judge_campaign(site, 1)
+    assert [event for event, _ in said] == ["verdict", "verdict"]
+    said.clear()
+    judge_again(site, 1)
+    assert said == []
+    assert len(events_of(rows, "verdict")) == 4
+    policy.write_text("version = 1\n[all]\nsurface_unreadable_bytes = { remark = 0 }\n")
+    judge_again(site, 1)
+    judge_again(site, 1)
+    assert [(event, fields["drive"]) for event, fields in said] == [("verdict", "LAB-BAD-1")]
+    said.clear()
+    policy.write_text("version = 2\n")
+    judge_again(site, 1)
+    judge_again(site, 1)
+    assert [event for event, _ in said] == ["no-verdict"]
+
+
 def add_judged_rows(connection: sqlite3.Connection) -> None:
     add_surface(connection, BAD, position=0, mean_mb_s=90, unreadable_bytes=65536)
     judge_campaign(make_site(connection), 1)

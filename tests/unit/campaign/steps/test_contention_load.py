@@ -36,6 +36,24 @@ def test_each_is_read_with_the_other(machine: Machine) -> None:
     assert _others(machine, SSD.path) == (HDD.path,)
 
 
+def test_what_the_other_gave_as_a_load_is_in_the_activity_of_the_step(machine: Machine) -> None:
+    """Under the name that its own step has for it; the step's figures are of its drive alone."""
+    machine.during[f"two on {HDD.name}"] = lambda: machine.read(SSD.name, 8192)
+    machine.run()
+    own_bytes = 512 + 2 * 5120
+    assert machine.rows(
+        "SELECT step_id, device, sum(read_bytes) FROM activity GROUP BY 1, 2 ORDER BY 1, 2"
+    ) == [
+        (1, HDD.serial, own_bytes),
+        (1, SSD.serial, 8192),
+        (2, HDD.serial, 0),
+        (2, SSD.serial, own_bytes),
+    ]
+    assert machine.rows(
+        "SELECT step_id, sum(value) FROM results WHERE metric = 'device_read_bytes' GROUP BY 1"
+    ) == [(1, own_bytes), (2, own_bytes)]
+
+
 def test_a_drive_that_is_slow_to_appear_is_waited_for(machine: Machine) -> None:
     world = machine.world
     appears_s = world.now_s + 15
