@@ -15,7 +15,7 @@ from typing import override
 
 from appliance import sysfs
 from appliance.caches.judge import judge_reads
-from appliance.errors import StepFailedError
+from appliance.errors import StepFailedError, blame_of
 from appliance.samples.model import Result
 from appliance.samples.processor_load import find_busiest, parse_ticks
 from appliance.samples.variants import parse_part
@@ -115,7 +115,7 @@ class ContentionWorkload(Workload):
                 if answer.got_bytes < answer.asked_bytes:
                     raise StepFailedError(
                         f"{bench.device} could not be read at byte {answer.first_byte}",
-                        blame="drive",
+                        blame=blame_of(OSError(answer.errno, "")),
                     )
                 read_bytes += answer.got_bytes
                 watch.tell(min(runtime_s, round(time.monotonic() - begun_s)), runtime_s)
