@@ -77,7 +77,7 @@ def write_whole(bench: Bench, target: Path, size_bytes: int, *, seed: int) -> Fi
     )
     done = run_fio(bench, job, label=f"Laying out {show_size(size_bytes)}")
     if not done.valid:
-        raise StepFailedError(done.problem)
+        raise StepFailedError(done.problem, blame=done.blame)
     return done
 
 
