@@ -542,7 +542,7 @@ def _check_fit(
                 Phrase(N_("the array on {name}"), name=name),
                 place=ARRAY,
                 size_bytes=drive.size_bytes - _ARRAY_START_BYTES,
-                is_booted=True,
+                is_booted=planned in plan.booted_drives,  # not by a replay
                 undone_by=frozenset(members),
             )
         )

@@ -15,7 +15,7 @@ from typing import override
 
 from appliance import sysfs
 from appliance.caches.judge import judge_reads
-from appliance.errors import StepFailedError
+from appliance.errors import StepFailedError, blame_of
 from appliance.phrases import N_, Phrase
 from appliance.samples.model import Result
 from appliance.samples.processor_load import find_busiest, parse_ticks
@@ -123,7 +123,7 @@ class ContentionWorkload(Workload):
                             path=bench.device,
                             byte=answer.first_byte,
                         ),
-                        blame="drive",
+                        blame=blame_of(OSError(answer.errno, "")),
                     )
                 read_bytes += answer.got_bytes
                 watch.tell(min(runtime_s, round(time.monotonic() - begun_s)), runtime_s)

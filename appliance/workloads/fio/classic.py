@@ -166,7 +166,7 @@ class FioWorkload(Workload):
             done = self._measure(bench, PRECONDITION, this, seed=seed, state=bench.drive_state)
             if not done.run.valid:
                 # What follows would be reported of a drive that was overwritten, and it was not.
-                raise StepFailedError(done.run.problem)
+                raise StepFailedError(done.run.problem, blame=done.run.blame)
             results += make_results(this, done.run, done.state)
             notes += _notes(done)
         return PartResult(results, notes=notes)

@@ -87,7 +87,7 @@ def write_whole(bench: Bench, target: Path, size_bytes: int, *, seed: int) -> Fi
     )
     done = run_fio(bench, job, label=Phrase(N_("Laying out {size}"), size=show_size(size_bytes)))
     if not done.valid:
-        raise StepFailedError(done.problem)
+        raise StepFailedError(done.problem, blame=done.blame)
     return done
 
 

@@ -283,6 +283,7 @@ class FioPlan(WorkloadPlan):
                     value=show_value(self.page_cache),
                 ),
             )
+        yield from _check_memory(self)
         yield from _check_rounds(self)
         yield from _check_speed(self)
         yield from _check_modes(self)
@@ -337,6 +338,25 @@ def _own_bytes(options: Mapping[str, str], key: str, default: int) -> int:
     """A size in fio's words, which `samples.fio_options` has checked."""
     text = options.get(key, "")
     return parse_size(text.upper()) if text else default
+
+
+def _check_memory(plan: FioPlan) -> Iterator[Clash]:
+    """What RAM is asked for that it cannot do."""
+    if any(check_option(name, value) for name, value in plan.options):
+        return  # it is reported, and what it would take is not known
+    if plan.page_cache == "bypass" and dict(plan.options).get("ioengine") == "mmap":
+        yield Clash(
+            ("page_cache", "options"),
+            ("options", "ioengine"),
+            'goes through the page cache with mmap; leave out page_cache = "bypass"',
+        )
+    if 0 < plan.memory_max_bytes <= plan.buffer_bytes:
+        yield Clash(
+            ("memory_max", "tests", "size", "iodepth", "numjobs", "modes", "options"),
+            ("memory_max",),
+            f"must be more than the buffers (block × iodepth × numjobs) take: "
+            f'"{show_size(plan.buffer_bytes)}"',
+        )
 
 
 def _check_speed(plan: FioPlan) -> Iterator[Clash]:

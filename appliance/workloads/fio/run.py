@@ -4,6 +4,7 @@
 Owns how fio is called and how its figures become rows. Sets no cache.
 """
 
+import errno
 import os
 import re
 import time
@@ -17,7 +18,7 @@ from appliance import sysfs
 from appliance.caches.ballast import read_memory
 from appliance.caches.judge import Setup, hit_ratio, judge_reads, judge_writes
 from appliance.caches.memory_limit import bounded_command
-from appliance.errors import RefusedError, StepFailedError
+from appliance.errors import Blame, RefusedError, StepFailedError, blame_of
 from appliance.flush import sync_path
 from appliance.phrases import N_, Phrase
 from appliance.progress import in_seconds
@@ -43,6 +44,9 @@ _OOM_SCORE_ADJ = 500
 # fio prints this, and exits with success (backend.c, do_io: that error is only logged).
 _FSYNC_FAILED = "end_fsync failed"
 _NO_DIRECT = re.compile(r"does not support (O_DIRECT|direct=1)")
+_OF_THE_JOB = frozenset({0, errno.EINVAL, errno.EOPNOTSUPP})
+"""What no drive ends fio with. 0: it was killed, or refused the job itself. The others: what the
+job wants is not aligned, or not possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,8 @@ class FioRun:
     """
     lacks_writes: bool = False
     """Whether the device does not count all its writes, as an array."""
+    blame: Blame = "drive"
+    """Whose fault the problem is."""
 
     @property
     def bins(self) -> Mapping[int, int]:
@@ -152,16 +158,26 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
         write_durably(json_file, json_text)
         if done.stderr:
             write_durably(stderr_file, done.stderr)
-    output = _read_output(job, done, json_text)
+    output = _read_output(bench, job, done, json_text)
     return FioRun(
         output=output,
         device_read_bytes=after.read_bytes - before.read_bytes,
         device_write_bytes=after.write_bytes - before.write_bytes,
         problem=_find_problem(job, done, output),
-        # With O_SYNC or O_DSYNC the drive has it before the write is over.
-        is_buffered=not job.direct and dict(job.options).get("sync", "0") in {"0", "none"},
+        is_buffered=_is_buffered(job),
         lacks_writes=after.lacks_writes,
+        blame=_find_blame(bench, done, output),
     )
+
+
+def _is_buffered(job: FioJob) -> bool:
+    """Whether a write is over once RAM has it: by O_SYNC or O_DSYNC the drive has it as well.
+
+    Of what is written to memory they know nothing.
+    """
+    options = dict(job.options)
+    is_synced = options.get("sync", "0") not in {"0", "none"} and options.get("ioengine") != "mmap"
+    return not job.direct and not is_synced
 
 
 def _watch(bench: Bench, job: FioJob, *, label: str, before: DiskStats) -> Callable[[], None]:
@@ -227,7 +243,7 @@ def find_mistake(job_file: Path, *words: str) -> str:
     return _first_words(answer) if answer.returncode else ""
 
 
-def _read_output(job: FioJob, done: Finished, text: str) -> FioOutput:
+def _read_output(bench: Bench, job: FioJob, done: Finished, text: str) -> FioOutput:
     if _NO_DIRECT.search(done.stderr):
         raise StepFailedError(
             Phrase(
@@ -240,16 +256,28 @@ def _read_output(job: FioJob, done: Finished, text: str) -> FioOutput:
     try:
         output = parse_fio(text)
     except FioOutputError as error:
+        # An error of the drive would be in there: fio was killed, or has refused the job.
         raise StepFailedError(
-            Phrase("{job}: {error}; {output}", job=job.name, error=error, output=_first_words(done))
+            Phrase("{job}: {error}; {output}", job=job.name, error=error, output=_first_words(done)),
+            blame="other",
         ) from error
     if not output.io_bytes:
         raise StepFailedError(
             Phrase(
                 N_("{job}: fio moved no byte: {output}"), job=job.name, output=_first_words(done)
-            )
+            ),
+            blame=_find_blame(bench, done, output),
         )
     return output
+
+
+def _find_blame(bench: Bench, done: Finished, output: FioOutput) -> Blame:
+    """Whose fault it is that a job failed: not the drive's if the plan's options ask too much."""
+    # A bare drive is full only where it has lost its capacity.
+    has_lost_room = output.error == errno.ENOSPC and bench.folder is None
+    if _FSYNC_FAILED in done.stderr or has_lost_room:
+        return "drive"
+    return "other" if output.error in _OF_THE_JOB else blame_of(OSError(output.error, ""))
 
 
 def _find_problem(job: FioJob, done: Finished, output: FioOutput) -> str:

@@ -141,7 +141,7 @@ class FioModesWorkload(Workload):
         served = array.read_members().backing.read_bytes - before
         if not run.valid:
             # What follows would be reported of a cache that was warmed up, and it was not.
-            raise StepFailedError(run.problem)
+            raise StepFailedError(run.problem, blame=run.blame)
         return run, hit_ratio(run.device_read_bytes, served)
 
     def _warm_up_options(self) -> Options:

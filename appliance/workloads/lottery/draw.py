@@ -12,10 +12,12 @@ from pathlib import Path
 
 from appliance.caches.cachestat import PAGE_BYTES, Extent, Target
 from appliance.phrases import N_, Phrase
-from appliance.workloads.lottery.keys import LotteryPass, LotteryPlan, LotteryVariant
-
-ALIGNMENT_BYTES = 1 << 20
-"""Where files begin on a bare drive: a multiple of every physical block there is."""
+from appliance.workloads.lottery.keys import (
+    ALIGNMENT_BYTES,
+    LotteryPass,
+    LotteryPlan,
+    LotteryVariant,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,9 @@ from appliance.toml.fields import InRow, each_once, key, one_of, pairs, size, te
 
 LotteryPass = Literal["cold", "warm", "direct", "mmap", "buffered-app"]
 
+ALIGNMENT_BYTES = 1 << 20
+"""Where files begin on a bare drive: a multiple of every physical block there is."""
+
 _MAX_TICKETS = 10_000
 _TICKETS = {"a": 4, "b": 6, "c": 8, "d": 10, "e": 12, "f": 24, "g": 18, "h": 10, "i": 6, "j": 2}
 
@@ -107,7 +110,11 @@ class LotteryPlan(WorkloadPlan):
     @property
     @override
     def data_bytes(self) -> int:
-        return self.file_size_bytes * len(self.tickets)
+        """What lies in the place of a file on a bare drive begins at a place of its own."""
+        room = self.file_size_bytes
+        if not self.filesystem:
+            room = -(-room // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        return room * len(self.tickets)
 
     @property
     @override

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keys of a self-test in a plan, and the names of its results. Pure."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args, override
 
 from appliance.phrases import N_
-from appliance.plan.workloads import Expected, WorkloadPlan, kind_key
+from appliance.plan.workloads import ARRAY, Clash, Expected, WorkloadPlan, kind_key
 from appliance.toml.fields import InRow, flag, key, one_of
+from appliance.toml.values import show_value
 
 SelftestKind = Literal["short", "long"]
 
@@ -38,6 +40,12 @@ class SelftestPlan(WorkloadPlan):
         says="true: again after all other workloads of the plan.",
         brief="again after all others",
     )
+
+    @override
+    def find_clashes(self, given: frozenset[str]) -> Iterator[Clash]:
+        if ARRAY in self.on:
+            message = f"drives test themselves; {show_value(ARRAY)} is none of them"
+            yield Clash(("on",), ("on",), message)
 
     @property
     @override

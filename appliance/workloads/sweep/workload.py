@@ -164,7 +164,7 @@ class SweepWorkload(Workload):
             run = run_fio(bench, job, label=str(variant))
             if not run.valid:
                 # What follows would be reported of a set that was warmed up, and it was not.
-                raise StepFailedError(run.problem)
+                raise StepFailedError(run.problem, blame=run.blame)
             state = judge(
                 run,
                 requested="bypass",

@@ -274,7 +274,7 @@ class VerifyWorkload(Workload):
         return plan_last_blocks(self._pieces, seed=self._plan.seed)
 
     def _write(self, bench: Bench, part: str, number: int) -> PartResult:
-        before = bench.read_counters().write_bytes
+        before = bench.read_counters()
         total = stretch_bytes(self._pieces, number)
         tally = self._under_way = StretchResult()
         with opened_direct(bench.device, os.O_RDWR) as fd:
@@ -286,20 +286,20 @@ class VerifyWorkload(Workload):
                 tell=lambda done: bench.progress(_LABELS[WRITE], done, total),
                 check_identity=bench.check_identity,
             )
-        device_bytes = bench.read_counters().write_bytes - before
+        after = bench.read_counters()
         state = judge_writes(
             requested="bypass",
             proven_before=True,
             reason=f"{_DIRECT}, flushed",
             app_write_bytes=tally.done_bytes,
-            device_write_bytes=device_bytes,
+            device_write_bytes=after.write_bytes - before.write_bytes,
+            lacks_writes=after.lacks_writes,
             drive_state=bench.drive_state,
         )
         self._remember(part, tally, state)
-        results = (
-            *_figures(part, self._memory.stretches[part], state),
-            Result(part, "device_write_bytes", device_bytes, state),
-        )
+        results = _figures(part, self._memory.stretches[part], state)
+        if (written_bytes := after.written_since(before)) is not None:
+            results += (Result(part, "device_write_bytes", written_bytes, state),)
         return PartResult(
             results,
             ranges=tuple(tally.ranges),

@@ -237,6 +237,18 @@ def test_the_boot_test_needs_room_on_the_array_alone() -> None:
     )
 
 
+def test_a_replay_needs_no_room_on_an_array_that_it_does_not_read() -> None:
+    target = '[[drive]]\nserial = "T"\n'
+    boot = '[boot]\nmode = "replay"\nboot_set = "1G"\n'
+    plan = plan_of('kind = "surface"\non = "array"', boot=boot, drives=target + DRIVES)
+    assert conflicts(plan, backing=replace(BACKING, size_bytes=512 * MIB)) == ()
+
+
+def test_an_array_does_not_test_itself() -> None:
+    with pytest.raises(PlanError, match='on: drives test themselves; "array" is none of them'):
+        plan_of('kind = "selftest"\non = ["H", "array"]')
+
+
 def test_files_on_the_array_and_on_its_drives_do_not_outlive_each_other() -> None:
     lottery = 'kind = "lottery"\nfile_size = "200M"'  # 2000 MiB in all
     both = plan_of(f'{SQL}\non = "array"', f'{lottery}\non = "array"')

@@ -197,6 +197,19 @@ def test_the_drives_of_an_array_are_written_to_whatever_runs_on_it() -> None:
     assert "is write-protected by the drive itself" in line
 
 
+def test_what_a_lottery_reads_of_a_bare_drive_begins_at_whole_mebibytes() -> None:
+    tickets = ", ".join(f"f{number} = 1" for number in range(300))
+    plan = parse_plan(
+        'version = 1\n[[drive]]\nserial = "LAB-HDD-1"\n[[workload]]\nkind = "lottery"\n'
+        f'filesystem = "none"\nfile_size = "4K"\ntickets = {{ {tickets} }}\n'
+    )
+    fits = replace(HDD, size_bytes=300 << 20)
+    assert find_conflicts(plan, (fits,), stick=STICK) == ()
+    small = replace(HDD, size_bytes=(300 << 20) - 4096)
+    (line,) = map(str, find_conflicts(plan, (small,), stick=STICK))
+    assert line == 'drive "LAB-HDD-1" holds 315 MB; workload 1 (lottery) needs about 315 MB'
+
+
 def test_every_conflict_is_reported_in_the_plans_order() -> None:
     lines = conflicts("=STICK-1", "=GONE\\u001B", "=LAB-HDD-1")
     assert [line.split(" is ")[0] for line in lines] == ['drive "STICK-1"', r'drive "GONE\x1b"']

@@ -245,6 +245,37 @@ def test_a_sweep_is_warmed_up_for_tests_that_read() -> None:
     assert problem.endswith("is only for tests that read")
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            'page_cache = "bypass"\noptions = { ioengine = "mmap", rw = "randread" }',
+            'options.ioengine: goes through the page cache with mmap; leave out page_cache = "byp',
+        ),
+        (
+            'page_cache = "bounded"\nmemory_max = "64M"\niodepth = 64',
+            'memory_max: must be more than the buffers (block × iodepth × numjobs) take: "64M"',
+        ),
+        (
+            'page_cache = "bounded"\nmemory_max = "32M"\noptions = { bs = "1M", iodepth = 32 }',
+            'memory_max: must be more than the buffers (block × iodepth × numjobs) take: "32M"',
+        ),
+        (
+            'page_cache = "bounded"\nmemory_max = "32M"\noptions = { bs = "1M", iodepth = "all" }',
+            "options.iodepth: must be a whole number from 1 to 1024",
+        ),
+    ],
+)
+def test_what_ram_cannot_do_is_refused(more: str, said: str) -> None:
+    (problem,) = problems_of(f'kind = "fio"\n{more}')
+    assert said in problem
+
+
+def test_a_bounded_test_has_room_for_more_than_its_buffers() -> None:
+    plan = plan_of('kind = "fio"\npage_cache = "bounded"\nmemory_max = "64M"\niodepth = 63')
+    assert plan.workloads
+
+
 def test_a_self_test_knows_two_kinds() -> None:
     (problem,) = problems_of('kind = "selftest"\ntest = "conveyance"')
     assert 'must be "short" or "long"' in problem

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contention test as a step, on real files in the drives' place."""
 
-from collections.abc import Callable
+import errno
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from appliance.caches.direct_queue import Answer
 from appliance.errors import StepFailedError
 from appliance.samples.diskstats import DiskStats
 from appliance.workloads.base import Bench, PartResult, make_workload
 from appliance.workloads.contention.keys import ContentionPlan
 from appliance.workloads.contention.load import Load, walk_pieces
+from appliance.workloads.surface.drive import DirectDrive
 from tests.unit.workloads.stops import StoppedError, stop_after
 from tests.unit.workloads.surface.surface_bench import make_surface_bench
 
@@ -73,6 +76,23 @@ def test_a_drive_without_company_is_no_fault_of_its_own(tmp_path: Path) -> None:
     with pytest.raises(StepFailedError, match="no other drive") as caught:
         make_workload(_PLAN).prepare(bench)
     assert caught.value.blame == "other"
+
+
+@pytest.mark.parametrize(
+    ("error", "blame"), [(errno.EIO, "drive"), (0, "drive"), (errno.ENOMEM, "other")]
+)
+def test_a_read_that_ram_was_too_small_for_is_not_the_drives_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int, blame: str
+) -> None:
+    def fail(*_: object) -> Iterator[Answer]:
+        yield Answer(0, _MIB, 0, errno=error, seconds=0.0, latency_s=0.0)
+
+    monkeypatch.setattr(DirectDrive, "read_run", fail)
+    with pytest.raises(StepFailedError, match="could not be read at byte 0") as caught:
+        make_workload(_PLAN).run_part(
+            _make_bench(tmp_path, _Served().count), "alone-1", finished={}
+        )
+    assert caught.value.blame == blame
 
 
 def test_another_drive_that_fails_is_said_and_not_counted(tmp_path: Path) -> None:

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long fio may be silent, and whose fault it is when it ends without figures."""
 
+import errno
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from appliance.errors import StepFailedError, StickError
+from appliance.run import Finished
 from appliance.workloads.fio import run as fio_run
 from appliance.workloads.fio.job import FioJob, Options, classic_options, layout_options
 from appliance.workloads.fio.run import run_fio
@@ -133,3 +137,78 @@ def test_what_fio_gave_is_durable_before_its_figures_are_returned(
     monkeypatch.setattr(fio_run, "write_durably", note)
     run_fio(lab.bench, make_job(lab, layout_options(SIZE_BYTES)), label="x")
     assert synced[:2] == [".fio", ".json"]
+
+
+def end_fio(lab: FioBench, monkeypatch: pytest.MonkeyPatch, *, error: int, stderr: str) -> None:
+    """Each job moves no byte from now on, and has this error."""
+    answer = lab.run_watched
+
+    def fail(command: tuple[str, ...], *, poll: Callable[[], None], oom_score_adj: int) -> Finished:
+        done = answer(command, poll=poll, oom_score_adj=oom_score_adj)
+        direction = {
+            "io_bytes": 0,
+            "total_ios": 0,
+            "bw_bytes": 0,
+            "iops": 0.0,
+            "runtime": 0,
+            "lat_ns": {},
+            "clat_ns": {},
+        }
+        job = {"error": error, "read": direction, "write": direction}
+        output = next(word for word in command if word.startswith("--output=")).split("=", 1)[1]
+        Path(output).write_text(json.dumps({"jobs": [job]}))
+        return replace(done, returncode=1, stderr=stderr)
+
+    monkeypatch.setattr(fio_run, "run_watched", fail)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_bare", "blame"),
+    [
+        (errno.EIO, True, "drive"),
+        (errno.ENODEV, True, "drive"),
+        (errno.ENOENT, True, "drive"),
+        (errno.EROFS, False, "drive"),
+        # A bare drive that has no room any more has lost its capacity.
+        (errno.ENOSPC, True, "drive"),
+        (errno.ENOSPC, False, "other"),
+        # Blocks that are not aligned to the drive's, as the plan's own options have them.
+        (errno.EINVAL, True, "other"),
+        (errno.EOPNOTSUPP, True, "other"),
+        (errno.EAGAIN, True, "other"),
+        # One of its processes was killed: RAM ran out.
+        (0, True, "other"),
+    ],
+)
+def test_a_job_that_moves_nothing_is_the_drives_fault_only_if_that_gave_the_error(
+    lab: FioBench, monkeypatch: pytest.MonkeyPatch, *, error: int, is_bare: bool, blame: str
+) -> None:
+    end_fio(lab, monkeypatch, error=error, stderr="fio: what it says\n")
+    bench = lab.bare(writable=True) if is_bare else lab.bench
+    with pytest.raises(StepFailedError, match="fio moved no byte: what it says") as caught:
+        run_fio(bench, make_job(lab, (("rw", "read"),)), label="x")
+    assert caught.value.blame == blame
+
+
+def test_a_job_that_fio_refuses_or_that_is_killed_is_not_the_drives_fault(lab: FioBench) -> None:
+    lab.answers["read"] = "rate-min"
+    with pytest.raises(StepFailedError, match="fio wrote no JSON") as caught:
+        run_fio(lab.bench, make_job(lab, (("rw", "read"),)), label="x")
+    assert caught.value.blame == "other"
+
+
+@pytest.mark.parametrize(
+    ("options", "is_buffered"),
+    [
+        ((("ioengine", "psync"),), True),
+        ((("ioengine", "psync"), ("sync", "dsync")), False),
+        # O_SYNC is nothing to what is written to memory.
+        ((("ioengine", "mmap"), ("sync", "1")), True),
+    ],
+)
+def test_a_write_to_memory_is_over_once_ram_has_it(
+    lab: FioBench, options: Options, *, is_buffered: bool
+) -> None:
+    run = run_fio(lab.bench, make_job(lab, (("rw", "write"), *options)), label="x")
+    assert run.is_buffered is is_buffered
+    assert bool(run.bins) is not is_buffered

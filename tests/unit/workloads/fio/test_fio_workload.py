@@ -230,8 +230,9 @@ def test_fio_without_figures_fails_the_step(lab: FioBench) -> None:
 
 def test_a_full_drive_fails_the_layout(lab: FioBench) -> None:
     lab.answers["write"] = "no-space"
-    with pytest.raises(StepFailedError, match="No space left on device"):
+    with pytest.raises(StepFailedError, match="No space left on device") as caught:
         FioWorkload(PLAN).prepare(lab.bench)
+    assert caught.value.blame == "other"
 
 
 def test_a_file_system_without_o_direct_is_named(lab: FioBench) -> None:

@@ -9,13 +9,12 @@ import pytest
 
 from appliance.caches.cachestat import Extent
 from appliance.workloads.lottery.draw import (
-    ALIGNMENT_BYTES,
     LotteryFile,
     draw_tickets,
     list_parts,
     spread_regions,
 )
-from appliance.workloads.lottery.keys import LotteryPlan
+from appliance.workloads.lottery.keys import ALIGNMENT_BYTES, LotteryPlan
 
 TICKETS = tuple(zip("abcdefghij", (4, 6, 8, 10, 12, 24, 18, 10, 6, 2), strict=True))
 

@@ -60,6 +60,18 @@ def test_the_devices_bytes_stand_in_the_stretches_once(make: Make) -> None:
         assert counted == lab.drive.size_bytes
 
 
+def test_no_figure_is_kept_of_what_an_array_wrote_past_its_count(make: Make) -> None:
+    lab = make()
+    lab.lacks_writes = True
+    lab.run(lab.start())
+    results = [each for part in lab.stored.values() for each in part.results]
+    assert "device_write_bytes" not in {each.metric for each in results}
+    assert lab.value("write", "app_write_bytes") == lab.drive.size_bytes
+    written = {each.cache for each in results if each.metric == "app_write_bytes"}
+    assert {(cache.page_cache, cache.proof) for cache in written} == {("bypass", "unproven")}
+    assert any("Linux does not count what an array writes" in each.proof_reason for each in written)
+
+
 def test_a_drive_in_a_dock_is_asked_between_requests_and_all_is_written_once(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -112,6 +112,8 @@ class VerifyBench:
     state: str = "first step on it"
     stored: dict[str, PartResult] = field(default_factory=dict)
     check_identity: Callable[[], None] | None = None
+    lacks_writes: bool = False
+    """Whether the device counts none of its writes, as an array where they go past its cache."""
 
     def start(self) -> VerifyWorkload:
         """The engine's next start."""
@@ -129,10 +131,14 @@ class VerifyBench:
             raw=self.raw,
             size_bytes=self.drive.size_bytes,
             progress=lambda *_: None,
-            read_counters=lambda: DiskStats(0, self.drive.read_bytes, 0, self.drive.write_bytes),
+            read_counters=self._read_counters,
             drive_state=self.state,
             check_identity=self.check_identity,
         )
+
+    def _read_counters(self) -> DiskStats:
+        written_bytes = 0 if self.lacks_writes else self.drive.write_bytes
+        return DiskStats(0, self.drive.read_bytes, 0, written_bytes, lacks_writes=self.lacks_writes)
 
     def run(self, workload: VerifyWorkload, *, until: str = "") -> None:
         """All parts that are not stored, up to `until` and without it."""
