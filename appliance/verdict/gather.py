@@ -233,7 +233,7 @@ def _count_failed(steps: Sequence[StepRow]) -> dict[str, Figure]:
 
 
 def _count_kernel_errors(rows: Sequence[StepKernelErrorRow]) -> dict[str, Figure]:
-    """The kernel's messages in all steps, with the first one of each in words."""
+    """The kernel's messages in all steps, with one of each step in words."""
     if not rows:
         return {}
     messages = sum(row.messages for row in rows)
@@ -250,7 +250,9 @@ def _count_kernel_errors(rows: Sequence[StepKernelErrorRow]) -> dict[str, Figure
 
 
 def _begin_errors(errors: KernelErrors) -> str:
-    first, more = errors.texts[0], errors.messages - 1
+    # libata names the command only after two lines of registers (ata_eh_link_report()).
+    first = next((text for text in errors.texts if "failed command" in text), errors.texts[0])
+    more = errors.messages - 1
     return Phrase(N_("{first}; {count} more"), first=first, count=more) if more else first
 
 

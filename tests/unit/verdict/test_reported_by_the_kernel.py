@@ -76,7 +76,7 @@ def test_a_scan_without_an_unreadable_byte_has_a_remark(rows: sqlite3.Connection
         "accept with remarks",
         "remark",
         "7",
-        f"surface: {_TEXTS[0]}; 6 more",
+        f"surface: {_TEXTS[1]}; 6 more",
     )
     assert _told(rows) == [
         (GOOD.serial, f"surface: the kernel reported {_TEXTS[0]}; {_TEXTS[1]}; 5 more.")
@@ -100,7 +100,7 @@ def test_attempts_and_steps_add_up(rows: sqlite3.Connection) -> None:
         good = drive_id(rows, GOOD.serial)
         add_kernel_errors(rows, array, {good: KernelErrors(1, ("I/O error, dev sda",))})
     assert figures_of(rows, GOOD.serial)["kernel_errors"] == Figure(
-        4.0, f"surface: {_TEXTS[0]}; 2 more; fio: I/O error, dev sda"
+        4.0, f"surface: {_TEXTS[1]}; 2 more; fio: I/O error, dev sda"
     )
     text = f"fio: {GOOD.serial}: the kernel reported I/O error, dev sda."
     assert _told(rows)[1] == ("array", text)
