@@ -87,7 +87,7 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     ),
     N_("install-failed"): (N_("{drive}: {what}"),),
     N_("kaltstart-mended"): (_WHAT,),
-    N_("kernel-errors"): (_OF_CYCLE,),
+    N_("kernel-errors"): (_OF_CYCLE, _OF_STEP),
     N_("keyboard-not-loaded"): (N_("the keys are those of {layout}: {what}"),),
     N_("located"): (
         N_("{drive} ({serial}) is read all over for up to {seconds} s to find its light"),

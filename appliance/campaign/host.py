@@ -44,12 +44,19 @@ from appliance.drives.probe import (
 from appliance.drives.unlock import Unlocked, close_guard, unlocked
 from appliance.machine.memory_errors import read_memory_errors
 from appliance.report_boot import BootReport
-from appliance.samples.kernel_errors import find_kernel_names, read_kernel_errors
+from appliance.samples.kernel_errors import (
+    KernelWatch,
+    find_kernel_names,
+    read_kernel_errors,
+    watch_kernel,
+)
 from appliance.samples.temperature import find_sensor, read_cpu_celsius
 from appliance.stick.partitions import RUN
 from appliance.turn import Turn
 from appliance.workloads.drive_content import DriveContent, read_content
 from appliance.workloads.drive_ends import DriveEnds, read_ends
+
+_BLOCK = Path("/sys/class/block")
 
 
 class Power(Protocol):
@@ -141,6 +148,8 @@ class DriveAccess:
     """By the kernel's sensor; None without one."""
     read_kernel_errors: Callable[[Drive], str]
     """What the kernel has reported of its errors in this boot; empty without one."""
+    watch_kernel: Callable[[Mapping[int, Drive]], KernelWatch]
+    """What it reports of these drives' errors from now on."""
     query_thermal_state: Callable[[str], ThermalState]
     """By smartctl, at a path. Raises StillRunningError where the question hangs."""
     read_ends: Callable[[str], DriveEnds]
@@ -184,12 +193,16 @@ class Host:
 
 def read_celsius(drive: Drive) -> float | None:
     """How warm the drive is, by the kernel's sensor."""
-    sensor = find_sensor(Path("/sys/class/block", drive.name))
+    sensor = find_sensor(_BLOCK / drive.name)
     return None if sensor is None else sensor.read_celsius()
 
 
 def _read_kernel_errors(drive: Drive) -> str:
-    return read_kernel_errors(find_kernel_names(Path("/sys/class/block", drive.name)))
+    return read_kernel_errors(find_kernel_names(_BLOCK / drive.name))
+
+
+def _watch_kernel(drives: Mapping[int, Drive]) -> KernelWatch:
+    return watch_kernel({number: _BLOCK / drive.name for number, drive in drives.items()})
 
 
 def read_host() -> Host:
@@ -211,6 +224,7 @@ def read_host() -> Host:
             read_power_cycles=read_power_cycles,
             read_celsius=read_celsius,
             read_kernel_errors=_read_kernel_errors,
+            watch_kernel=_watch_kernel,
             query_thermal_state=query_thermal_state,
             read_ends=read_ends,
             read_content=read_content,

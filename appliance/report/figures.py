@@ -23,6 +23,7 @@ from appliance.store.read.workloads import (
     SliceRow,
     TicketRow,
 )
+from appliance.store.tables.kernel_errors import KernelErrorRow
 from appliance.store.tables.steps import StepRow
 from appliance.store.tables.throttling import ThrottlingRow
 from appliance.units import parse_size
@@ -141,6 +142,7 @@ class StepFigures:
     devices: Mapping[str, tuple[str, int]]
     """Label and colour of the array's drives by the names they have in its `activity`."""
     throttling: tuple[ThrottlingRow, ...] = ()
+    kernel_errors: tuple[KernelErrorRow, ...] = ()
     topology: str = ""
     """What leads to its drive, joined by " > "; empty where it was not noted."""
 
@@ -187,6 +189,7 @@ def group_workloads(rows: CampaignRows) -> tuple[Workload, ...]:
     slices = _split(rows.workloads.slices)
     ranges = _split(rows.workloads.ranges)
     throttling = _split(rows.workloads.throttling)
+    kernel_errors = _split(rows.workloads.kernel_errors)
     joined = _join_tables(rows)
     topologies = {drive.id: rows.find_condition(drive, "topology") for drive in rows.drives}
     groups: dict[tuple[tuple[int, ...], str], list[StepFigures]] = {}
@@ -211,6 +214,7 @@ def group_workloads(rows: CampaignRows) -> tuple[Workload, ...]:
                 slices=tuple(slices.get(step.id, ())),
                 ranges=tuple(ranges.get(step.id, ())),
                 throttling=tuple(throttling.get(step.id, ())),
+                kernel_errors=tuple(kernel_errors.get(step.id, ())),
                 devices=devices,
                 topology=topologies.get(drive.id, "") if drive else "",
             )
@@ -346,9 +350,18 @@ def _is_of_cache(step: StepRow, row: ResultRow) -> bool:
             return False
 
 
-def _split[Row: (ResultRow, TicketRow, ActivityRow, DirtyRow, SliceRow, RangeRow, ThrottlingRow)](
-    rows: Sequence[Row],
-) -> dict[int, list[Row]]:
+def _split[
+    Row: (
+        ResultRow,
+        TicketRow,
+        ActivityRow,
+        DirtyRow,
+        SliceRow,
+        RangeRow,
+        ThrottlingRow,
+        KernelErrorRow,
+    )
+](rows: Sequence[Row]) -> dict[int, list[Row]]:
     by_step: dict[int, list[Row]] = {}
     for row in rows:
         by_step.setdefault(row.step_id, []).append(row)

@@ -59,6 +59,7 @@ def find_workload_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]
     for workload in workloads:
         findings += _judge_states(workload)
         findings += _judge_throttling(workload)
+        findings += _judge_kernel_errors(workload)
         findings += _judge_proofs(workload)
     return tuple(findings)
 
@@ -105,6 +106,17 @@ def _judge_throttling(workload: Workload) -> Iterable[Finding]:
         for row in step.throttling:
             if row.sentence:
                 yield Finding("remark", step.label, f"{workload.kind}: {row.sentence}.")
+
+
+def _judge_kernel_errors(workload: Workload) -> Iterable[Finding]:
+    """What the drive or its link did wrong, also where the kernel tried again with success."""
+    for step in workload.steps:
+        for row in step.kernel_errors:
+            member = f"{row.drive_serial}: " if step.place == "array" else ""
+            told = f"the kernel reported {row.errors.sentence}" if row.messages else ""
+            lost = "" if row.complete else "not all of the kernel's messages could be read"
+            for text in filter(None, (told, lost)):
+                yield Finding("remark", step.label, f"{workload.kind}: {member}{text}.")
 
 
 def _judge_proofs(workload: Workload) -> Iterable[Finding]:

@@ -318,6 +318,16 @@ SEALED = {
         drive="s.drive_id",
         is_final=False,
     ),
+    "kernel_error": SealedTable(
+        ("messages", "texts", "complete"),
+        "step t ON t.id = s.step_id JOIN drive d ON d.id = s.drive_id",
+        "t.campaign_id",
+        "'step ' || (t.position + 1) || ', ' || t.kind || ' on ' || t.device"
+        " || ', kernel errors of ' || d.identity",
+        {"complete": (0, 1)},
+        drive="s.drive_id",
+        is_final=False,
+    ),
     "health_reading": _of_drive(
         "'health of ' || d.identity || ' ' || s.moment",
         "moment passed reason celsius limit_celsius raw at",

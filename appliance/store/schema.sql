@@ -498,6 +498,20 @@ CREATE TABLE throttling (
     PRIMARY KEY (step_id, drive_id)
 ) STRICT;
 
+-- What the kernel reported of errors of a drive in a step, in all of its attempts, without what it
+-- reported right before a power cut. A row with 0 messages: nothing. No row: its log was not read.
+-- texts: the first few different messages, one per line. complete: no message was overwritten before
+-- it was read.
+CREATE TABLE kernel_error (
+    step_id INTEGER NOT NULL REFERENCES step (id),
+    drive_id INTEGER NOT NULL REFERENCES drive (id),
+    messages INTEGER NOT NULL,
+    texts TEXT NOT NULL,
+    complete INTEGER NOT NULL CHECK (complete IN (0, 1)),
+    checksum INTEGER,
+    PRIMARY KEY (step_id, drive_id)
+) STRICT;
+
 
 -- Health and verdicts -----------------------------------------------------------------------------
 
@@ -716,6 +730,13 @@ CREATE VIEW temperatures AS
 SELECT t.step_id, d.identity AS drive_serial, t.t_s, t.celsius, d.wwn AS drive_wwn
 FROM temperature_sample t
 JOIN drive d ON d.id = t.drive_id;
+
+CREATE VIEW kernel_errors AS
+SELECT t.campaign_id, k.step_id, d.identity AS drive_serial, k.messages, k.texts, k.complete,
+       d.wwn AS drive_wwn
+FROM kernel_error k
+JOIN step t ON t.id = k.step_id
+JOIN drive d ON d.id = k.drive_id;
 
 CREATE VIEW drives AS
 SELECT serial, wwn, model, firmware, size_bytes, rotational, transport, logical_block_bytes,

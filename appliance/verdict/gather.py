@@ -17,6 +17,7 @@ from appliance.machine.memory_errors import (
 )
 from appliance.phrases import N_, Phrase, join_phrases
 from appliance.plan.read import parse_plan
+from appliance.samples.kernel_errors import KernelErrors
 from appliance.samples.variants import Variant, parse_variant
 from appliance.statistics import stats
 from appliance.store.checksums import ALL_DRIVES, EVIDENCE, find_damaged
@@ -34,6 +35,7 @@ from appliance.store.read.figures import FigureRow, select_figures
 from appliance.store.tables.campaigns import select_campaign
 from appliance.store.tables.conditions import select_condition_states, select_condition_values
 from appliance.store.tables.health import HealthRow, select_health
+from appliance.store.tables.kernel_errors import StepKernelErrorRow, select_kernel_errors
 from appliance.store.tables.processor_load import select_loads
 from appliance.store.tables.steps import StepRow
 from appliance.store.tables.throttling import select_throttling
@@ -127,6 +129,7 @@ def _gather_drive(
     figures = {
         "given_up": _gather_given_up(drive),
         **_count_failed(steps),
+        **_count_kernel_errors(select_kernel_errors(connection, campaign_id, drive.drive_id)),
         **counters,
         "highest_celsius": _gather_temperature(
             select_highest_celsius(connection, campaign_id, drive.drive_id), health
@@ -227,6 +230,30 @@ def _count_failed(steps: Sequence[StepRow]) -> dict[str, Figure]:
             excuse=join_phrases(reasons["other"]),
         )
     }
+
+
+def _count_kernel_errors(rows: Sequence[StepKernelErrorRow]) -> dict[str, Figure]:
+    """The kernel's messages in all steps, with one of each step in words."""
+    if not rows:
+        return {}
+    messages = sum(row.messages for row in rows)
+    told: list[str] = [
+        Phrase("{kind}: {what}", kind=row.workload, what=_begin_errors(row.errors))
+        for row in rows
+        if row.messages
+    ]
+    if not all(row.complete for row in rows):
+        told.append(N_("not all of the kernel's messages could be read"))
+        if not messages:
+            return {"kernel_errors": Figure(None, join_phrases(told))}
+    return {"kernel_errors": Figure(float(messages), join_phrases(told))}
+
+
+def _begin_errors(errors: KernelErrors) -> str:
+    # libata names the command only after two lines of registers (ata_eh_link_report()).
+    first = next((text for text in errors.texts if "failed command" in text), errors.texts[0])
+    more = errors.messages - 1
+    return Phrase(N_("{first}; {count} more"), first=first, count=more) if more else first
 
 
 def _gather_steps(

@@ -65,6 +65,7 @@ def _latency(name: str, title: str, *, compared: bool = False) -> LimitKind:
 _ALL: tuple[LimitKind, ...] = (
     LimitKind("given_up", N_("taken part to the end"), "check", is_evidence=False),
     LimitKind("failed_steps", N_("steps that failed"), "", is_evidence=False),
+    LimitKind("kernel_errors", N_("error messages of the kernel"), "", is_evidence=False),
     LimitKind("self_assessment", N_("the drive's own health assessment"), "check"),
     LimitKind("self_test", N_("the drive's self-test"), "check"),
     *_count("critical_warning", N_("critical warnings"), delta=False),

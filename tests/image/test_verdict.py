@@ -68,6 +68,7 @@ def test_each_drive_gets_its_verdict_and_another_policy_another_one(out: Path) -
         ModelledDrive(
             serial="LAB-BAD-1",
             name="bad",
+            bus="scsi",  # tests/lab/faults.py
             product="LAB OTHER",
             size_bytes=128 << 20,
             faults=parse_faults(["read-error@64M+64K"]),

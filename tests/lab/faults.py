@@ -18,6 +18,10 @@
 `alias@SIZE`                    it has SIZE bytes only; addresses behind them wrap round to 0
 `lying-flush@SIZE`              flushes are acknowledged, but when the power goes the SIZE bytes
                                 that were written last are what they were before
+
+Do not give `read-error` to a drive on SATA that is read under a queue: QEMU's AHCI (hw/ide/ahci.c)
+does not abort the other commands in flight after a queued one has failed, and completes tags that
+Linux has issued again since. So Linux may report reads as done that have failed. Take SCSI.
 """
 
 import re

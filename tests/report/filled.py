@@ -8,6 +8,7 @@ from pathlib import Path
 from appliance.caches.cooling import Cooling, Probe
 from appliance.campaign.verdicts import judge_campaign
 from appliance.phrases import Phrase
+from appliance.samples.kernel_errors import KernelErrors
 from appliance.samples.model import (
     ActivitySample,
     DirtySample,
@@ -27,6 +28,7 @@ from appliance.store.tables.boots import insert_start_up
 from appliance.store.tables.coolings import insert_cooling, update_cooling
 from appliance.store.tables.events import insert_event
 from appliance.store.tables.health import insert_temperatures
+from appliance.store.tables.kernel_errors import add_kernel_errors
 from appliance.store.tables.power_offs import (
     insert_power_off,
     update_power_off_back,
@@ -80,6 +82,7 @@ def fill_database(path: Path) -> sqlite3.Connection:
         insert_ranges(connection, step, "005", [LbaRange("slow", 1 << 30, 4096, 0.7, "why")])
         add_load(connection, step, "000", [LoadSample(9.0, is_full=False)])
         add_throttling(connection, step, {GOOD.serial: good}, {GOOD.serial: Throttling()})
+        add_kernel_errors(connection, step, {good: KernelErrors(7, ("ata1: hard resetting link",))})
         insert_temperatures(
             connection, step, {GOOD.serial: good}, [TemperatureSample(GOOD.serial, 1.0, 35.0)]
         )

@@ -15,10 +15,12 @@ from appliance.campaign.silent_drives import SilentDrives
 from appliance.campaign.verdicts import judge_campaign
 from appliance.drives.facts.health import parse_health
 from appliance.samples.health import Counter, Health
+from appliance.samples.kernel_errors import KernelErrors
 from appliance.samples.model import LbaRange, Result, SliceSample
 from appliance.store.connect import transaction
 from appliance.store.tables.conditions import find_changes, insert_conditions
 from appliance.store.tables.health import insert_health
+from appliance.store.tables.kernel_errors import add_kernel_errors
 from appliance.store.tables.steps import insert_ranges, insert_slices
 from appliance.verdict.evidence import Figure
 from appliance.verdict.gather import gather_evidence
@@ -47,6 +49,16 @@ LINKS = {
     NVME.serial: "8.0 GT/s x4",
     UNTOUCHED.serial: "12.0 Gb/s",
 }
+FAILED_READ = KernelErrors(
+    12,
+    (
+        "ata3.00: exception Emask 0x0 SAct 0x1f SErr 0x0 action 0x0",
+        "ata3.00: irq_stat 0x40000000",
+        "ata3.00: failed command: READ FPDMA QUEUED",
+        "res 41/40:00:00:00:00/00:00:00:00:00/00 Emask 0x409 (media error) <F>",
+        "ata3.00: error: { UNC }",
+    ),
+)
 JUDGED = (
     replace(GOOD, boots=make_boots(31.2, 30.9)),
     replace(SLOW, boots=make_boots(31.5, 31.1)),
@@ -170,9 +182,11 @@ def add_judged(connection: sqlite3.Connection) -> None:
             with_counts(ata, reallocated_sectors=5, pending_sectors=8),
         )
         add_health(connection, NVME.serial, nvme, nvme)
-        add_surface(connection, GOOD, position=0, mean_mb_s=180)
+        good = add_surface(connection, GOOD, position=0, mean_mb_s=180)
+        add_kernel_errors(connection, good, {drive_id(connection, GOOD.serial): KernelErrors()})
         add_surface(connection, SLOW, position=1, mean_mb_s=120)
-        add_surface(connection, BAD, position=2, mean_mb_s=95, unreadable_bytes=65536)
+        bad = add_surface(connection, BAD, position=2, mean_mb_s=95, unreadable_bytes=65536)
+        add_kernel_errors(connection, bad, {drive_id(connection, BAD.serial): FAILED_READ})
         add_surface(connection, NVME, position=3, mean_mb_s=2100, share=0.1)
         add_surface(connection, STRANGE, position=4, mean_mb_s=40, slices=12, reason="it is gone")
     judge_campaign(make_site(connection), 1)

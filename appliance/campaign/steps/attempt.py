@@ -7,7 +7,7 @@ those a power cut costs two seconds more.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from appliance.campaign.drives.find import await_drive, find_released_drive, not
 from appliance.campaign.drives.work import drive_work
 from appliance.campaign.log import record_step
 from appliance.campaign.requests.handlers import PAUSED, STOPPED
+from appliance.campaign.silent_drives import Member
 from appliance.campaign.states import MAX_ATTEMPTS
 from appliance.campaign.steps.array_watch import ArrayWatch
 from appliance.campaign.steps.at_once import Company
@@ -40,12 +41,14 @@ from appliance.phrases import N_, Phrase
 from appliance.plan.workloads import WorkloadPlan
 from appliance.samples.activity import peak_bytes
 from appliance.samples.diskstats import DiskStats, parse_stat
+from appliance.samples.kernel_errors import KernelWatch
 from appliance.samples.model import DISCARDED, CacheState, Result
 from appliance.samples.variants import parse_variant
 from appliance.store.connect import transaction, watch_database
 from appliance.store.read.figures import select_figures
 from appliance.store.tables.boots import select_cycles
 from appliance.store.tables.campaigns import select_campaign_drives
+from appliance.store.tables.kernel_errors import add_kernel_errors
 from appliance.store.tables.pause_and_skip import (
     DrivePause,
     is_pause_asked,
@@ -198,6 +201,8 @@ class StepRun:
     _accounted: DiskStats = field(init=False, default_factory=lambda: DiskStats(0, 0, 0, 0))
     """The device's counters up to which every byte is in a stored row."""
     _recorders: StepRecorders | None = field(init=False, default=None)
+    _kernel: KernelWatch | None = field(init=False, default=None)
+    """What the kernel reports of the step's drives."""
     _identities: IdentityWatch | None = field(init=False, default=None)
     """None: the step does not write, or its drives cannot be exchanged unnoticed."""
     _power: StepPower | None = field(init=False, default=None)
@@ -263,12 +268,20 @@ class StepRun:
         working = drive_work(
             self.context, step.campaign_id, self.subject.members, tell=self._show_progress
         )
-        with working as self._thread:
+        drives = {row.drive_id: drive for row, drive in self._tested}
+        kernel = self.context.host.drives.watch_kernel(drives)
+        with closing(kernel) as self._kernel, working as self._thread:
             self.company.join(step.id)
             try:
                 self._begin(self._thread)
             finally:
                 self.company.leave(step.id)
+
+    @property
+    def _tested(self) -> Sequence[Member]:
+        """Without the drive that is only to be released from the other one's array."""
+        is_array = self.step.drive_id is None
+        return self.subject.members if is_array else self.subject.members[:1]
 
     @property
     def _hand(self) -> DriveThread:
@@ -287,6 +300,9 @@ class StepRun:
             with self.subject.opened(hand) as opened:
                 self._work_on(opened)
         except _ENDS:
+            # It may have ended before or after the work on the drives.
+            with transaction(connection):
+                self._store_kernel_errors()
             raise
         except BaseException:
             # What went wrong first is what counts; at the next start it is an interruption as well.
@@ -306,8 +322,7 @@ class StepRun:
             )
         if self.plan.writes:
             self._identities = watch_identities(
-                # If a drive of an array is tested alone, the other one is released by now.
-                self.subject.members if opened.drive is None else self.subject.members[:1],
+                self._tested,
                 ask=self.context.host.drives.ask_identity,
                 clock=self.context.host.clock,
             )
@@ -548,7 +563,18 @@ class StepRun:
         beside = self.company.take(self.step.id)
         self._insert_results(self._count_other(()), beside=beside)
         self._store_recorded()
+        self._store_kernel_errors()
         store_memory_errors(self.context, self.step.campaign_id)
+
+    def _store_kernel_errors(self) -> None:
+        """What was reported since the last time. Call it within a transaction."""
+        errors = self._kernel.take() if self._kernel else {}
+        add_kernel_errors(self.context.connection, self.step.id, errors)
+        for row, _ in self._tested if errors else ():
+            if what := errors[row.drive_id].sentence:
+                if self.step.drive_id is None:
+                    what = Phrase("{drive}: {what}", drive=row.name, what=what)
+                record_step(self.context, self.step, "kernel-errors", what=what, level="warning")
 
     def _end_second(self) -> None:
         """What is stored next counts up to now, and not up to the last full second."""

@@ -65,6 +65,7 @@ TABLES = (
     _Table("power_off", {"step_id": "step", "drive_id": "drive"}, own="id"),
     _Table("temperature_sample", {"step_id": "step", "drive_id": "drive"}),
     _Table("throttling", {"step_id": "step", "drive_id": "drive"}),
+    _Table("kernel_error", {"step_id": "step", "drive_id": "drive"}),
     _Table("health_reading", {"campaign_id": "campaign", "drive_id": "drive"}, own="id"),
     _Table("health_counter", {"reading_id": "health_reading"}),
     _Table("verdict", {"campaign_id": "campaign", "drive_id": "drive"}),

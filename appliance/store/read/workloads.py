@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from appliance.samples.model import ActivitySample, DirtySample, LbaRange, SliceSample, Ticket
 from appliance.store.checksums import DAMAGED, Damaged, list_keys
 from appliance.store.rows import list_columns, read_rows
+from appliance.store.tables.kernel_errors import KernelErrorRow
 from appliance.store.tables.steps import StepRow
 from appliance.store.tables.throttling import ThrottlingRow
 
@@ -159,6 +160,7 @@ class WorkloadRows:
     slices: tuple[SliceRow, ...]
     ranges: tuple[RangeRow, ...]
     throttling: tuple[ThrottlingRow, ...]
+    kernel_errors: tuple[KernelErrorRow, ...]
 
 
 def select_workloads(
@@ -198,6 +200,7 @@ def select_workloads(
         slices=select(SliceRow, "surface_slice", "v.slice"),
         ranges=select(RangeRow, "lba_range", "v.first_byte, v.kind, v.part"),
         throttling=select(ThrottlingRow, "throttling", "drive_serial, v.drive_id"),
+        kernel_errors=select(KernelErrorRow, "kernel_error", "drive_serial, v.drive_id"),
     )
 
 

@@ -6,7 +6,7 @@ of their own, so that a test sees what is committed and nothing else.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,6 +31,7 @@ from appliance.drives.unlock import Unlocked
 from appliance.errors import KaltstartError, RefusedError, StepFailedError
 from appliance.reference_os.install import esp_partuuid, root_partuuid, session_partuuid
 from appliance.report_boot import BootReport
+from appliance.samples.kernel_errors import KernelErrors, KernelWatch, find_errors
 from appliance.stick.partitions import Stick
 from appliance.store.connect import open_database, open_read_only, transaction
 from appliance.store.tables.boots import CycleRow, insert_cycle, select_cycles
@@ -85,6 +86,28 @@ def installed(drive: Drive, slot: int) -> Drive:
     )
 
 
+class WorldKernelWatch(KernelWatch):
+    """What the world's kernel reports from here on."""
+
+    def __init__(self, world: "World", drives: Mapping[int, Drive]) -> None:
+        super().__init__({}, None)
+        self._world = world
+        self._drives = drives
+        self._begin = len(world.kernel_log)
+
+    @override
+    def take(self) -> dict[int, KernelErrors]:
+        """By drive, since the last time."""
+        records = self._world.kernel_log[self._begin :]
+        self._begin += len(records)
+        return {
+            drive_id: find_errors(
+                records, [f"{drive.name}\\d*"], complete=self._world.is_log_complete
+            )
+            for drive_id, drive in self._drives.items()
+        }
+
+
 @dataclass
 class World:
     """The machine, its stick's database, and the person in front of it."""
@@ -109,6 +132,10 @@ class World:
     cpu_celsius: float | None = None
     kernel_errors: dict[str, str] = field(default_factory=dict)
     """What the kernel has reported of a drive, by path."""
+    kernel_log: list[str] = field(default_factory=list)
+    """Its records, as steps read them."""
+    is_log_complete: bool = True
+    """Whether none of them is overwritten before it is read."""
     count_source: str = "ATA attribute 12"
     ends: dict[str, str] = field(default_factory=dict)
     """By path, what replaces the checksum of a drive's ends."""
@@ -383,6 +410,7 @@ class World:
             query_thermal_state=lambda path: self.thermal_states.get(path, ThermalState()),
             read_celsius=lambda drive: self.celsius.get(drive.path),
             read_kernel_errors=lambda drive: self.kernel_errors.get(drive.path, ""),
+            watch_kernel=lambda drives: WorldKernelWatch(self, drives),
             read_ends=self.read_ends,
             read_content=self.read_content,
             read_file_system_uuid=lambda _: "",

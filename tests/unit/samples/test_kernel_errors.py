@@ -1,14 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Only errors of the drive are a boot's kernel errors, by any name that the kernel has for it."""
+"""Only errors of the drive are its kernel errors, by any name that the kernel has for it."""
 
+import os
+import socket
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from appliance.samples.kernel_errors import describe_errors, find_kernel_names
+from appliance.samples.kernel_errors import (
+    KernelErrors,
+    KernelWatch,
+    find_errors,
+    find_kernel_names,
+)
 
 _ATA = "devices/pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block/sda"
 _NVME = "devices/pci0000:00/0000:00:04.0/nvme/nvme0/nvme0n1"
+_SECOND = "devices/pci0000:00/0000:00:1f.1/ata1/host0/target0:0:1/0:0:1:0/block/sdb"
+
+
+def describe_errors(records: Iterable[str], names: Sequence[str]) -> str:
+    return find_errors(records, names).sentence
 
 
 def names(tmp_path: Path, device: str) -> tuple[str, ...]:
@@ -43,6 +56,7 @@ def test_errors_of_the_drive_are_told(tmp_path: Path, device: str, text: str) ->
         "3,1,1,-;I/O error, dev sdb, sector 2048",
         "3,1,1,-;I/O error, dev sdaa, sector 2048",
         "3,1,1,-;ata10.00: exception Emask 0x0",
+        "3,1,1,-;ata1.01: failed command: READ DMA",
         "3,1,1,-;sd 10:0:0:0: [sdb] FAILED",
         "6,1,1,-;sd 0:0:0:0: [sda] Attached SCSI disk",
         "4,1,1,-;sd 0:0:0:0: [sda] No Caching mode page found",
@@ -53,6 +67,21 @@ def test_errors_of_the_drive_are_told(tmp_path: Path, device: str, text: str) ->
 )
 def test_nothing_else_is(tmp_path: Path, record: str) -> None:
     assert describe_errors([record], names(tmp_path, _ATA)) == ""
+
+
+def test_of_two_drives_on_a_port_each_has_its_own_errors(tmp_path: Path) -> None:
+    records = [
+        f"3,1,1,-;{text}"
+        for text in (
+            "ata1.00: failed command: READ DMA",
+            "ata1.01: failed command: WRITE DMA",
+            "ata1: hard resetting link",
+        )
+    ]
+    assert find_errors(records, names(tmp_path, _SECOND)).texts == (
+        "ata1.01: failed command: WRITE DMA",
+        "ata1: hard resetting link",
+    )
 
 
 def test_a_timeout_is_told_though_it_is_a_warning_only(tmp_path: Path) -> None:
@@ -99,3 +128,67 @@ def test_what_happened_before_a_drive_was_attached_is_told(tmp_path: Path) -> No
     error = "sd 0:0:0:0: [sda] Read Capacity(10) failed: Result: hostbyte=DID_OK"
     told = describe_errors([_POWER_ON, f"3,2,1,-;{error}", _ATTACHED], names(tmp_path, _SCSI))
     assert told == error
+
+
+# A read that the drive could not answer, as Linux 6.12 reports it.
+_FAILED_READ = (
+    "3,901,88000001,-;ata2.00: exception Emask 0x0 SAct 0x1f SErr 0x0 action 0x0",
+    "3,902,88000002,-;ata2.00: irq_stat 0x40000000",
+    "3,903,88000003,-;ata2.00: failed command: READ FPDMA QUEUED",
+    "3,904,88000004,-;ata2.00: cmd 60/00:10:00:20:03/02:00:00:00:00/40 tag 2 ncq dma 262144 in",
+    "3,905,88000005,-;ata2.00: status: { DRDY ERR }",
+    "3,906,88000006,-;ata2.00: error: { UNC }",
+    "6,907,88000007,-;ata2.00: configured for UDMA/100",
+    "6,908,88000008,-;ata2: EH complete",
+)
+
+
+@pytest.fixture
+def kernel() -> Iterator[tuple[socket.socket, KernelWatch]]:
+    """Its log, which gives a record at a time as /dev/kmsg does, and one who reads it."""
+    written, read = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    read.setblocking(False)
+    watch = KernelWatch({7: (r"ata2(?:\.00|(?!\.\d))",), 8: ("ata1",)}, read.detach())
+    yield written, watch
+    watch.close()
+    written.close()
+
+
+def test_a_watch_has_what_was_reported_since_the_last_time(
+    kernel: tuple[socket.socket, KernelWatch],
+) -> None:
+    log, watch = kernel
+    assert watch.take() == {7: KernelErrors(), 8: KernelErrors()}
+    for record in _FAILED_READ:
+        log.send(record.encode())
+    found = watch.take()
+    assert found[8] == KernelErrors()
+    assert (found[7].messages, found[7].complete) == (6, True)
+    assert found[7].texts[2] == "ata2.00: failed command: READ FPDMA QUEUED"
+    assert found[7].sentence.endswith("ata2.00: status: { DRDY ERR }; 1 more")
+    assert watch.take() == {7: KernelErrors(), 8: KernelErrors()}
+
+
+def test_that_records_were_overwritten_is_known(
+    kernel: tuple[socket.socket, KernelWatch], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, watch = kernel
+    log.send(_FAILED_READ[2].encode())
+    answers = [BrokenPipeError()]
+    read = os.read
+
+    def read_record(file: int, size: int) -> bytes:
+        if answers:
+            raise answers.pop()
+        return read(file, size)
+
+    monkeypatch.setattr("appliance.samples.kernel_errors.os.read", read_record)
+    text = "ata2.00: failed command: READ FPDMA QUEUED"
+    assert watch.take()[7] == KernelErrors(1, (text,), complete=False)
+    assert watch.take()[7] == KernelErrors()
+
+
+def test_of_a_log_that_cannot_be_read_nothing_is_known() -> None:
+    watch = KernelWatch({7: ("sda",)}, None)
+    assert watch.take() == {}
+    watch.close()

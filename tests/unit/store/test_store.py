@@ -41,6 +41,7 @@ ADDED = """
     health(campaign_id, drive_serial, moment, passed, reason, counter, value, unit, doubt, at)
     power_offs(campaign_id, step_id, drive_serial, part, manner, cold_proof, cold_reason, power_cycles_before, power_cycles_after, left_at, back_at)
     temperatures(step_id, drive_serial, t_s, celsius)
+    kernel_errors(campaign_id, step_id, drive_serial, messages, texts, complete)
     verdict_limits(campaign_id, drive_serial, position, name, outcome, measured, allowed, detail)
     conditions(campaign_id, drive_serial, name, value, since, seq)
     replays(campaign_id, drive_serial, cycle, origin, version, seed, list_sha256, started_s, before_read_ios, before_read_bytes, p50_ns, p95_ns, p99_ns, max_ns)

@@ -116,6 +116,7 @@ ROWS = (
     ),
     "INSERT INTO processor_load VALUES (31, 'read-00', 9.5, 2.5, NULL)",
     "INSERT INTO throttling VALUES (31, 11, 8.0, 12.0, 1.0, 2.0, 3.0, NULL)",
+    "INSERT INTO kernel_error VALUES (31, 11, 2, 'ata1: hard resetting link', 1, NULL)",
 )
 
 
