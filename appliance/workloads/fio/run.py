@@ -258,7 +258,9 @@ def _read_output(bench: Bench, job: FioJob, done: Finished, text: str) -> FioOut
     except FioOutputError as error:
         # An error of the drive would be in there: fio was killed, or has refused the job.
         raise StepFailedError(
-            Phrase("{job}: {error}; {output}", job=job.name, error=error, output=_first_words(done)),
+            Phrase(
+                "{job}: {error}; {output}", job=job.name, error=error, output=_first_words(done)
+            ),
             blame="other",
         ) from error
     if not output.io_bytes:
