@@ -348,14 +348,16 @@ def _check_memory(plan: FioPlan) -> Iterator[Clash]:
         yield Clash(
             ("page_cache", "options"),
             ("options", "ioengine"),
-            'goes through the page cache with mmap; leave out page_cache = "bypass"',
+            N_('goes through the page cache with mmap; leave out page_cache = "bypass"'),
         )
     if 0 < plan.memory_max_bytes <= plan.buffer_bytes:
         yield Clash(
             ("memory_max", "tests", "size", "iodepth", "numjobs", "modes", "options"),
             ("memory_max",),
-            f"must be more than the buffers (block × iodepth × numjobs) take: "
-            f'"{show_size(plan.buffer_bytes)}"',
+            Phrase(
+                N_('must be more than the buffers (block × iodepth × numjobs) take: "{size}"'),
+                size=show_size(plan.buffer_bytes),
+            ),
         )
 
 

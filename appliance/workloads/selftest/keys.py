@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args, override
 
-from appliance.phrases import N_
+from appliance.phrases import N_, Phrase
 from appliance.plan.workloads import ARRAY, Clash, Expected, WorkloadPlan, kind_key
 from appliance.toml.fields import InRow, flag, key, one_of
 from appliance.toml.values import show_value
@@ -44,8 +44,8 @@ class SelftestPlan(WorkloadPlan):
     @override
     def find_clashes(self, given: frozenset[str]) -> Iterator[Clash]:
         if ARRAY in self.on:
-            message = f"drives test themselves; {show_value(ARRAY)} is none of them"
-            yield Clash(("on",), ("on",), message)
+            words = N_("drives test themselves; {value} is none of them")
+            yield Clash(("on",), ("on",), Phrase(words, value=show_value(ARRAY)))
 
     @property
     @override
