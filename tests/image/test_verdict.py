@@ -159,7 +159,7 @@ def _check_report(report: Path) -> None:
         "LAB-GOOD-1",
         "LAB-SLOW-1",
         "LAB-BAD-1",
-        "65536 B",
+        "64 KiB",
         "LAB TWIN",
         "mild",
     ):
