@@ -97,6 +97,27 @@ def list_units(rows: CampaignRows) -> list[Record]:
     ]
 
 
+def list_kernel_errors(rows: CampaignRows) -> list[Record]:
+    """The view `kernel_errors`, without what is damaged."""
+    return [
+        as_record(row, campaign_id=rows.campaign.id) | {"complete": int(row.complete)}
+        for row in rows.workloads.kernel_errors
+    ]
+
+
+def render_kernel_errors(rows: CampaignRows) -> str:
+    """The same, one line per step and drive: its different messages are in one cell.
+
+    There is at least one.
+    """
+    return render_rows(
+        [
+            record | {"texts": "; ".join(str(record["texts"]).splitlines())}
+            for record in list_kernel_errors(rows)
+        ]
+    )
+
+
 def render_rows(rows: Sequence[AnyRow]) -> str:
     """One line per row, with its columns; there is at least one."""
     text = io.StringIO(newline="")
@@ -247,6 +268,7 @@ def render_json(rows: CampaignRows) -> str:
                 "tickets": [as_record(row) for row in rows.workloads.tickets],
                 "slices": [as_record(row) for row in rows.workloads.slices],
                 "ranges": [as_record(row) for row in rows.workloads.ranges],
+                "kernel_errors": list_kernel_errors(rows),
                 "conditions": [as_record(row) for row in rows.conditions],
                 "health": rows.health,
                 "judging": asdict(rows.verdicts.judging) if rows.verdicts.judging else None,

@@ -24,6 +24,7 @@ from appliance.flush import sync_path
 from appliance.report.csv_files import (
     list_units,
     render_json,
+    render_kernel_errors,
     render_results,
     render_rows,
     render_steps,
@@ -292,7 +293,11 @@ def _render_details(rows: CampaignRows) -> dict[str, str]:
         "health.csv": rows.health,
     }
     files = {name: render_rows(table) for name, table in tables.items() if table}
-    return files | ({"steps.csv": render_steps(rows)} if rows.workloads.steps else {})
+    if rows.workloads.steps:
+        files["steps.csv"] = render_steps(rows)
+    if rows.workloads.kernel_errors:
+        files["kernel_errors.csv"] = render_kernel_errors(rows)
+    return files
 
 
 def _render_verdicts(rows: CampaignRows, view: ReportView) -> dict[str, str]:

@@ -23,7 +23,7 @@ from appliance.units import slug
 
 _TABLES = (
     *("results", "steps", "tickets", "array_dirty", "slices", "ranges", "units", "conditions"),
-    *("health", "temperatures", "activity", "verdicts"),
+    *("health", "temperatures", "activity", "kernel_errors", "verdicts"),
 )
 FILES = (
     *("report.html", "verdicts.html", "kaltstart.sqlite", "activity.csv.gz"),

@@ -121,6 +121,36 @@ def test_json_has_the_views(report: Path, lab: sqlite3.Connection) -> None:
     assert [list(event) for event in found["events"]] == [list(columns_of(lab, "events"))] * 3
 
 
+def test_what_the_kernel_reported_is_in_both(
+    tmp_path: Path, judged: sqlite3.Connection, report: Path
+) -> None:
+    """A row with 0 messages, too: its log was read."""
+    folder = export_campaign(judged, campaign_id=1, reports=tmp_path / "judged", raw=tmp_path)
+    query = "SELECT * FROM kernel_errors ORDER BY step_id"
+    stored = [dict(row) for row in judged.execute(query)]
+    assert [row["messages"] for row in stored] == [0, 12]
+    document = json.loads((folder / "results.json").read_bytes())
+    assert document["kernel_errors"] == stored
+    assert document["version"] == 1
+    with (folder / "kernel_errors.csv").open(newline="") as file:
+        lines = [*csv.DictReader(file)]
+    as_text = [{name: str(value) for name, value in row.items()} for row in stored]
+    assert lines == [row | {"texts": row["texts"].replace("\n", "; ")} for row in as_text]
+    assert lines[1]["texts"].startswith("ata3.00: exception Emask 0x0 SAct 0x1f SErr 0x0")
+    assert json.loads((report / "results.json").read_bytes())["kernel_errors"] == []
+    assert not (report / "kernel_errors.csv").exists()
+
+
+def test_what_the_kernel_reported_is_left_out_where_it_is_damaged(
+    tmp_path: Path, judged: sqlite3.Connection
+) -> None:
+    judged.execute("UPDATE kernel_error SET messages = 11 WHERE messages = 12")
+    folder = export_campaign(judged, campaign_id=1, reports=tmp_path / "judged", raw=tmp_path)
+    (row,) = json.loads((folder / "results.json").read_bytes())["kernel_errors"]
+    assert row["messages"] == 0
+    assert len((folder / "kernel_errors.csv").read_text().splitlines()) == 2
+
+
 @pytest.mark.parametrize("first", [*"=+-@\t＝＋－＠"])
 def test_a_spreadsheet_sees_no_formula(tmp_path: Path, first: str) -> None:
     disk = Disk(f'{first}cmd|"/c calc"!A1', "disk", boots=[Boot(1, 20.0)])

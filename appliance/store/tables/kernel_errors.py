@@ -20,6 +20,7 @@ class KernelErrorRow:
     texts: str
     """The first few different ones, one per line."""
     complete: bool
+    drive_wwn: str
 
     @property
     def errors(self) -> KernelErrors:
@@ -63,7 +64,7 @@ def select_kernel_errors(
     """Of a drive in all steps of a campaign, those of an array too, in their order."""
     query = """
         SELECT k.step_id, d.identity AS drive_serial, k.messages, k.texts, k.complete,
-               t.kind AS workload
+               d.wwn AS drive_wwn, t.kind AS workload
         FROM kernel_error k JOIN step t ON t.id = k.step_id JOIN drive d ON d.id = k.drive_id
         WHERE t.campaign_id = ? AND k.drive_id = ? ORDER BY t.position
         """

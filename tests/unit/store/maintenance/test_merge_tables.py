@@ -116,7 +116,10 @@ ROWS = (
     ),
     "INSERT INTO processor_load VALUES (31, 'read-00', 9.5, 2.5, NULL)",
     "INSERT INTO throttling VALUES (31, 11, 8.0, 12.0, 1.0, 2.0, 3.0, NULL)",
-    "INSERT INTO kernel_error VALUES (31, 11, 2, 'ata1: hard resetting link', 1, NULL)",
+    (
+        "INSERT INTO kernel_error VALUES (31, 11, 2, 'ata1: hard resetting link', 1, NULL),"
+        " (32, 12, 0, '', 0, NULL)"
+    ),
 )
 
 
@@ -193,6 +196,10 @@ def test_what_belongs_together_does_so_under_its_new_numbers(
         "SELECT drive_serial, celsius FROM temperatures v JOIN step s ON s.id = v.step_id"
         " WHERE s.campaign_id = 2 ORDER BY 1"
     ) == [("A", 41.5), ("B", 51.5)]
+    assert rows(
+        "SELECT s.kind, v.drive_serial, v.messages, v.texts, v.complete FROM kernel_errors v"
+        " JOIN step s ON s.id = v.step_id WHERE v.campaign_id = 2 ORDER BY 1"
+    ) == [("fio", "B", 0, "", 0), ("verify", "A", 2, "ata1: hard resetting link", 1)]
     assert rows("SELECT drive_serial, part FROM power_offs WHERE campaign_id = 2") == [
         ("A", "read-cold")
     ]
