@@ -126,7 +126,7 @@ class StickError(KaltstartError):
 
 
 class WrongFileError(StickError):
-    """A file that is none of ours, an empty one, or a newer version's: sound, but no use here.
+    """A file that is none of ours, an empty one, or another version's: sound, but no use here.
 
     `hint_if_named` is for a person who has named the file; without it `hint` is for both.
     """
@@ -160,4 +160,4 @@ class UnusableDatabaseError(RecoverableStickError):
 
 
 class ForeignDatabaseError(UnusableDatabaseError, WrongFileError):
-    """Such a one that is sound, but none of ours or a newer version's."""
+    """Such a one that is none of ours or another version's, as far as is known."""

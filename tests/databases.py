@@ -74,6 +74,14 @@ def make_later(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA user_version = {connect.SCHEMA_VERSION + 1}")
 
 
+def make_earlier(path: Path) -> None:
+    """What an earlier state of this program has left, which did not ask the kernel for errors."""
+    with closing(sqlite3.connect(path, autocommit=True)) as connection:
+        connection.execute("DROP VIEW kernel_errors")
+        connection.execute("DROP TABLE kernel_error")
+        connection.execute("VACUUM")  # that one has never had their pages
+
+
 def make_newer(path: Path) -> None:
     """As `make_later`, of the database in that file."""
     with closing(sqlite3.connect(path)) as connection:

@@ -18,7 +18,7 @@ from typing import Any, Self, cast, override
 from appliance.change_watch import ChangeWatch
 from appliance.errors import LOCKED_HINT, StickError, WrongFileError
 from appliance.phrases import N_, Phrase
-from appliance.store.schema import APPLICATION_ID, VERSIONS, find_changed, find_exact_version
+from appliance.store.schema import APPLICATION_ID, VERSIONS, find_difference, find_exact_version
 
 SCHEMA_VERSION = len(VERSIONS)
 PATIENCE_S = 20.0
@@ -42,6 +42,7 @@ DAMAGED_FILE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 """SQLite's codes for a file that is not what was written; all others may be true of a sound one."""
 _UNLOCK_HINT = N_("stop what was started in a shell (sqlite3, a copy)")
 _PLUG_IN = N_("check that the stick is plugged in firmly and not full, and restart the machine")
+_USE_ITS_OWN = N_("use the Kaltstart that wrote it; nothing was changed")
 _OF_SEVERAL = bytes.fromhex("d9d505f920a163d7")
 """The end of a journal of several databases (sqlite.org/fileformat.html, "The Super-Journal"). None
 is ours, and SQLite would remove the file that it names."""
@@ -358,7 +359,7 @@ def _check_version(connection: sqlite3.Connection, *, name: str) -> int:
                 "use the Kaltstart that wrote it, or move it to another folder and a new one "
                 "will be made; nothing was changed"
             ),
-            hint_if_named=N_("use the Kaltstart that wrote it; nothing was changed"),
+            hint_if_named=_USE_ITS_OWN,
         )
     return version
 
@@ -367,19 +368,39 @@ def check_schema(connection: sqlite3.Connection, *, hint: str = RESTORE_HINT) ->
     """Raises StickError with `hint` where a table or a view is not the one that this program made.
 
     A bit that turns in its text may leave valid SQL, and all its figures have another name, or
-    another meaning. Of a version that is not known here nothing is said.
+    another meaning. Of a version that is not known here nothing is said. WrongFileError where some
+    are missing as if they had never been made. Raises sqlite3.Error.
     """
     version = find_header(connection).version
     if not 1 <= version <= SCHEMA_VERSION:
         return
-    changed = find_changed(connection, version)
-    if changed:
+    difference = find_difference(connection, version)
+    if difference.changed:
+        text = N_("the database is damaged: {table} differs from its definition")
+        raise StickError(Phrase(text, table=difference.changed[0]), hint=hint)
+    if not difference.missing:
+        return
+    table = difference.missing[0]
+    # Damage that removes a definition leaves its pages, or its bytes in a page, to no one.
+    if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
         raise StickError(
-            Phrase(
-                N_("the database is damaged: {table} differs from its definition"), table=changed[0]
-            ),
-            hint=hint,
+            Phrase(N_("the database is damaged: {table} is missing"), table=table), hint=hint
         )
+    raise WrongFileError(
+        Phrase(
+            N_(
+                "the database has no {table}, and SQLite finds no damage in it: another "
+                "development version of Kaltstart wrote it, or {table} was deleted by hand"
+            ),
+            table=table,
+        ),
+        hint=N_(
+            "use the Kaltstart that wrote it, or move it to another folder and a new one will be "
+            "made; `kaltstart rescue` in the shell of the page Machine copies it to KALTSTART; "
+            "nothing was changed"
+        ),
+        hint_if_named=_USE_ITS_OWN,
+    )
 
 
 def migrate(connection: sqlite3.Connection, *, name: str = "the database") -> None:

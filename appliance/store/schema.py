@@ -6,6 +6,7 @@
 
 import sqlite3
 from contextlib import closing
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -20,13 +21,35 @@ type Definition = tuple[str, ...]
 of it."""
 
 
-def find_changed(connection: sqlite3.Connection, version: int) -> tuple[str, ...]:
-    """What is missing of a database of that version, or defined otherwise: "table drive", sorted.
+@dataclass(frozen=True, slots=True)
+class SchemaDifference:
+    """What a database lacks of the schema of its version, each as "table drive", tables first."""
+
+    changed: tuple[str, ...]
+    """Defined otherwise, or with a trace of it left: its name, or something that belongs to it."""
+    missing: tuple[str, ...]
+    """Nothing in the schema has its name, or belongs to it."""
+
+
+def find_difference(connection: sqlite3.Connection, version: int) -> SchemaDifference:
+    """How a database of that version differs from the one that this program makes.
 
     An index or a view that the user has added does not count. Raises sqlite3.Error.
     """
-    missing = find_own_schema(version) - select_schema(connection)
-    return tuple(sorted(f"{kind} {name}" for kind, name, *_ in missing))
+    present = select_schema(connection)
+    # To SQLite they are the same in upper and lower case.
+    known = {name.lower() for _, *names, _ in present for name in names}
+    changed: list[str] = []
+    missing: list[str] = []
+    for kind, name, *_ in sorted(find_own_schema(version) - present, key=_rank):
+        (changed if name.lower() in known else missing).append(f"{kind} {name}")
+    return SchemaDifference(tuple(changed), tuple(missing))
+
+
+def _rank(definition: Definition) -> tuple[bool, bool, str]:
+    """People know the tables and the views; each unnamed index of a table is only a part of it."""
+    kind, name, *_ = definition
+    return kind != "table", kind != "view", name
 
 
 def find_exact_version(connection: sqlite3.Connection) -> int | None:

@@ -21,7 +21,7 @@ from appliance.store.connect import (
     is_busy,
     migrate,
 )
-from appliance.store.schema import APPLICATION_ID, find_own_schema, select_schema
+from appliance.store.schema import APPLICATION_ID, find_difference, find_own_schema, select_schema
 from appliance.store.schema_size import exceeds_schema
 from appliance.units import printable
 
@@ -193,11 +193,27 @@ def _opened(source: Path) -> Iterator[sqlite3.Connection]:
                 raise _make_foreign(source, _NOT_OURS)
             version = header.version
             if version > SCHEMA_VERSION:
-                raise _make_foreign(source, N_("a newer Kaltstart wrote it"), hint=_OTHER_WAY_ROUND)
+                raise _make_foreign(source, N_("a newer Kaltstart wrote it"), _OTHER_WAY_ROUND)
             # A view, a generated column or a check may go on for ever or fill the memory.
-            if version < 1 or select_schema(connection) != find_own_schema(version):
+            if version < 1:
                 raise _make_foreign(source, _NOT_OURS)
+            if select_schema(connection) != find_own_schema(version):
+                raise _make_foreign(source, *_explain_schema(connection, version))
             yield connection
+
+
+def _explain_schema(connection: sqlite3.Connection, version: int) -> tuple[str, str]:
+    """Why it is not that of the version, and what to do. The file is not read as a whole for it."""
+    difference = find_difference(connection, version)
+    if difference.changed or not difference.missing:
+        return _NOT_OURS, _COPY_AGAIN
+    return (
+        N_("another Kaltstart wrote it, or it is damaged"),
+        N_(
+            "use the Kaltstart that wrote it, or copy kaltstart.sqlite from the other stick's "
+            "folder reports again"
+        ),
+    )
 
 
 def _bound(connection: sqlite3.Connection, *, seconds: float) -> None:
@@ -257,7 +273,7 @@ def _make_unusable(source: Path, why: str) -> UnusableDatabaseError:
     return UnusableDatabaseError(printable(str(source)), why, hint=_COPY_AGAIN)
 
 
-def _make_foreign(source: Path, why: str, *, hint: str = _COPY_AGAIN) -> ForeignDatabaseError:
+def _make_foreign(source: Path, why: str, hint: str = _COPY_AGAIN) -> ForeignDatabaseError:
     return ForeignDatabaseError(printable(str(source)), why, hint=hint)
 
 

@@ -29,7 +29,7 @@ from appliance.service import drive_watch
 from appliance.stick import partitions
 from appliance.store import connect
 from appliance.store.connect import open_database
-from tests.databases import make_later, make_twins
+from tests.databases import make_earlier, make_later, make_twins
 from tests.report.database import make_boots, make_database
 from tests.report.filled import fill_database
 from tests.report.judged import GOOD, SLOW
@@ -325,6 +325,7 @@ def test_options_that_cannot_be_are_refused(
         (["verdicts", "--database", "pipe"], 2, "pipe is not a file"),
         (["verdicts", "--database", "other.sqlite"], 2, "is not a database of Kaltstart"),
         (["verdicts", "--database", "later.sqlite"], 2, "use the Kaltstart that wrote it"),
+        (["verdicts", "--database", "earlier.sqlite"], 2, "the database has no table kernel_error"),
         (["report", "--out", "x", "--database", "nowhere.sqlite"], 2, "nowhere.sqlite"),
         (["report", "--out", "text.sqlite/x", "--database", "stick.sqlite"], 2, "Not a directory"),
         (["report", "--out", "text.sqlite", "--database", "stick.sqlite"], 2, "File exists"),
@@ -337,6 +338,8 @@ def test_options_that_cannot_be_are_refused(
         (["merge", "text.sqlite", "--into", "all.sqlite"], 2, "text.sqlite is not a database"),
         (["merge", "stick.sqlite", "other.sqlite", "--into", "all.sqlite"], 2, "other.sqlite"),
         (["merge", "later.sqlite", "--into", "all.sqlite"], 2, "a newer Kaltstart wrote it"),
+        (["merge", "earlier.sqlite", "--into", "all.sqlite"], 2, "another Kaltstart wrote it, or"),
+        (["merge", "stick.sqlite", "--into", "earlier.sqlite"], 2, "use the Kaltstart that wrote"),
         (["merge", "empty.sqlite", "--into", "all.sqlite"], 2, "not a database of Kaltstart"),
         (["merge", "stick.sqlite", "--into", "no/all.sqlite"], 2, "no folder "),
         (["merge", "stick.sqlite", "--into", "."], 2, "is a folder"),
@@ -368,6 +371,8 @@ def test_what_is_wrong_is_told(
         other.execute("CREATE TABLE theirs (x)")
     with closing(open_database(tmp_path / "later.sqlite")) as later:
         make_later(later)
+    open_database(tmp_path / "earlier.sqlite").close()
+    make_earlier(tmp_path / "earlier.sqlite")
     os.mkfifo(tmp_path / "pipe")
     before = sorted(tmp_path.iterdir())
     assert main(words) == code

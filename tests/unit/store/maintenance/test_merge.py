@@ -14,7 +14,7 @@ from appliance.store.connect import open_database
 from appliance.store.maintenance import merge_source
 from appliance.store.maintenance.merge import MergeCounts, merge_database
 from appliance.store.tables.arrays import insert_array, select_array, update_array
-from tests.databases import make_foreign, make_newer
+from tests.databases import make_earlier, make_foreign, make_newer
 from tests.report.database import LAB, Boot, Disk, add_campaign, make_database
 
 merge = partial(merge_database, room_bytes=1 << 30)
@@ -337,6 +337,7 @@ def _run(path: Path, *statements: str) -> None:
         (_without_a_column, "not a database of Kaltstart"),
         (_with_trigger, "not a database of Kaltstart"),
         (make_newer, "version"),
+        (make_earlier, "another Kaltstart wrote it, or it is damaged .use the Kaltstart that"),
         (make_foreign, "not a database of Kaltstart"),
         (_dangling, "missing"),
         (Path.unlink, "unable to open"),
