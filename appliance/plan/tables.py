@@ -12,19 +12,10 @@ from appliance.phrases import N_, Phrase, join_phrases
 from appliance.plan.model import TABLES, WORKLOADS, Boot, Plan, PlannedDrive
 from appliance.plan.workloads import WorkloadPlan
 from appliance.problem import KeyPath, Problem
-from appliance.toml.fields import (
-    BELONGS,
-    DID_YOU_MEAN,
-    KNOWN,
-    Reading,
-    Table,
-    Walk,
-    find_close,
-    join_words,
-    read_table,
-    table_of,
-)
+from appliance.toml.fields import Reading, Table, Walk, read_table, table_of
+from appliance.toml.values import KNOWN, suggest, suggest_close
 
+_BELONGS = N_("{what}; it belongs under {place}")
 _CALLED = {kind: table.called for kind, table in WORKLOADS.items()}
 
 
@@ -78,16 +69,16 @@ def _explain_unknown(table: Table[Any], key: str) -> str:
         here = Phrase(N_("is not a key of {what}"), what=_CALLED[kind])
     similar = [name for name in table.keys if _is_part(name, key) or _is_part(key, name)]
     if kind and similar:
-        return Phrase(DID_YOU_MEAN, what=here, name=join_words(similar))
+        return suggest(here, similar)
     if kind and owners:
         called = join_phrases((_CALLED[owner] for owner in owners), N_("{first} and {rest}"))
         return Phrase(N_("{what} but of {name}"), what=here, name=called)
-    if close := find_close(key, table.keys):
-        return Phrase(DID_YOU_MEAN, what=here, name=join_words([close]))
+    if close := suggest_close(here, key, table.keys):
+        return close
     for name, other in TABLES.items():
         if key in other.keys:
             place = "[[drive]]" if name == "drive" else f"[{name}]"
-            return Phrase(BELONGS, what=here, place=place)
+            return Phrase(_BELONGS, what=here, place=place)
     if owners:
-        return Phrase(BELONGS, what=here, place="[[workload]]")
+        return Phrase(_BELONGS, what=here, place="[[workload]]")
     return Phrase(KNOWN, what=here, keys=", ".join(table.keys))

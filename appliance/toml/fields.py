@@ -7,29 +7,23 @@ needs to know. What takes several keys is the caller's. A dataclass declares its
     cycles: int = key(whole(1, 1000), default=10, says="Timed boots per drive.")
 """
 
-import difflib
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, NoReturn
 
-from appliance.phrases import N_, Phrase, join_phrases
+from appliance.phrases import N_, Phrase
 from appliance.problem import KeyPath, Problem
-from appliance.toml.values import show_value
+from appliance.toml.values import join_words, show_value
 from appliance.units import parse_size, show_size
 
 type Shape = Literal["text", "size", "number", "choice", "list", "table"]
 type Schema = Mapping[str, Any]
 type Parse = Callable[[object, KeyPath, "Walk"], Any]
 """The value as the program holds it; raises ValueError, or reports what is wrong inside it."""
-
-DID_YOU_MEAN = N_("{what}; did you mean {name}?")
-BELONGS = N_("{what}; it belongs under {place}")
-KNOWN = N_("{what}; known are {keys}")
-"""What may help with a key that its table does not know."""
 
 _MARK = "key"
 # A field's name has them, its key has not; others, such as _us, are part of the key.
@@ -189,11 +183,6 @@ def size(
         shape="size",
         bounds=" - ".join(map(show_size, bounds.values())),
     )
-
-
-def join_words(words: Iterable[str]) -> str:
-    """`"a" or "b"`."""
-    return join_phrases((f'"{word}"' for word in words), N_("{first} or {rest}"))
 
 
 def one_of(*choices: str, meanings: Mapping[str, object] = MappingProxyType({})) -> Allowed:
@@ -566,11 +555,6 @@ def read_alone[T](table: Table[T], data: Mapping[str, Any]) -> Reading[T] | None
     walk = Walk(lambda _table, name: f"{name} is not known")
     reading = read_table(table, data, walk=walk)
     return None if walk.problems else reading
-
-
-def find_close(name: str, names: Iterable[str]) -> str:
-    """The one that may have been meant; empty where none is like it."""
-    return next(iter(difflib.get_close_matches(name.lower(), names, n=1)), "")
 
 
 def one_table(table: Table[Any], words: str) -> Allowed:

@@ -9,13 +9,9 @@ from typing import Any, Literal
 from appliance.phrases import N_, Phrase
 from appliance.problem import Problem
 from appliance.toml.fields import (
-    DID_YOU_MEAN,
-    KNOWN,
     Key,
     Table,
     Walk,
-    find_close,
-    join_words,
     key,
     number,
     one_of,
@@ -27,7 +23,7 @@ from appliance.toml.fields import (
     text,
     whole,
 )
-from appliance.toml.values import show_value
+from appliance.toml.values import KNOWN, show_value, suggest_close
 from appliance.verdict.limits import LIMITS, LimitKind
 
 DriveClass = Literal["hdd", "sata-ssd", "nvme", "hybrid", "usb"]
@@ -179,8 +175,8 @@ def _find_contradictions(data: Mapping[str, Any], walk: Walk) -> Iterator[Proble
 
 def _explain_unknown(table: Table[Any], name: str) -> str:
     here = N_("is not a known key here")
-    if close := find_close(name, table.keys):
-        return Phrase(DID_YOU_MEAN, what=here, name=join_words([close]))
+    if close := suggest_close(here, name, table.keys):
+        return close
     if table is _POLICY and name in LIMITS:
         text = N_("{what}; it belongs under {place} or a class such as [hdd]")
         return Phrase(text, what=here, place=f"[{_ALL}]")
