@@ -480,7 +480,7 @@ def test_repetitions_of_a_pass_are_told_apart(one: sqlite3.Connection) -> None:
     (workload,) = group_workloads(select_campaign(one, campaign_id=1))
     passes = lottery.find_passes(workload.steps[0])
     assert [one.label for one in passes] == ["direct", "direct, repetition 2"]
-    ratios = [touches.ratio for one in passes if (touches := lottery.find_touches(one))]
+    ratios = [touches.ratio for one in passes if (touches := one.find_touches())]
     assert ratios == [4.0, 2.0]
 
 

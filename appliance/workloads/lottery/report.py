@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from statistics import median
 
 from appliance.report import plain
 from appliance.report.blocks import (
@@ -32,15 +31,21 @@ from appliance.report.boots.findings import Finding
 from appliance.report.charts.plots import Line, draw_lines, make_chart
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.section import Row, Section, Values, say_times
-from appliance.samples.first_touch import (
-    Chance,
-    find_deal_chance,
-    find_first_chance,
-    pair_touches,
-)
-from appliance.statistics import stats
+from appliance.samples.first_touch import Chance
 from appliance.store.read.workloads import TicketRow
 from appliance.workloads.lottery.keys import AFTER_INTERRUPTED, LotteryVariant
+from appliance.workloads.lottery.touches import (
+    CHANCE,
+    DEAL_CHANCE,
+    DRIVE_SHARE,
+    GAIN,
+    PassComparison,
+    Touches,
+    compare_touches,
+    find_rate,
+    find_touches,
+    split_touches,
+)
 
 NOTE = (
     "Each ticket names a file; tickets are drawn without replacement and the named file is "
@@ -53,14 +58,8 @@ NOTE = (
 )
 _SHARED_DOTS = "Files on equally many tickets share a dot: the mean of their rates."
 
-_GAIN = 1.0 + stats.TOLERANCE
 _GAIN_BETWEEN = 1.3
 """From one pass to the next: a drive or a machine that warms up changes by up to a fifth or so."""
-_CHANCE = 0.005
-"""Less than elsewhere: how long a disk takes also depends on where its head was before."""
-_DEAL_CHANCE = 0.003
-"""Of all draws of the same tickets. Less again: two or three reads of a file do not tell how long
-it usually takes."""
 _OPEN_CHANCE, _LARGE = 0.05, 2.0
 """Up to that chance so large a factor is not called chance's either."""
 _DRIVE_RAM_BYTES = 512 << 20
@@ -70,9 +69,6 @@ _OF_DRIVE = ": this is the drive's"
 
 _PAST_RAM = {"direct"}
 """Passes whose reads go past the page cache."""
-
-DRIVE_SHARE = 0.05
-"""Up to this share of a pass's repeats RAM may answer, and they are still called the drive's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,55 +101,9 @@ class Pass:
         """`direct`, or `direct, repetition 2`."""
         return self.name if self.repetition == 1 else f"{self.name}, repetition {self.repetition}"
 
-
-@dataclass(frozen=True, slots=True)
-class Touches:
-    """First reads against later ones, over all repetitions of a pass."""
-
-    firsts: int
-    repeats: int
-    first_bytes_s: float
-    """Each file as many times as it is among the repeats."""
-    repeat_bytes_s: float
-    chance: Chance
-    """That reads in any order would have first touches as slow among them."""
-    deal_chance: float
-    """That tickets in any order would meet the slow moments as these did; 1 where it does not
-    matter, because the repeats are not faster beyond chance."""
-    repeat_ram_share: float
-    """Of the repeats' bytes, how much the device did not serve, 0 to 1."""
-    served_before_share: float
-    """Of the first touches' bytes, how much the drive had served in earlier passes, 0 to 1.
-
-    1 for a pass that was interrupted before: how much of it is unknown.
-    """
-    files_bytes: int
-    """Of all files together."""
-    first_faults: int
-    """Major page faults at the files' first reads: of a pass through memory, what was not there."""
-    later_faults: int
-    """The same of all later ones."""
-    proven: bool
-    """Whether the drive served all first touches, with nothing of them in RAM before."""
-
-    @property
-    def ratio(self) -> float:
-        """How many times as fast repeats are as first touches."""
-        return self.repeat_bytes_s / self.first_bytes_s
-
-    @property
-    def has_gain(self) -> bool:
-        """Whether repeats are faster beyond chance, and not for what was slow for a while."""
-        return (
-            self.ratio >= _GAIN
-            and self.chance.value <= _CHANCE
-            and self.deal_chance <= _DEAL_CHANCE
-        )
-
-    @property
-    def is_of_drive(self) -> bool:
-        """Whether the drive answered the repeats, and had not learned the files before."""
-        return self.repeat_ram_share <= DRIVE_SHARE and self.served_before_share <= DRIVE_SHARE
+    def find_touches(self) -> Touches | None:
+        """First touches against repeats; None where one of both is missing."""
+        return find_touches(self.tickets, served_before=self.served_before, is_again=self.is_again)
 
 
 def find_passes(step: StepFigures) -> tuple[Pass, ...]:
@@ -185,93 +135,6 @@ def _slice(
     draws = sorted((t for t in tickets if t.pass_name == name), key=lambda t: t.seq)
     length = len(draws) // of
     return tuple(draws[(repetition - 1) * length : repetition * length])
-
-
-def split_touches(one: Pass) -> tuple[list[TicketRow], list[TicketRow]]:
-    """Each file's first read, and all later ones that took a way to them: see `pair_touches`."""
-    pairs = pair_touches([ticket.file for ticket in one.tickets])
-    firsts = [one.tickets[first] for first, _ in pairs]
-    return firsts, [one.tickets[place] for _, later in pairs for place in later]
-
-
-def find_touches(one: Pass) -> Touches | None:
-    """First touches against repeats; None where one of both is missing."""
-    firsts, repeats = split_touches(one)
-    later = _group_seconds(firsts, repeats)
-    first_bytes_s = _find_rate([ticket for ticket in firsts for _ in later[ticket.file]])
-    repeat_bytes_s = _find_rate(repeats)
-    if not first_bytes_s or not repeat_bytes_s:
-        return None
-    app_bytes = sum(ticket.bytes for ticket in repeats)
-    served = sum(ticket.device_read_bytes for ticket in repeats)
-    first_faults = sum(ticket.major_faults for ticket in firsts)
-    first_bytes = sum(ticket.bytes for ticket in firsts)
-    chance = find_first_chance([(ticket.seconds, *later[ticket.file]) for ticket in firsts])
-    is_faster = repeat_bytes_s >= first_bytes_s * _GAIN and chance.value <= _CHANCE
-    known = sum(min(one.served_before.get(ticket.file, 0), ticket.bytes) for ticket in firsts)
-    return Touches(
-        firsts=len(firsts),
-        repeats=len(repeats),
-        first_bytes_s=first_bytes_s,
-        repeat_bytes_s=repeat_bytes_s,
-        chance=chance,
-        deal_chance=_find_deal_chance(firsts, repeats) if is_faster else 1.0,
-        repeat_ram_share=max(0.0, 1.0 - served / app_bytes),
-        served_before_share=1.0 if one.is_again else known / first_bytes,
-        files_bytes=first_bytes,
-        first_faults=first_faults,
-        later_faults=sum(ticket.major_faults for ticket in one.tickets) - first_faults,
-        proven=all(
-            ticket.page_cache in {"cold", "bypass"}
-            and ticket.device_read_bytes >= ticket.bytes * (1 - DRIVE_SHARE)
-            for ticket in firsts
-        ),
-    )
-
-
-def _group_seconds(
-    firsts: Sequence[TicketRow], repeats: Sequence[TicketRow]
-) -> dict[str, list[float]]:
-    """How long the repeats of each file took."""
-    seconds: dict[str, list[float]] = {ticket.file: [] for ticket in firsts}
-    for ticket in repeats:
-        seconds[ticket.file].append(ticket.seconds)
-    return seconds
-
-
-def _find_deal_chance(firsts: Sequence[TicketRow], repeats: Sequence[TicketRow]) -> float:
-    reads = sorted((*firsts, *repeats), key=lambda ticket: ticket.seq)
-    return find_deal_chance(
-        tuple(ticket.file for ticket in reads), tuple(ticket.seconds for ticket in reads)
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Between:
-    """First touches of a pass against an earlier pass."""
-
-    ratio: float
-    """How many times as fast they are."""
-    chance: Chance
-    """That chance makes them that much faster."""
-
-
-def _compare_passes(one: Pass, earlier: Pass, *, learned_in_pass: bool) -> _Between:
-    """First touches of one pass against the same files in an earlier pass.
-
-    Against the first touches there where these were shown to be slower than repeats. Else against
-    all reads there (the median of each file): the first ones may have met a slow moment.
-    """
-    later = {ticket.file: ticket.seconds for ticket in split_touches(one)[0]}
-    firsts, repeats = split_touches(earlier)
-    others = {} if learned_in_pass else _group_seconds(firsts, repeats)
-    pairs = [
-        (median([ticket.seconds, *others.get(ticket.file, ())]), later[ticket.file])
-        for ticket in firsts
-        if ticket.file in later
-    ]
-    ratio = sum(before for before, _ in pairs) / sum(after for _, after in pairs)
-    return _Between(ratio, find_first_chance(pairs))
 
 
 def make_block(workload: Workload) -> BlockView:
@@ -381,7 +244,7 @@ def _over_nth(one: Pass) -> tuple[tuple[float, float, str], ...]:
     return tuple(
         (float(nth), rate / 1e6, f"{one.label}, read {nth}: {format_rate(rate)} MB/s")
         for nth, tickets in sorted(by_nth.items())
-        if (rate := _find_rate(tickets)) is not None
+        if (rate := find_rate(tickets)) is not None
     )
 
 
@@ -395,7 +258,7 @@ def _make_table(workload: Workload) -> TableView:
 
 def _make_line(step: StepFigures, one: Pass) -> LineView:
     invalid = explain_invalid(one.figures)
-    touches = find_touches(one)
+    touches = one.find_touches()
     return LineView(
         heads=(step.label, one.label),
         values=(
@@ -411,15 +274,9 @@ def _make_line(step: StepFigures, one: Pass) -> LineView:
     )
 
 
-def _find_rate(tickets: Sequence[TicketRow]) -> float | None:
-    """Bytes per second over all `tickets`."""
-    seconds = sum(ticket.seconds for ticket in tickets)
-    return sum(ticket.bytes for ticket in tickets) / seconds if seconds > 0 else None
-
-
 def _read_rows(step: StepFigures) -> Iterator[Row]:
     for one in find_passes(step):
-        touches = find_touches(one)
+        touches = one.find_touches()
         if touches is None or not all(figure.valid for figure in one.figures):
             continue
         yield f"{one.label}, first touch", "MB/s", False, touches.first_bytes_s, one.figures
@@ -435,12 +292,12 @@ def _read_rows(step: StepFigures) -> Iterator[Row]:
 
 def _read_values(step: StepFigures) -> Iterator[Values]:
     for one in find_passes(step):
-        touches = find_touches(one)
+        touches = one.find_touches()
         if touches is None or not touches.proven or not all(f.valid for f in one.figures):
             continue
         firsts, repeats = (
             [ticket.bytes / ticket.seconds for ticket in tickets if ticket.seconds > 0]
-            for tickets in split_touches(one)
+            for tickets in split_touches(one.tickets)
         )
         # Files that the drive served before show what it has learned, which is another test.
         if touches.served_before_share <= DRIVE_SHARE:
@@ -453,8 +310,8 @@ def _judge(workload: Workload) -> Iterable[Finding]:
     for step in workload.steps:
         untrained: tuple[Pass, Touches] | None = None
         for one in find_passes(step):
-            touches = find_touches(one)
-            if one.tickets and not split_touches(one)[1]:
+            touches = one.find_touches()
+            if one.tickets and not split_touches(one.tickets)[1]:
                 text = f"the lottery's {one.label} pass shows nothing: no file was read again from"
                 yield Finding("remark", step.label, f"{text} elsewhere. More tickets would tell.")
             if touches is None or not touches.proven or not all(f.valid for f in one.figures):
@@ -502,7 +359,7 @@ def _judge_pass(
         f" ({format_rate(at_first.first_bytes_s)} MB/s)"
     )
     if first.name == one.name:
-        between = _compare_passes(one, first, learned_in_pass=at_first.has_gain)
+        between = compare_touches(one.tickets, first.tickets, learned_in_pass=at_first.has_gain)
         return _judge_between(label, text, times, between, of_bytes=touches.files_bytes)
     text += ', which reads in another way; with "direct" as the first pass both read alike.'
     return Finding("flat", label, text)
@@ -525,7 +382,7 @@ def _judge_within(label: str, text: str, touches: Touches) -> Finding:
 
 
 def _judge_between(
-    label: str, text: str, times: float, between: _Between, *, of_bytes: int
+    label: str, text: str, times: float, between: PassComparison, *, of_bytes: int
 ) -> Finding:
     """Whether a pass shows that the drive has learned since an earlier one."""
     text += _OF_DRIVE
@@ -543,12 +400,12 @@ def _judge_between(
 
 def _doubt_chance(times: float, chance: Chance) -> str:
     """The end of a sentence about what is no gain, or chance's; empty where it is neither."""
-    if times < _GAIN:
+    if times < GAIN:
         return ", and no gain."
-    if chance.least > _CHANCE:
+    if chance.least > CHANCE:
         few = "with so few reads chance may do as much. More files or tickets would tell."
         return f", and not decided: {few}"
-    if chance.value > _CHANCE:
+    if chance.value > CHANCE:
         orders = f"chance does as much in {_percent(chance.value)} of all orders of these reads"
         if chance.value <= _OPEN_CHANCE and times >= _LARGE:
             return f", and not decided: {orders}. More would tell."
@@ -585,11 +442,11 @@ _RULE = (
     "Lottery: bytes over seconds of repeats divided by those of first touches, each file"
     " weighted by its number of repeats. A repeat right behind a read of the same file, or of"
     " the one that lies before it, is not counted. It is called the drive's gain from a factor"
-    f" of {_GAIN:.1f} on, if in no more than {_CHANCE * 100:g} % of all orders of a file's"
+    f" of {GAIN:.1f} on, if in no more than {CHANCE * 100:g} % of all orders of a file's"
     " reads the first ones would be as slow (Wilcoxon's test within each file), in a pass whose"
     f" repeats RAM answered by no more than {DRIVE_SHARE * 100:.0f} %, and whose files"
     " the drive had not served before. The first touches alone must have come from the drive."
-    f" And if in no more than {_DEAL_CHANCE * 100:g} % of all draws of the same tickets the first"
+    f" And if in no more than {DEAL_CHANCE * 100:g} % of all draws of the same tickets the first"
     " read of each file, or the first two, would meet the slow moments as they did: first touches"
     " come early, and what is slow for a while is no gain. From one pass to the next a gain must"
     f" be {_GAIN_BETWEEN:.1f} times, against the median of all reads of a file in the earlier pass,"
