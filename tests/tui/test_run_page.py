@@ -365,6 +365,15 @@ async def test_a_part_without_a_total_is_named_as_on_the_line_of_a_single_step(
         assert first.endswith("from 33 % of the drive")
 
 
+async def test_a_step_that_others_have_overtaken_keeps_its_number(engine: FakeEngine) -> None:
+    say_two_steps(engine)
+    engine.connection.execute("UPDATE step SET state = 'done'")
+    engine.connection.execute("UPDATE step SET state = 'running' WHERE id = 6")
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert "RUNNING, step 6 of 7 (6 done, 0 failed)" in drawn(pilot)
+
+
 async def test_which_of_several_running_steps_is_skipped_can_be_chosen(engine: FakeEngine) -> None:
     say_two_steps(engine)
     engine.connection.execute("UPDATE step SET state = 'running' WHERE id IN (6, 7)")
