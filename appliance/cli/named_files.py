@@ -6,6 +6,7 @@ sound name whose file is damaged, or whose file system is full. Nothing is writt
 """
 
 import errno
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -77,6 +78,23 @@ def need_target(path: Path) -> None:
         raise PlanError(f"there is no folder {path.parent}", hint="make it, or give another FILE")
     if path.exists():
         need_database(path)
+        if not os.access(path, os.W_OK):
+            raise PlanError(f"the database {path} cannot be written to", hint=_MAKE_WRITABLE)
+
+
+def need_out_folder(path: Path) -> None:
+    """Make the folder if it is missing. Raises PlanError where nothing can be written to it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise make_file_error(
+            f"the folder {path} cannot be made", error, hint="give another FOLDER"
+        ) from error
+    if not os.access(path, os.W_OK):
+        raise PlanError(
+            f"the folder {path} cannot be written to",
+            hint="give another FOLDER, or make this one writable for you",
+        )
 
 
 def need_no_database(path: Path) -> None:

@@ -63,10 +63,10 @@ def _add_engine_commands(add: _Add) -> None:
     run.add_argument(
         "--wait",
         action="store_true",
-        help="tell its events until it is over or paused; the exit code is the verdict (boots "
+        help="print its events until it is over or paused; the exit code is the verdict (boots "
         "switch the machine off, and this command with it)",
     )
-    stop = add("stop", engine.stop, "stop what runs at once; what is stored stays")
+    stop = add("stop", engine.stop, "stop at once what is running; what is stored is kept")
     _add_drive(stop, "the steps of this drive only: the others go on, and `resume` continues it")
     pause = add("pause", engine.pause, "let the campaign pause once the current part is stored")
     _add_drive(pause, "this drive only: its steps wait, the others go on")
@@ -125,7 +125,7 @@ def _add_stored_commands(add: _Add) -> None:
         "--limit", type=_parse_limit, default=50, metavar="N", help="the last N (default 50)"
     )
     how = events.add_mutually_exclusive_group()
-    how.add_argument("--follow", action="store_true", help="go on with those that are added")
+    how.add_argument("--follow", action="store_true", help="print new events as they are stored")
     _add_json(how)
     results = add("results", stored.results, "every boot and every figure of a campaign")
     _add_campaign(results)
@@ -155,7 +155,10 @@ def _add_stored_commands(add: _Add) -> None:
         "database: `merge` makes one of two sticks'. Without drives, each drive that is in both "
         "campaigns is compared with itself.",
     )
-    sides = {"one": "this one's speed: 3, 3:SERIAL or 3:array", "other": "against that of this one"}
+    sides = {
+        "one": "a campaign, or one drive of it: 3, 3:SERIAL or 3:array",
+        "other": "what it is compared with",
+    }
     for name, text in sides.items():
         compare.add_argument(name, metavar="CAMPAIGN[:DRIVE]", help=text)
     compare.add_argument(

@@ -26,6 +26,7 @@ from appliance.cli.named_files import (
     make_file_error,
     need_database,
     need_no_database,
+    need_out_folder,
     need_target,
 )
 from appliance.cli.say import say, say_json, say_table, show_fields
@@ -43,6 +44,12 @@ _RESULT_COLUMNS = (
     *("device", "workload", "variant", "metric", "value", "unit", "page_cache"),
     *("page_cache_proof", "beside", "valid"),
 )
+
+_NAME_READ = (
+    "give --database FILE: of a stick in a laptop, reports/kaltstart.sqlite on its partition "
+    "KALTSTART"
+)
+_NAME_TARGET = "give --into FILE, such as all.sqlite; it is made if it is missing"
 
 
 def schema(options: argparse.Namespace) -> int:
@@ -123,7 +130,7 @@ def _settled(path: Path) -> Iterator[Path]:
         yield settled
 
 
-def _find_database(options: argparse.Namespace, *, option: str = "--database") -> Path:
+def _find_database(options: argparse.Namespace, *, hint: str = _NAME_READ) -> Path:
     """The one that was named, else the stick's. Raises PlanError where there is none."""
     from appliance.stick.partitions import DATABASE
 
@@ -133,8 +140,7 @@ def _find_database(options: argparse.Namespace, *, option: str = "--database") -
             return DATABASE
         raise PlanError(
             "no database was named, and this machine was not started from a Kaltstart stick",
-            hint=f"give {option} FILE: of a stick in a laptop, reports/kaltstart.sqlite on its "
-            "partition KALTSTART",
+            hint=hint,
         )
     need_database(named)
     return named.resolve()
@@ -270,12 +276,7 @@ def _write_report(
     from appliance.report.folder import held
 
     out = options.out if options.out is not None else Path("reports")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise make_file_error(
-            f"the folder {out} cannot be made", error, hint="give another FOLDER"
-        ) from error
+    need_out_folder(out)
     with held(out, wait=lambda: None):
         folder = export_campaign(
             connection,
@@ -349,7 +350,7 @@ def merge(options: argparse.Namespace) -> int:
         need_target(options.into)
         blaming, target = blaming_target, options.into.absolute()
     else:
-        target = _find_database(options, option="--into")
+        target = _find_database(options, hint=_NAME_TARGET)
     for source in options.sources:
         need_database(source)
         with _settled(source.absolute()) as settled, blaming_name():

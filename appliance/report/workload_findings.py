@@ -142,8 +142,9 @@ def _judge_proofs(workload: Workload) -> Iterable[Finding]:
         )
         yield Finding("proof", ", ".join(dict.fromkeys(unproven)), text)
     if beside and not find_section(kind).is_beside:
+        verb = "was" if len(beside) == 1 else "were"
         text = (
-            f"{kind}: {len(beside)} of {total} were taken while other drives were tested; no"
+            f"{kind}: {len(beside)} of {total} {verb} taken while other drives were tested; no"
             " sentence about speed is built on them."
         )
         yield Finding("proof", ", ".join(dict.fromkeys(beside)), text)

@@ -43,8 +43,8 @@ _LINE = N_("a line is a key, = and a value, as in version = 1")
 _PLAIN_WORDS = {
     "Invalid value": (
         N_(
-            'the value cannot be read; texts are in straight quotes, as in "A"; true and '
-            "false in small letters, without"
+            'the value cannot be read; texts are in straight quotes, as in "A"; numbers, true '
+            "and false are without quotes, in small letters"
         )
     ),
     "Expected newline or end of document after a statement": (

@@ -350,7 +350,8 @@ class _Operator:
 
     def _take(self, line: ConsoleLine, machine: Machine) -> None:
         self._result.lines.append(line)
-        self._trial.say(f"  {machine.age_s:6.1f} s  {line.text}")
+        if not self._trial.interactive:  # the serial line is on this terminal already
+            self._trial.say(f"  {machine.age_s:6.1f} s  {line.text}")
         if self._trial.on_line is not None:
             self._trial.on_line(line, machine)
         reason = line.fields.get("reason", "")
@@ -405,10 +406,15 @@ class _Operator:
         return True
 
     def _switch_off(self, machine: Machine) -> None:
-        """Let it switch itself off after its last word, press the button, then pull the plug."""
-        patience_s = self._trial.limits.off_after_done_s
+        """Let it switch itself off after its last word, press the button, then pull the plug.
+
+        A person at its serial line switches it off.
+        """
+        limits, interactive = self._trial.limits, self._trial.interactive
+        patience_s = limits.total_s if interactive else limits.off_after_done_s
         deadline = time.monotonic() + patience_s
-        pressed = self._result.outcome == "done" and self._on_finish == "poweroff"
+        goes_off = self._result.outcome == "done" and self._on_finish == "poweroff"
+        pressed = goes_off or interactive
         while machine.is_on() and time.monotonic() < deadline:
             for line in machine.poll():
                 self._result.lines.append(line)
@@ -443,6 +449,6 @@ class _Operator:
 
 def _on_finish(plan: str | None) -> str:
     try:
-        return str(tomllib.loads(plan or "").get("campaign", {}).get("on_finish", "poweroff"))
+        return str(tomllib.loads(plan or "").get("campaign", {}).get("on_finish", "tui"))
     except (tomllib.TOMLDecodeError, AttributeError):
-        return "poweroff"
+        return "tui"

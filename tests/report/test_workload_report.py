@@ -22,6 +22,7 @@ from appliance.store.rows import list_columns
 from appliance.store.tables import steps as store
 from appliance.workloads.fio import report as fio
 from appliance.workloads.lottery import report as lottery
+from tests.databases import seal
 from tests.report.database import Disk, make_database
 from tests.report.pages_read import export, find_charts, read_page, words_of
 from tests.report.states import BYPASS, COLD, NOT_DROPPED
@@ -407,6 +408,18 @@ def test_what_is_invalid_is_shown_with_its_reason_and_in_no_figure(
     # Struck out among all figures, and nowhere else.
     assert words.count("77.7") == 1
     assert "fio, seq-read :" not in words
+
+
+def test_one_figure_that_was_taken_beside_other_drives_is_one(
+    one: sqlite3.Connection, tmp_path: Path
+) -> None:
+    step = add_step(one, "selftest", "A", position=0)
+    add_results(one, step, [Result("short", "selftest_passed", 1, BYPASS.read())])
+    one.execute("UPDATE result SET beside = 1, checksum = NULL WHERE step_id = ?", (step,))
+    seal(one, "result")
+    assert "selftest: 1 of 1 figure was taken while other drives were tested" in words_of(
+        export(one, tmp_path)
+    )
 
 
 def test_no_sentence_is_built_on_what_is_not_proven(

@@ -61,6 +61,19 @@ async def test_enter_on_the_confirmation_cancels(engine: FakeEngine) -> None:
         assert engine.requests() == []
 
 
+async def test_no_plan_is_called_absent_before_the_engine_has_looked_for_it(
+    engine: FakeEngine,
+) -> None:
+    engine.say(phase="starting")
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2")
+        assert text_of(pilot, "#plan").startswith("Starting: the engine opens the stick")
+        engine.say()
+        await settle(pilot)
+        assert text_of(pilot, "#plan").startswith("There is no plan.toml on the stick's partition")
+
+
 async def test_a_plan_with_mistakes_shows_each_and_cannot_be_started(engine: FakeEngine) -> None:
     engine.say(plan=VALID_PLAN | {"state": "invalid", "problems": ["line 3: a", "line 9: b"]})
     async with KaltstartApp(engine.port()).run_test() as pilot:

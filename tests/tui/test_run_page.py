@@ -324,10 +324,12 @@ async def test_a_running_step_says_where_it_is_and_what_the_drive_does(engine: F
         assert [request.kind for request in engine.requests()] == ["stop"]
 
 
-def say_two_steps(engine: FakeEngine) -> None:
+_SLICE_34 = {"label": "surface: slice 34 of 100", "done_bytes": 30, "total_bytes": 100}
+
+
+def say_two_steps(engine: FakeEngine, *, progress: dict[str, object] = _SLICE_34) -> None:
     """Surfaces of both drives; the second one does not answer."""
     campaign_id = add_steps(engine)
-    progress = {"label": "surface: slice 34 of 100", "done_bytes": 30, "total_bytes": 100}
     first = {"position": 6, "of": 7, "kind": "surface", "device": HDD.serial, "step_id": 6}
     second = first | {"position": 7, "device": SSHD.serial, "step_id": 7}
     first |= {"part": "033", "part_number": 34, "parts": 101}
@@ -351,6 +353,25 @@ async def test_each_of_several_running_steps_has_a_line(engine: FakeEngine) -> N
         assert title == "2 drives are tested at the same time:"
         assert first.split() == [HDD.serial, "surface", "34/101", "30", "%", "38", "°C"]
         assert second.split() == [SSHD.serial, "surface", "-", "opening", "the", "drive"]
+
+
+async def test_a_part_without_a_total_is_named_as_on_the_line_of_a_single_step(
+    engine: FakeEngine,
+) -> None:
+    say_two_steps(engine, progress={"label": "033", "done_bytes": 0, "total_bytes": 0})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        _, first, _ = text_of(pilot, "#now").splitlines()
+        assert first.endswith("from 33 % of the drive")
+
+
+async def test_a_step_that_others_have_overtaken_keeps_its_number(engine: FakeEngine) -> None:
+    say_two_steps(engine)
+    engine.connection.execute("UPDATE step SET state = 'done'")
+    engine.connection.execute("UPDATE step SET state = 'running' WHERE id = 6")
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert "RUNNING, step 6 of 7 (6 done, 0 failed)" in drawn(pilot)
 
 
 async def test_which_of_several_running_steps_is_skipped_can_be_chosen(engine: FakeEngine) -> None:

@@ -81,6 +81,10 @@ async def test_slices_of_a_surface_are_its_samples(engine: FakeEngine) -> None:
         "INSERT INTO surface_slice VALUES (?, ?, ?, ?, 1000, 0, 1, ?, 9, NULL)",
         [(step, n, n * 1000, n * 1000 + 1000, 100e6 - n * 1e6) for n in range(10)],
     )
+    # Read in pieces after a failed read, which has no rate.
+    engine.connection.execute(
+        "INSERT INTO surface_slice VALUES (?, 10, 10000, 11000, 400, 600, 0, 0, 0, NULL)", (step,)
+    )
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "4")

@@ -200,9 +200,11 @@ def describe_note(drive: DriveRow, campaigns: "Sequence[Campaign]") -> str:
 def describe_health(health: Health, *, table_columns: int = 0) -> list[str]:
     """The drive's own verdict, its temperature and its counters."""
     mark = _REMARK if health.passed is False else ""
-    parts = [mark + _("Health: {verdict}").format(verdict=_(_VERDICTS[health.passed]))]
+    verdict = _(_VERDICTS[health.passed])
     if health.reason:
-        parts.append(health.reason)
+        # Why nothing is known says that there is no verdict, too.
+        verdict = health.reason if health.passed is None else f"{verdict}, {health.reason}"
+    parts = [mark + _("Health: {verdict}").format(verdict=verdict)]
     if health.temperature_celsius is not None:
         limit = ""
         if health.limit_celsius:

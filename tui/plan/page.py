@@ -300,6 +300,8 @@ class PlanPage(Page):
 def describe_plan(snapshot: Snapshot, width: int) -> str:
     """The plan on the stick in lines; those of its drives are broken at `width`."""
     plan = snapshot.status.plan if snapshot.status else StickPlan()
+    if snapshot.is_early:
+        return _("Starting: the engine opens the stick and looks for drives ...")
     if plan.state == "absent":
         return _(
             "There is no plan.toml on the stick's partition KALTSTART.\n\n"

@@ -416,6 +416,8 @@ def describe_steps(
         )
         # What keeps a step from going on must be seen: a drive that does not answer, for one.
         what = "" if step.part and total > 0 else say(entry.progress.label)
+        if step.part and what == step.part:
+            what = name_part(step)
         lines.append(shorten(f"{line}  {what}".rstrip(), width))
     return "\n".join(lines)
 

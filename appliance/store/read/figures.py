@@ -65,7 +65,7 @@ _READS = f"""
 """
 _SLICES = f"""
     SELECT '' AS pass, '' AS page_cache, mean_bytes_s AS bytes_s FROM surface_slice
-    WHERE step_id = ? AND {SOUND} AND read_bytes > 0 ORDER BY slice
+    WHERE step_id = ? AND {SOUND} AND mean_bytes_s > 0 ORDER BY slice
 """
 
 

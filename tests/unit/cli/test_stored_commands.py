@@ -310,6 +310,33 @@ def test_options_that_cannot_be_are_refused(
 
 
 @pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["report", "--out", "here"], "the folder here cannot be written to"),
+        (["export", "--out", "here"], "the folder here cannot be written to"),
+        (["merge", "--into", "all.sqlite"], "the database all.sqlite cannot be written to"),
+    ],
+)
+def test_what_is_read_only_is_named(
+    database: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    words: list[str],
+    said: str,
+) -> None:
+    """As on a stick that is mounted read-only; root may write wherever permissions are missing."""
+    Path("here").mkdir()
+    open_database(Path("all.sqlite").absolute()).close()
+    monkeypatch.setattr(os, "access", lambda _, mode: mode != os.W_OK)
+    assert main([*words, *([] if "merge" in words else ["--database"]), database]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(said)
+    assert "or make this one writable for you" in told
+    assert list(Path("here").iterdir()) == []
+
+
+@pytest.mark.parametrize(
     ("words", "code", "said"),
     [
         (["results"], 2, "--database FILE"),
@@ -333,7 +360,7 @@ def test_options_that_cannot_be_are_refused(
         (["report", "--delete"], 2, "give its number"),
         (["report", "1", "--delete", "--database", "stick.sqlite"], 2, "from KALTSTART only"),
         (["report", "1", "--delete"], 5, "not started from a Kaltstart stick"),
-        (["merge", "stick.sqlite"], 2, "give --into FILE"),
+        (["merge", "stick.sqlite"], 2, "give --into FILE, such as all.sqlite"),
         (["merge", "no.sqlite", "--into", "all.sqlite"], 2, "no database no.sqlite"),
         (["merge", "text.sqlite", "--into", "all.sqlite"], 2, "text.sqlite is not a database"),
         (["merge", "stick.sqlite", "other.sqlite", "--into", "all.sqlite"], 2, "other.sqlite"),

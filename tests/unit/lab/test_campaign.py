@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self, cast
 
 import pytest
 
@@ -8,6 +8,11 @@ from appliance.store.connect import open_database
 from tests.lab import campaign
 from tests.lab.campaign import Result, Trial, power_on_limit, prepare_out, run_campaign
 from tests.lab.console import ConsoleLine
+from tests.lab.machine import MachineSetup
+
+if TYPE_CHECKING:
+    from tests.lab.drives import DriveBay
+    from tests.lab.machine import Machine
 
 
 def line(event: str, **fields: str) -> ConsoleLine:
@@ -49,6 +54,53 @@ def test_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError, match="something else"):
         prepare_out(tmp_path)
     assert (tmp_path / "thesis.txt").exists()
+
+
+class _Machine:
+    """It is on for three looks after the campaign, or until its button is pressed."""
+
+    age_s = 1.0
+
+    def __init__(self) -> None:
+        self.presses = 0
+        self._looks = 0
+
+    def is_on(self) -> bool:
+        self._looks += 1
+        return self._looks <= 3 and not self.presses
+
+    def poll(self) -> list[ConsoleLine]:
+        return []
+
+    def press_power_button(self) -> None:
+        self.presses += 1
+
+
+@pytest.mark.parametrize(
+    ("plan", "interactive", "presses"),
+    [
+        ("", False, 1),
+        ('[campaign]\non_finish = "tui"\n', False, 1),
+        ('[campaign]\non_finish = "poweroff"\n', False, 0),
+        ("", True, 0),
+    ],
+)
+def test_a_machine_that_stays_on_is_switched_off_unless_a_person_uses_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, plan: str, interactive: bool, presses: int
+) -> None:
+    monkeypatch.setattr(campaign, "_POLL_S", 0)
+    said: list[str] = []
+    operator = campaign._Operator(
+        Trial(out=tmp_path, plan=plan, interactive=interactive, say=said.append),
+        MachineSetup(stick=tmp_path / "stick.raw", serial_log=tmp_path / "serial.log"),
+        cast("DriveBay", None),
+        Result(tmp_path),
+    )
+    machine = _Machine()
+    operator._take(line("campaign-done", failed="0"), cast("Machine", machine))
+    operator._switch_off(cast("Machine", machine))
+    assert machine.presses == presses
+    assert said == ([] if interactive else ["     1.0 s  campaign-done"])
 
 
 class _Bay:

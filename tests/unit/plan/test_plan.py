@@ -193,7 +193,7 @@ def test_types_and_ranges_are_strict(line: str, *, accepted: bool) -> None:
         ("[boot]\n[boot]\n", "line 2: is not TOML: the table is given twice"),
         ("[[drive]]\nserial = WD-1\n", "line 2: is not TOML: the value cannot be read; texts are"),
         ("[[drive]]\nserial = “WD-1”\n", 'texts are in straight quotes, as in "A"'),
-        ("[campaign]\nautostart = True\n", "true and false in small letters"),
+        ("[campaign]\nautostart = True\n", "true and false are without quotes, in small letters"),
         ("[boot]\nboot_set = 256M\n", "line 2: is not TOML: something follows the value; texts"),
         ('[[drive]]\nserial = "WD-1\n', "line 2: is not TOML: the closing quote is missing"),
         ('[campaign]\nname = "C:\\d"\n', r"a backslash in quotes is written as \\"),
