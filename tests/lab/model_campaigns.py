@@ -175,7 +175,10 @@ boot that takes 9.6 s from flash, 2.1 times if the machine did nothing while it 
 lower end follows from nothing: it was 1.5, and was lowered when 1.47 had been told."""
 
 CAMPAIGNS: tuple[ModelCampaign, ...] = (
-    make_campaign("never", (_NEVER,), plan_boots(6), Truth(_NEVER.serial, "no gain")),
+    # The reads of a start-up come in one order or another: it may cost 1.3 s less of seeks.
+    make_campaign(
+        "never", (_NEVER,), plan_boots(6), Truth(_NEVER.serial, "no gain", may_be_open=True)
+    ),
     make_campaign(
         "second",
         (_SECOND,),
@@ -185,7 +188,8 @@ CAMPAIGNS: tuple[ModelCampaign, ...] = (
     make_campaign(
         "rest", (_REST,), plan_boots(6), Truth(_REST.serial, "gain", ranges=((2, 2), BOOT_GAIN))
     ),
-    make_campaign("slowly", (_SLOWLY,), plan_boots(6), Truth(_SLOWLY.serial, "still learning")),
+    # Of six boots two in the wrong order leave it open; of eight only four such pairs do.
+    make_campaign("slowly", (_SLOWLY,), plan_boots(8), Truth(_SLOWLY.serial, "still learning")),
     make_campaign("forgets", (_FORGETS,), plan_boots(6), Truth(_FORGETS.serial, "no gain")),
     make_campaign("writes", (_WRITES,), plan_boots(6), Truth(_WRITES.serial, "no gain")),
     make_campaign(
@@ -194,7 +198,8 @@ CAMPAIGNS: tuple[ModelCampaign, ...] = (
         plan_boots(6, boot_set="4M"),
         Truth(_ODD_DISK.serial, "no gain"),
         Truth(_ODD_NEVER.serial, "no gain"),
-        Truth(_ODD_REST.serial, "gain", ranges=((2, 2), BOOT_GAIN)),
+        # Without a seek its later boots vary by 4 or 5 %: too much for five of them to be settled.
+        Truth(_ODD_REST.serial, "gain", ranges=((2, 2), BOOT_GAIN), may_be_open=True),
         control=_ODD_DISK,
     ),
     make_campaign(
@@ -219,7 +224,8 @@ CAMPAIGNS: tuple[ModelCampaign, ...] = (
         tuple(map(give_usual_head, (_ODD_REST, _ODD_DISK, _SECOND))),
         _lottery("256K", more='filesystem = "none"\nseed = 7\nrepeat = 2'),
         Truth(_ODD_REST.serial, "no gain", "lottery, direct"),
-        Truth(_ODD_DISK.serial, "no gain", "lottery, direct"),
+        # By chance this draw sends the disk's head the long way to most first touches.
+        Truth(_ODD_DISK.serial, "no gain", "lottery, direct", may_be_open=True),
         Truth(_SECOND.serial, "gain", "lottery, direct", ((1.5, 1000),)),
     ),
     make_campaign(
@@ -276,7 +282,8 @@ idle_timeout = 20
         "surface",
         (_ZONES, _EVEN),
         '[[workload]]\nkind = "surface"\n',
-        Truth(_ZONES.serial, "uneven", "surface", ((12, 18), (8, 12), (16.5, 22))),
+        # Linux may send a MiB in pieces of 128 KiB, the last one first: 11 ms more for each.
+        Truth(_ZONES.serial, "uneven", "surface", ((9, 18), (5, 12), (16.5, 22))),
         # A busy host makes one slice of a hundred slow.
         Truth(_EVEN.serial, ANY, "surface", ((9, 11), (0, 11), (9, 11))),
     ),
