@@ -216,7 +216,7 @@ HELD_OUT: tuple[ModelCampaign, ...] = (
         Truth(_EVEN.serial, ANY, "matrix, read of 24M, median over record sizes", ((9, 14.7),)),
         Truth(_EVEN.serial, ANY, "matrix, backward of 24M, median over record sizes", ((0, 14.7),)),
         # 24 MiB are written before and read in each round: hot within the second one. On a busy
-        # host the machine's clock lags behind the drive's, by a sixth in one run.
+        # host the machine's clock may lag behind the drive's: by a sixth, as it seems, in one run.
         Truth(_HOT.serial, "falls", "fio, seq-read", ((5.5, 7.5),)),
         Truth(_EVEN.serial, "steady", "fio, seq-read", ((13, 14.7),)),
         Truth(_ZONES.serial, NOTHING, "writing"),

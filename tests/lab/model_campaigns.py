@@ -224,7 +224,7 @@ CAMPAIGNS: tuple[ModelCampaign, ...] = (
         tuple(map(give_usual_head, (_ODD_REST, _ODD_DISK, _SECOND))),
         _lottery("256K", more='filesystem = "none"\nseed = 7\nrepeat = 2'),
         Truth(_ODD_REST.serial, "no gain", "lottery, direct"),
-        # By chance this draw sends the disk's head the long way to most first touches.
+        # The same in two runs: most likely this draw has long ways to most first touches.
         Truth(_ODD_DISK.serial, "no gain", "lottery, direct", may_be_open=True),
         Truth(_SECOND.serial, "gain", "lottery, direct", ((1.5, 1000),)),
     ),
@@ -282,7 +282,7 @@ idle_timeout = 20
         "surface",
         (_ZONES, _EVEN),
         '[[workload]]\nkind = "surface"\n',
-        # Linux may send a MiB in pieces of 128 KiB, the last one first: 11 ms more for each.
+        # A MiB may reach it in pieces of 128 KiB, the last one first: 11 ms more for each.
         Truth(_ZONES.serial, "uneven", "surface", ((9, 18), (5, 12), (16.5, 22))),
         # A busy host makes one slice of a hundred slow.
         Truth(_EVEN.serial, ANY, "surface", ((9, 11), (0, 11), (9, 11))),

@@ -87,6 +87,7 @@ def test_a_definition_that_has_another_name_is_damage(
     with closing(sqlite3.connect(path, autocommit=True)) as connection:
         connection.execute("PRAGMA writable_schema = ON")
         for column in columns:
+            # A column's name cannot be a parameter; these are of the list above.
             connection.execute(
                 f"UPDATE sqlite_schema SET {column} = 'kernel_err' WHERE sql LIKE ?",  # noqa: S608
                 (f"CREATE % {name} %",),
